@@ -1,0 +1,41 @@
+"""Print the completion script of a shell.
+
+bash   echo 'eval "$(runyard completion bash)"' >> ~/.bashrc
+zsh    echo 'eval "$(runyard completion zsh)"' >> ~/.zshrc
+fish   runyard completion fish > ~/.config/fish/completions/runyard.fish
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash, zsh, fish or tcsh")
+
+
+def run(args: argparse.Namespace) -> int:
+    from argcomplete.shell_integration import shellcode
+
+    print(shellcode(["runyard"], shell=args.shell))
+    return 0
+
+
+def complete() -> None:
+    """Answer the shell that asks, and end."""
+    import argcomplete
+
+    from runyard.cli.catalog import COMMANDS
+    from runyard.cli.parser import build_parser
+
+    line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT") or 10**6)]
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    command = next((word for word in words[1:] if word in COMMANDS), None)
+    argcomplete.autocomplete(build_parser(command)[0])

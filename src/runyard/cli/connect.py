@@ -1,0 +1,29 @@
+"""The server that this shell's state folder has, for any command that needs it."""
+
+from __future__ import annotations
+
+from runyard.cli.output import say
+from runyard.client.api import Api
+from runyard.client.discover import ensure_server, find_server
+from runyard.home import Home, locate
+
+
+def server(home: Home | None = None) -> Api:
+    """The running server; starts it, and says so, where none runs."""
+    home = home or locate()
+    found = ensure_server(home)
+    if found.started:
+        say(f"started the server at {found.api.url} (state in {home.path})")
+    if found.note:
+        say(found.note)
+    return found.api
+
+
+def complete_run(prefix: str, **_: object) -> list[str]:
+    """Completion of a run's id. Never starts anything, and never fails."""
+    try:
+        api = find_server(locate())
+        runs = api.runs(limit=200) if api else []
+    except Exception:
+        return []
+    return [run["id"] for run in runs if run["id"].startswith(prefix)]

@@ -1,0 +1,47 @@
+"""Print what a shell needs so that wandb logs here.
+
+eval "$(runyard env)"                 bash, zsh, sh
+runyard env --shell fish | source     fish
+eval `runyard env --shell csh`        csh, tcsh
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+
+from runyard.cli.connect import server
+from runyard.cli.output import print_json
+from runyard.client.environment import wandb_environment
+from runyard.home import locate, read_discovery
+
+SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--shell", choices=SHELLS, default="sh", help="whose words (default: sh)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    server()
+    discovery = read_discovery(locate())
+    assert discovery is not None
+    variables = wandb_environment(discovery.url, discovery.key, os.environ)
+    if args.json:
+        print_json(variables)
+        return 0
+    for name, value in variables.items():
+        print(setting(args.shell, name, value))
+    return 0
+
+
+def setting(shell: str, name: str, value: str) -> str:
+    """The line by which a shell sets a variable for what it starts."""
+    if shell == "fish":
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"set -gx {name} '{escaped}';"
+    if shell in ("csh", "tcsh"):
+        return f"setenv {name} {shlex.quote(value)};"
+    return f"export {name}={shlex.quote(value)}"

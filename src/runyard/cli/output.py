@@ -1,0 +1,88 @@
+"""How commands print: tables for people, JSON for programs, times in words."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STATE_COLOURS = {
+    "running": "cyan",
+    "finished": "green",
+    "failed": "red",
+    "crashed": "red",
+    "killed": "yellow",
+    "preempting": "yellow",
+    "preempted": "yellow",
+    "pending": "dim",
+}
+
+
+def print_json(content: Any) -> None:
+    print(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode()))
+
+
+def say(text: str) -> None:
+    """A word of runyard's own, beside what is asked for: never on stdout."""
+    print(f"runyard: {text}", file=sys.stderr, flush=True)
+
+
+def console() -> Console:
+    """For tables and colours. Into a pipe or a file nothing is cut to a width."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 10_000
+    return Console(width=width, highlight=False, emoji=False, markup=False)
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table without lines around it; the last column gives way where the terminal is narrow."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for header in headers:
+        last = header == headers[-1]
+        table.add_column(header, no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def state_text(state: str) -> Any:
+    from rich.text import Text
+
+    return Text(state, style=STATE_COLOURS.get(state, ""))
+
+
+def ago(then: float | None) -> str:
+    return "-" if then is None else f"{duration(max(0.0, time.time() - then))} ago"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = int(seconds // 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} days"
+
+
+def number(value: Any) -> str:
+    """A value as short as it can be said."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.4g}"
+
+
+def _speaks_unicode() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

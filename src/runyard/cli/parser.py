@@ -1,0 +1,107 @@
+"""Command-line parsing whose mistakes are answered with the nearest valid word."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn, Protocol
+
+from runyard.cli.catalog import COMMANDS
+from runyard.errors import UsageError
+
+
+class Command(Protocol):
+    """What a command's module has."""
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+
+    @staticmethod
+    def run(args: argparse.Namespace) -> int: ...
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that raises instead of exiting, and suggests."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(
+            f"{self.prog}: {message}", mend=f"`{self.prog} --help` shows what it takes"
+        )
+
+    def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
+        options = list(self._option_string_actions)
+        word = next((word for word in words if word.startswith("-")), words[0])
+        name = word.split("=")[0]
+        kind = "option" if word.startswith("-") else "argument"
+        raise UsageError(
+            f"{self.prog} has no {kind} {name!r}", mend=_advice(name, options, self.prog)
+        )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            name = "/".join(action.option_strings) or str(action.metavar or action.dest)
+            raise UsageError(
+                f"{self.prog}: {name} cannot be {value!r}",
+                mend=_advice(str(value), choices, self.prog)
+                + f"; it is one of {', '.join(choices)}",
+            )
+
+
+def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
+    """The whole parser, and the named command's; only that command's module is loaded."""
+    parser = Parser(
+        prog="runyard",
+        description="Take an experiment that works on a laptop to the cluster and back.",
+        epilog="`runyard COMMAND --help` says more about each.",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    _add_debug(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    chosen = None
+    for name, help_text in COMMANDS.items():
+        if name == command:
+            module = load(name)
+            chosen = commands.add_parser(name, help=help_text, description=module.__doc__)
+            _add_debug(chosen)
+            module.add_arguments(chosen)
+        else:
+            commands.add_parser(name, help=help_text, add_help=False)
+    return parser, chosen
+
+
+def load(name: str) -> Any:
+    return import_module(f"runyard.cli.{name}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return found[0] if found else None
+
+
+def unknown_command(word: str) -> UsageError:
+    kind = "option" if word.startswith("-") else "command"
+    known = ["--help", "--version", "--debug"] if kind == "option" else list(COMMANDS)
+    return UsageError(f"runyard has no {kind} {word!r}", mend=_advice(word, known, "runyard"))
+
+
+def _advice(word: str, known: Sequence[str], prog: str) -> str:
+    guess = nearest(word, known)
+    return f"did you mean {guess}?" if guess else f"`{prog} --help` lists what there is"
+
+
+def _add_debug(parser: argparse.ArgumentParser) -> None:
+    # SUPPRESS, so that a command's default does not undo what stood before the command.
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show where in runyard an error came from",
+    )

@@ -1,0 +1,145 @@
+"""Run a program on this machine and track it.
+
+The program's own, unmodified wandb calls log to runyard's server; a program without any is
+recorded too: its command, its console, how long it took and how it ended. The exit code is the
+program's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+import sys
+from pathlib import Path
+
+from runyard.cli.connect import server
+from runyard.cli.output import duration, say
+from runyard.client.api import Api, NewRun, Run
+from runyard.client.discover import connect, ensure_server
+from runyard.client.environment import wandb_environment
+from runyard.errors import ProgramError, RunyardError, UsageError
+from runyard.home import Home, locate, read_discovery
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard run [options] [--] PROGRAM [ARGUMENTS ...]"
+    parser.add_argument("-p", "--project", help="project (default: the name of this folder)")
+    parser.add_argument("-n", "--name", help="name of the run (default: two words and a number)")
+    parser.add_argument("-t", "--tag", action="append", default=[], help="tag; may be repeated")
+    parser.add_argument("-g", "--group", help="group of runs to which it belongs")
+    parser.add_argument("--notes", help="a sentence about it")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing of runyard's own")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
+
+
+def run(args: argparse.Namespace) -> int:
+    command = args.program[1:] if args.program[:1] == ["--"] else args.program
+    if not command:
+        raise UsageError(
+            "runyard run: which program?", mend="runyard run -- python train.py --lr 0.1"
+        )
+    if command[0].startswith("-"):
+        raise UsageError(
+            f"runyard run has no option {command[0]!r}",
+            mend="`runyard run --help` lists them; the program comes after them, behind `--`",
+        )
+    from runyard.node.attempt import run_attempt
+    from runyard.node.process import Program
+
+    home = locate()
+    try:
+        api = server(home)
+        made = api.create_run(_new_run(args, command))
+    except RunyardError as error:
+        # 125, as `env` and `timeout` have it: not the program's own code, we failed before it.
+        raise ProgramError(error.what, exit_code=125, said=error.said, mend=error.mend) from error
+    if not args.quiet:
+        say(f"run {made['id']} ({made['name']})")
+    program = Program(command)
+    outcome = run_attempt(
+        program, api, made, home.spool, _environment(home, made, args), lambda: _revive(home)
+    )
+    if not args.quiet:
+        _tell_end(outcome.run, made, outcome.exit_code, outcome.seconds)
+    if outcome.run is None:
+        trouble = outcome.delivery_trouble
+        say(
+            f"the end of run {made['id']} could not be delivered yet"
+            f"{f': {trouble.what}' if trouble else ''}; it is kept in {home.spool}, and the next "
+            "server takes it in"
+        )
+    if outcome.console_trouble is not None:
+        say(f"not all of the console was recorded: {outcome.console_trouble}")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return program.end_likewise(outcome.exit_code)
+
+
+def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
+    return {
+        "id": os.environ.get("WANDB_RUN_ID")
+        or "".join(secrets.choice(_ALPHABET) for _ in range(8)),
+        "project": args.project or os.environ.get("WANDB_PROJECT") or project_name(Path.cwd()),
+        "entity": os.environ.get("WANDB_ENTITY"),
+        "name": args.name or os.environ.get("WANDB_NAME"),
+        "group": args.group or os.environ.get("WANDB_RUN_GROUP"),
+        "notes": args.notes or os.environ.get("WANDB_NOTES"),
+        "tags": args.tag or [tag for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag],
+        "command": command,
+        "folder": str(Path.cwd()),
+        "host": socket.gethostname(),
+    }
+
+
+def project_name(folder: Path) -> str:
+    """The folder's name, or that of the repository it is in, without what projects may not hold."""
+    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    kept = "".join("-" if letter in "/\\#?%:" else letter for letter in root.name)
+    return kept[:128] or "uncategorized"
+
+
+def _environment(home: Home, made: Run, args: argparse.Namespace) -> dict[str, str]:
+    discovery = read_discovery(home)
+    assert discovery is not None
+    environment = dict(os.environ)
+    # Lines show up in the console when they are printed, also where it is no terminal.
+    environment.setdefault("PYTHONUNBUFFERED", "1")
+    environment.update(wandb_environment(discovery.url, discovery.key, environment))
+    environment.update(
+        {
+            "WANDB_RUN_ID": made["id"],
+            "WANDB_RESUME": "allow",
+            "WANDB_PROJECT": made["project"],
+            "WANDB_ENTITY": made["entity"],
+        }
+    )
+    if "WANDB_DIR" not in os.environ:
+        folder = home.runs / made["id"]
+        folder.mkdir(mode=0o700, exist_ok=True)
+        environment["WANDB_DIR"] = str(folder)
+    for name, value in (
+        ("WANDB_NAME", args.name),
+        ("WANDB_RUN_GROUP", args.group),
+        ("WANDB_NOTES", args.notes),
+        ("WANDB_TAGS", ",".join(args.tag)),
+    ):
+        if value:
+            environment[name] = value
+    return environment
+
+
+def _revive(home: Home) -> Api | None:
+    """Start the server again if it died; a connection of the asker's own either way."""
+    ensure_server(home)
+    discovery = read_discovery(home)
+    return connect(discovery) if discovery is not None else None
+
+
+def _tell_end(ended: Run | None, made: Run, exit_code: int, seconds: float) -> None:
+    state = ended["state"] if ended else "ended"
+    how = f"exit code {exit_code}" if exit_code >= 0 else f"signal {-exit_code}"
+    say(f"run {made['id']} {state} after {duration(seconds)} ({how}); `runyard show {made['id']}`")

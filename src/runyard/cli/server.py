@@ -1,0 +1,103 @@
+"""Start, stop or look at the server.
+
+It starts by itself on the first command that needs it, so `start` is for choosing where it
+listens, and `stop` for a quiet machine. Nothing is lost by stopping it: programs that log keep
+what they have and try again.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from runyard.cli.output import ago, print_json, say
+from runyard.client.discover import Found, find_server, is_locked, start_server, stop_server
+from runyard.errors import ServerError
+from runyard.home import Home, locate, read_discovery
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("start", "stop", "restart", "status"), metavar="ACTION",
+                        help="start, stop, restart or status")  # fmt: skip
+    parser.add_argument(
+        "--listen", metavar="ADDRESS", help="listen here (default: as last time, or 127.0.0.1)"
+    )
+    parser.add_argument("--port", type=int, help="port (default: as last time, or a free one)")
+    parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
+    parser.add_argument("--json", action="store_true", help="with status: print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    home = locate()
+    action = {"start": _start, "stop": _stop, "restart": _restart, "status": _status}[args.action]
+    return action(home, args)
+
+
+def _start(home: Home, args: argparse.Namespace) -> int:
+    found = start_server(home, listen=args.listen, port=args.port)
+    if found.started:
+        _tell_start(home, found)
+        return 0
+    discovery = read_discovery(home)
+    here = discovery is not None and (
+        args.listen not in (None, discovery.listen) or args.port not in (None, discovery.port)
+    )
+    if here:
+        raise ServerError(
+            f"the server already runs at {found.api.url}",
+            mend="`runyard server restart` with the same options moves it",
+        )
+    print(f"already running at {found.api.url} (state in {home.path})")
+    return 0
+
+
+def _stop(home: Home, args: argparse.Namespace) -> int:
+    stopped = stop_server(home, force=args.force)
+    print(
+        f"stopped the server of {home.path}" if stopped else f"no server of {home.path} is running"
+    )
+    return 0
+
+
+def _restart(home: Home, args: argparse.Namespace) -> int:
+    stop_server(home, force=args.force)
+    _tell_start(home, start_server(home, listen=args.listen, port=args.port))
+    return 0
+
+
+def _tell_start(home: Home, found: Found) -> None:
+    print(f"started at {found.api.url} (state in {home.path})")
+    if found.note:
+        say(found.note)
+
+
+def _status(home: Home, args: argparse.Namespace) -> int:
+    """Exit code 0 when it runs, 3 when it does not, as init scripts have it."""
+    api = find_server(home)
+    health = api.health() if api else None
+    discovery = read_discovery(home) if home.path.is_dir() else None
+    if args.json:
+        print_json(
+            {
+                "running": health is not None,
+                "url": discovery.url if discovery else None,
+                "state_folder": str(home.path),
+                "log": str(home.log),
+                **(dict(health) if health else {}),
+            }
+        )
+    elif health is not None and discovery is not None:
+        print(f"running at {discovery.url}, process {health['pid']} on {health['hostname']}")
+        print(f"  started {ago(health['started_at'])}, runyard {health['version']}")
+        size = health["database_bytes"] / 1e6
+        print(f"  {health['runs']} runs, {health['running']} of them running; {size:.1f} MB")
+        print(f"  state in {home.path}, log in {home.log}")
+    else:
+        print(f"not running (state in {home.path})")
+        if discovery is not None and discovery.running:
+            if is_locked(home):
+                print(f"  process {discovery.pid} on {discovery.hostname} holds the folder but "
+                      f"does not answer at {discovery.url}; log in {home.log}")  # fmt: skip
+            else:
+                print(f"  it died (started {ago(discovery.started_at)} on {discovery.hostname}); "
+                      f"any command starts it again, log in {home.log}")  # fmt: skip
+    return 0 if health is not None else 3

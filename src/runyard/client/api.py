@@ -1,0 +1,170 @@
+"""The server's own API, typed."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from runyard.client.http import Connection
+
+
+class Run(TypedDict):
+    """One run as the server tells it. `key` addresses it for good; a project may change."""
+
+    key: int
+    id: str
+    name: str
+    entity: str
+    project: str
+    state: str
+    exit_code: int | None
+    config: dict[str, Any]
+    summary: dict[str, Any]
+    tags: list[str]
+    notes: str | None
+    group: str | None
+    job_type: str | None
+    host: str | None
+    program: str | None
+    command: list[str] | None
+    folder: str | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    heartbeat_at: float | None
+    steps: int
+
+
+class Attempt(TypedDict):
+    """One execution of a run that runyard itself started."""
+
+    number: int
+    host: str
+    pid: int | None
+    started_at: float
+    ended_at: float | None
+    exit_code: int | None
+    cause: str | None
+    console_bytes: int
+
+
+class RunDetail(Run):
+    attempts: list[Attempt]
+    files: list[str]
+
+
+class Series(TypedDict):
+    """One metric, thinned out for drawing; `count` is how many points it really has."""
+
+    key: str
+    count: int
+    steps: list[float]
+    values: list[float | None]
+    last: Any
+    minimum: float | None
+    maximum: float | None
+
+
+class Console(TypedDict):
+    text: str
+    next: int
+    ended: bool
+
+
+class NewRun(TypedDict, total=False):
+    """What `runyard run` knows of a run before its program starts."""
+
+    id: str
+    name: str | None
+    entity: str | None
+    project: str
+    command: list[str]
+    folder: str
+    host: str
+    tags: list[str]
+    notes: str | None
+    group: str | None
+
+
+class Health(TypedDict):
+    version: str
+    pid: int
+    hostname: str
+    started_at: float
+    home: str
+    runs: int
+    running: int
+    database_bytes: int
+
+
+class Api:
+    """Every call of the server's own API."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def url(self) -> str:
+        return self._connection.url
+
+    def health(self) -> Health:
+        health: Health = self._connection.get("/api/health")
+        return health
+
+    def stop_server(self) -> None:
+        self._connection.post("/api/server/stop")
+
+    def runs(
+        self,
+        *,
+        project: str | None = None,
+        state: str | None = None,
+        limit: int | None = None,
+    ) -> list[Run]:
+        found: list[Run] = self._connection.get(
+            "/api/runs", project=project, state=state, limit=limit
+        )
+        return found
+
+    def run(self, name: str) -> RunDetail:
+        """A run by its id, the beginning of its id, its name, or PROJECT/any of these."""
+        detail: RunDetail = self._connection.get("/api/run", name=name)
+        return detail
+
+    def metrics(self, run: Run, points: int) -> list[Series]:
+        found: list[Series] = self._connection.get(f"/api/runs/{run['key']}/metrics", points=points)
+        return found
+
+    def console(self, run: Run, after: int = 0, wait: float = 0) -> Console:
+        """The console from byte `after` on; waits up to `wait` seconds for something new."""
+        page: Console = self._connection.get(
+            f"/api/runs/{run['key']}/console", after=after, wait=wait
+        )
+        return page
+
+    def create_run(self, new: NewRun) -> Run:
+        made: Run = self._connection.post("/api/runs", new)
+        return made
+
+    def begin_attempt(self, run: Run, host: str, pid: int, token: str) -> int:
+        """Announce an execution; `token` makes a repeated call the same call."""
+        answer = self._connection.post(
+            f"/api/runs/{run['key']}/attempts", {"host": host, "pid": pid, "token": token}
+        )
+        number: int = answer["number"]
+        return number
+
+    def send_console(self, run: Run, attempt: int, offset: int, data: bytes) -> int:
+        """Store console bytes; also a sign of life. Returns how many bytes the server has."""
+        answer = self._connection.post(
+            f"/api/runs/{run['key']}/attempts/{attempt}/console", data, offset=offset
+        )
+        stored: int = answer["stored"]
+        return stored
+
+    def end_attempt(self, run: Run, attempt: int, exit_code: int, ended_at: float) -> Run:
+        """`exit_code` as Python tells it: negative for the signal that ended the program."""
+        ended: Run = self._connection.post(
+            f"/api/runs/{run['key']}/attempts/{attempt}/end",
+            {"exit_code": exit_code, "ended_at": ended_at},
+        )
+        return ended

@@ -1,0 +1,245 @@
+"""Find the server of a state folder, or start it.
+
+One server a state folder, whatever happens: the server holds a lock for its life, and a command
+holds another while it starts one, so ten commands that find none start one between them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from runyard.client.api import Api
+from runyard.client.http import Connection, Unreachable
+from runyard.errors import RunyardError, ServerError, from_json
+from runyard.home import Discovery, Home, prepare, read_discovery
+from runyard.locks import FolderLock
+
+# A cold start on a slow network file system was seen to take this long in the worst case.
+START_SECONDS = 60.0
+_ANSWER_SECONDS = 5.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def find_server(home: Home) -> Api | None:
+    """The running server, or None."""
+    discovery = read_discovery(home)
+    if discovery is None or not discovery.running or not _may_send_key(discovery, home):
+        return None
+    api = Api(Connection(discovery.url, discovery.key, timeout=_ANSWER_SECONDS))
+    try:
+        health = api.health()
+    except ServerError:
+        return None
+    return connect(discovery) if _same(health["home"], home) else None
+
+
+def connect(discovery: Discovery) -> Api:
+    return Api(Connection(discovery.url, discovery.key))
+
+
+@dataclass(frozen=True)
+class Found:
+    """A server that answers; whether this call started it, and what is worth telling of that."""
+
+    api: Api
+    started: bool = False
+    note: str | None = None
+
+
+def ensure_server(home: Home) -> Found:
+    """The running server; starts it where none runs."""
+    api = find_server(home)
+    return Found(api) if api is not None else start_server(home)
+
+
+def start_server(home: Home, *, listen: str | None = None, port: int | None = None) -> Found:
+    """Start the server in the background, unless another command does so first."""
+    prepare(home)
+    with FolderLock(home.start_lock) as lock:
+        if not lock.acquire(START_SECONDS):
+            raise ServerError(
+                f"another command has been starting the server of {home.path} for "
+                f"{START_SECONDS:.0f} s",
+                mend=f"look at {home.log}, end that command, then try again",
+            )
+        api = find_server(home)
+        if api is not None:
+            return Found(api)
+        if is_locked(home) or _may_run_elsewhere(home):
+            raise _silent_server(home)
+        note = _spawn(home, listen, port)
+        discovery = read_discovery(home)
+        if discovery is None:
+            raise ServerError(f"the server wrote no {home.discovery}", mend=f"look at {home.log}")
+        return Found(connect(discovery), started=True, note=note)
+
+
+def stop_server(home: Home, *, force: bool = False) -> bool:
+    """End the server and wait until it has let go of the folder. Says whether one was running."""
+    discovery = read_discovery(home)
+    api = find_server(home)
+    if api is None and not is_locked(home):
+        return False
+    if api is not None:
+        api.stop_server()
+        if _wait_unlocked(home, 15.0):
+            return True
+    if force and discovery is not None and _is_our_server(discovery, home):
+        os.kill(discovery.pid, signal.SIGKILL)
+        if _wait_unlocked(home, 5.0):
+            return True
+    raise _silent_server(home)
+
+
+def is_locked(home: Home) -> bool:
+    """Whether a live server, here or on another machine, holds the folder."""
+    if not home.path.is_dir():
+        return False
+    return not FolderLock(home.server_lock).is_free()
+
+
+def _may_send_key(discovery: Discovery, home: Home) -> bool:
+    # A dead server's port can be taken by any user of the machine: ask only while ours lives.
+    if discovery.hostname != socket.gethostname():
+        return discovery.listen not in _LOOPBACK
+    return is_locked(home)
+
+
+def _may_run_elsewhere(home: Home) -> bool:
+    """Where locks do not cross the network, another machine's server cannot be seen to be dead."""
+    discovery = read_discovery(home)
+    lock = FolderLock(home.server_lock)
+    return (
+        lock.is_free()
+        and lock.this_machine_only
+        and discovery is not None
+        and discovery.running
+        and discovery.hostname != socket.gethostname()
+    )
+
+
+def _spawn(home: Home, listen: str | None, port: int | None) -> str | None:
+    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path)]
+    if listen is not None:
+        command += ["--listen", listen]
+    if port is not None:
+        command += ["--port", str(port)]
+    reader, writer = os.pipe()
+    try:
+        # A session of its own: it outlives the terminal, and Ctrl-C does not reach it.
+        with home.crash_log.open("ab") as crash_log:
+            process = subprocess.Popen(
+                [*command, "--ready-fd", str(writer)],
+                stdin=subprocess.DEVNULL,
+                stdout=crash_log,
+                stderr=crash_log,
+                pass_fds=[writer],
+                start_new_session=True,
+                cwd=home.path,
+                env=_server_environment(),
+            )
+    finally:
+        os.close(writer)
+    with os.fdopen(reader, "rb") as ready:
+        report = _read_report(ready.fileno(), START_SECONDS)
+    if report is None:
+        code = process.poll()
+        died = f"ended with code {code}" if code is not None else "is still not ready"
+        raise ServerError(
+            f"the server of {home.path} {died}",
+            said=_last_line(home.crash_log),
+            mend=f"look at {home.log} and {home.crash_log}",
+        )
+    process.returncode = 0  # It lives on; Popen must not warn about that.
+    if "error" in report:
+        raise from_json(report)
+    return report.get("note")
+
+
+def _server_environment() -> dict[str, str]:
+    # The server runs for weeks: nothing of one shell's job or project may stick to it.
+    dropped = ("WANDB_", "SLURM_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
+    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+
+
+def _read_report(handle: int, timeout: float) -> dict[str, str | None] | None:
+    """What the new server says of its start: one line of JSON, or nothing if it died."""
+    import select
+
+    end = time.monotonic() + timeout
+    text = b""
+    while not text.endswith(b"\n"):
+        readable, _, _ = select.select([handle], [], [], max(0.0, end - time.monotonic()))
+        piece = os.read(handle, 65536) if readable else b""
+        if not piece:
+            return None
+        text += piece
+    report: dict[str, str | None] = json.loads(text)
+    return report
+
+
+def _wait_unlocked(home: Home, seconds: float) -> bool:
+    with FolderLock(home.server_lock) as lock:
+        return lock.acquire(seconds)
+
+
+def _silent_server(home: Home) -> RunyardError:
+    discovery = read_discovery(home)
+    here = socket.gethostname()
+    if discovery is None:
+        return ServerError(
+            f"a server holds {home.path} but has not said where it is",
+            mend=f"wait a moment and try again; else look at {home.log}",
+        )
+    if discovery.hostname != here:
+        local = discovery.listen in _LOOPBACK
+        reach = (
+            f"it listens on that machine only: there, `runyard server stop` and "
+            f"`runyard server start --listen 0.0.0.0`, or type this command on {discovery.hostname}"
+        )
+        return ServerError(
+            f"the server of {home.path} runs on {discovery.hostname} and does not answer {here} "
+            f"at {discovery.url}",
+            mend=reach if local else f"check that {here} reaches {discovery.url}",
+        )
+    return Unreachable(
+        f"the server (process {discovery.pid}) holds {home.path} but does not answer "
+        f"at {discovery.url}",
+        mend=f"look at {home.log}; `runyard server stop --force` ends it; nothing stored is lost",
+    )
+
+
+def _is_our_server(discovery: Discovery, home: Home) -> bool:
+    """Process ids are given out again: make sure before killing one."""
+    if discovery.hostname != socket.gethostname():
+        return False
+    shown = subprocess.run(
+        ["ps", "-ww", "-o", "command=", "-p", str(discovery.pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout
+    return "runyard.server" in shown and str(home.path) in shown
+
+
+def _same(told: str, home: Home) -> bool:
+    try:
+        return Path(told).samefile(home.path)
+    except OSError:
+        return False
+
+
+def _last_line(path: Path) -> str | None:
+    try:
+        lines = path.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return None
+    return lines[-1] if lines else None

@@ -1,0 +1,102 @@
+"""One request at a time to runyard's server, over the standard library's HTTP.
+
+`http.client` knows nothing of proxies, which is right: clusters set `http_proxy` for the outside,
+and the server is inside.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import urllib.parse
+from typing import Any
+
+from runyard.errors import NotFoundError, ServerError
+
+
+class Unreachable(ServerError):
+    """Nobody answered. The request may be sent again: every route of ours is idempotent."""
+
+
+class Connection:
+    """A kept-alive connection with the key."""
+
+    def __init__(self, url: str, key: str, *, timeout: float = 30.0) -> None:
+        parts = urllib.parse.urlsplit(url)
+        self.url = url
+        self._http = http.client.HTTPConnection(
+            parts.hostname or "127.0.0.1", parts.port, timeout=timeout
+        )
+        token = base64.b64encode(f"api:{key}".encode()).decode()
+        self._headers = {"Authorization": f"Basic {token}"}
+
+    def get(self, path: str, **query: object) -> Any:
+        return self.request("GET", path, query=query)
+
+    def post(self, path: str, payload: object = None, **query: object) -> Any:
+        """Send JSON, or bytes as they are."""
+        return self.request("POST", path, payload, query=query)
+
+    def request(
+        self, method: str, path: str, payload: object = None, *, query: dict[str, object] | None
+    ) -> Any:
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        if given:
+            path = f"{path}?{urllib.parse.urlencode(given, doseq=True)}"
+        if isinstance(payload, bytes):
+            body, kind = payload, "application/octet-stream"
+        else:
+            body, kind = json.dumps(payload).encode(), "application/json"
+        headers = {**self._headers, "Content-Type": kind}
+        status, answer = self._exchange(
+            method, path, body if payload is not None else None, headers
+        )
+        if status < 300:
+            return json.loads(answer) if answer else None
+        raise _as_error(status, answer, f"{method} {path.split('?')[0]}", self.url)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        # A kept-alive connection may have been closed by a restart of the server: try a fresh one.
+        tries = 2 if self._http.sock is not None else 1
+        while True:
+            tries -= 1
+            try:
+                self._http.request(method, path, body, headers)
+                response = self._http.getresponse()
+                return response.status, response.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._http.close()
+                if not tries:
+                    raise Unreachable(
+                        f"the server at {self.url} does not answer",
+                        said=error or type(error).__name__,
+                        mend="`runyard server status` says more",
+                    ) from error
+
+
+def _as_error(status: int, answer: bytes, what: str, url: str) -> ServerError | NotFoundError:
+    try:
+        said = json.loads(answer).get("error")
+    except (ValueError, AttributeError):
+        said = answer[:200].decode(errors="replace")
+    if status == 404:
+        return NotFoundError(str(said))
+    if status == 401:
+        return ServerError(
+            f"the server at {url} refused the key",
+            said=said,
+            mend="another program may have taken its port: `runyard server status` says more",
+        )
+    if status == 503:
+        return ServerError(
+            f"the server at {url} cannot do that now",
+            said=said,
+            mend="mend what it says; nothing is lost, and the command can be repeated",
+        )
+    return ServerError(f"the server answered {status} to {what}", said=said)

@@ -1,0 +1,71 @@
+"""Errors written for the person who reads them: what failed, the tool's own words, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class RunyardError(Exception):
+    """Something a user can understand and mend. The command line prints it as one message.
+
+    `what` names the failure and the thing it happened to; `said` quotes the operating system or
+    another tool; `mend` is the next thing to try.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, said: object = None, mend: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.said = None if said is None else str(said)
+        self.mend = mend
+
+    def to_json(self) -> dict[str, str | None]:
+        """The error as data: for `--json`, and to hand it from one process to another."""
+        return {
+            "error": type(self).__name__,
+            "what": self.what,
+            "said": self.said,
+            "mend": self.mend,
+        }
+
+
+class UsageError(RunyardError):
+    """The command line itself is wrong."""
+
+    exit_code = 2
+
+
+class StateError(RunyardError):
+    """The state folder cannot be used."""
+
+
+class ServerError(RunyardError):
+    """The server cannot be started, reached, or did not do what was asked."""
+
+
+class NotFoundError(RunyardError):
+    """What the user named is not there."""
+
+
+class ProgramError(RunyardError):
+    """The user's program could not be started; 125 to 127 as `env` and `timeout` use them."""
+
+    def __init__(
+        self, what: str, *, exit_code: int, said: object = None, mend: str | None = None
+    ) -> None:
+        super().__init__(what, said=said, mend=mend)
+        self.exit_code = exit_code
+
+
+_BY_NAME: Mapping[str, type[RunyardError]] = {
+    kind.__name__: kind for kind in (RunyardError, StateError, ServerError, NotFoundError)
+}
+
+
+def from_json(record: Mapping[str, str | None]) -> RunyardError:
+    """The error that another process handed over with `RunyardError.to_json`."""
+    kind = _BY_NAME.get(record.get("error") or "", RunyardError)
+    return kind(
+        record.get("what") or "unknown error", said=record.get("said"), mend=record.get("mend")
+    )

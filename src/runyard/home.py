@@ -1,0 +1,200 @@
+"""The state folder: where everything that runyard keeps lies, and who may read it.
+
+`RUNYARD_HOME` names it, `~/.runyard` is the default. Several can stand side by side; each has a
+server, a key and a database of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from runyard.errors import StateError
+
+MARKER = "RUNYARD_STATE"
+_MARKER_TEXT = "This folder is runyard's: runs, metrics, files and the server's key.\n"
+
+
+@dataclass(frozen=True)
+class Home:
+    """The state folder and the places in it."""
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        return self.path / "runyard.db"
+
+    @property
+    def files(self) -> Path:
+        """What runs uploaded."""
+        return self.path / "files"
+
+    @property
+    def runs(self) -> Path:
+        """One folder a run started here: what its wandb client keeps."""
+        return self.path / "runs"
+
+    @property
+    def spool(self) -> Path:
+        """Consoles and ends of attempts that the server does not have yet."""
+        return self.path / "spool"
+
+    @property
+    def discovery(self) -> Path:
+        """Where the server is and the key to it; see `Discovery`."""
+        return self.path / "server.json"
+
+    @property
+    def server_lock(self) -> Path:
+        """Held by the server for as long as it lives."""
+        return self.path / "server.lock"
+
+    @property
+    def start_lock(self) -> Path:
+        """Held by the one command that is starting the server."""
+        return self.path / "start.lock"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "server.log"
+
+    @property
+    def crash_log(self) -> Path:
+        """What the server process printed outside its log: a crash's last words."""
+        return self.path / "server.out"
+
+    @property
+    def secret(self) -> Path:
+        """Signs the upload addresses that the server hands out."""
+        return self.path / "secret"
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """How commands and jobs find the server. Outlives it, so that a restart keeps port and key."""
+
+    url: str
+    key: str
+    pid: int
+    hostname: str
+    listen: str
+    port: int
+    version: str
+    started_at: float
+    running: bool
+
+
+def locate(environ: Mapping[str, str] = os.environ) -> Home:
+    """The state folder that the environment asks for."""
+    named = environ.get("RUNYARD_HOME")
+    path = Path(named).expanduser() if named else Path("~/.runyard").expanduser()
+    return Home(Path(os.path.abspath(path)))  # noqa: PTH100  (symlinks stay as the user wrote them)
+
+
+def prepare(home: Home) -> None:
+    """Make the state folder if it is missing, and refuse one that is not safely ours."""
+    path = home.path
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.stat()
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StateError(
+            f"the state folder {path} is not a folder",
+            said=error.strerror,
+            mend="move that file away, or set RUNYARD_HOME to another folder",
+        ) from error
+    except OSError as error:
+        raise _unusable(path, error) from error
+    if found.st_uid != os.geteuid():
+        raise StateError(
+            f"the state folder {path} belongs to {_user_name(found.st_uid)}, not to you",
+            mend="set RUNYARD_HOME to a folder of your own",
+        )
+    marker = path / MARKER
+    try:
+        if not marker.exists():
+            _refuse_foreign(path, marker)
+            write_whole(marker, _MARKER_TEXT)
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            path.chmod(0o700)
+        for folder in (home.files, home.runs, home.spool):
+            folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise _unusable(path, error) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise _unusable(path, PermissionError(13, "Permission denied"))
+
+
+def _refuse_foreign(path: Path, marker: Path) -> None:
+    # The marker is the first thing written, so beside a missing one stands nothing but another
+    # command's half-written marker.
+    foreign = [entry.name for entry in path.iterdir() if MARKER not in entry.name]
+    if foreign and not marker.exists():
+        raise StateError(
+            f"{path} holds files that are not runyard's: {', '.join(sorted(foreign)[:3])} ...",
+            mend="set RUNYARD_HOME to a folder that is new or empty",
+        )
+
+
+def read_discovery(home: Home) -> Discovery | None:
+    """The discovery file, or None where no server was ever started (or the file is damaged)."""
+    try:
+        text = home.discovery.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unusable(home.path, error) from error
+    with contextlib.suppress(ValueError, TypeError):
+        return Discovery(**json.loads(text))
+    return None
+
+
+def write_discovery(home: Home, discovery: Discovery) -> None:
+    write_whole(home.discovery, json.dumps(asdict(discovery), indent=1) + "\n")
+
+
+def mark_stopped(home: Home) -> None:
+    """Say in the discovery file that the server ended by itself."""
+    discovery = read_discovery(home)
+    if discovery is not None:
+        write_discovery(home, replace(discovery, running=False))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a private file whole or not at all: aside, to disk, then renamed."""
+    # mkstemp makes it 0600 whatever the umask.
+    handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+
+
+def _unusable(path: Path, error: OSError) -> StateError:
+    mends = {
+        28: "free some space there, or set RUNYARD_HOME to a folder on another disk",
+        122: "you are over your quota: free some space, or set RUNYARD_HOME to another disk",
+        30: "that file system is read-only here: set RUNYARD_HOME to a folder you can write",
+    }
+    mend = mends.get(error.errno or 0, "set RUNYARD_HOME to a folder that you can write")
+    return StateError(f"cannot use the state folder {path}", said=error.strerror, mend=mend)
+
+
+def _user_name(uid: int) -> str:
+    import pwd
+
+    with contextlib.suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return f"user {uid}"

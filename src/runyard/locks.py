@@ -1,0 +1,88 @@
+"""A lock on the state folder that the kernel gives back when its holder dies, however it dies."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+# Lustre without the mount option `flock` and some FUSE file systems answer with one of these.
+_NO_LOCKS_HERE = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
+
+
+class FolderLock:
+    """An exclusive lock named by a path. Held until `release`, or the end of the process.
+
+    On NFS the kernel carries it over the network. Where the file system has no locks, it is
+    taken on a local file instead, and then holds for this machine only.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+        self.this_machine_only = False
+
+    def is_free(self) -> bool:
+        """Whether nobody holds it. Askers do not get in each other's way, nor in a taker's."""
+        taken = self._acquire(fcntl.LOCK_SH, 0.0)
+        self.release()
+        return taken
+
+    def acquire(self, timeout: float = 0.0) -> bool:
+        """Take the lock, waiting at most `timeout` seconds. Says whether it was taken."""
+        # An asker's shared lock lasts microseconds; it must not turn a taker away.
+        return self._acquire(fcntl.LOCK_EX, max(timeout, 0.5))
+
+    def _acquire(self, kind: int, timeout: float) -> bool:
+        end = time.monotonic() + timeout
+        handle = _open(self._path)
+        while True:
+            try:
+                fcntl.flock(handle, kind | fcntl.LOCK_NB)
+                self._handle = handle
+                return True
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    os.close(handle)
+                    return False
+                time.sleep(0.02)
+            except OSError as error:
+                os.close(handle)
+                if error.errno not in _NO_LOCKS_HERE:
+                    raise
+                self.this_machine_only = True
+                handle = _open(_local_stand_in(self._path))
+
+    def release(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> FolderLock:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _local_stand_in(path: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"runyard-locks-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.geteuid():
+        raise PermissionError(errno.EACCES, "belongs to another user", str(folder))
+    return folder / name

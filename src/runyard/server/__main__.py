@@ -1,0 +1,63 @@
+"""The server process: `python -m runyard.server`. Commands start it; people need not.
+
+What can go wrong at the start is told to the starter through `--ready-fd`, as one line of JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+
+from runyard.errors import RunyardError, ServerError
+from runyard.home import Home, prepare
+from runyard.locks import FolderLock
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m runyard.server", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True, help="the state folder")
+    parser.add_argument("--listen", help="address to listen on (default: as last time, 127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port (default: as last time, or a free one)")
+    parser.add_argument("--ready-fd", type=int, help="where to say that the start went well or not")
+    args = parser.parse_args()
+    os.umask(0o077)
+    home = Home(args.home)
+    try:
+        prepare(home)
+        with FolderLock(home.server_lock) as lock:
+            # Taken before anything is imported or opened: a second server leaves at once.
+            if not lock.acquire():
+                raise ServerError(
+                    f"a server already holds {home.path}", mend="`runyard server status` says where"
+                )
+            from runyard.server.serve import serve
+
+            serve(home, args.listen, args.port, lambda note: _report(args.ready_fd, {"note": note}))
+    except RunyardError as error:
+        _report(args.ready_fd, error.to_json())
+        print(f"{error.what}: {error.said or ''}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        told = ServerError(
+            f"the server cannot use {home.path}",
+            said=error,
+            mend="free some space there, or set RUNYARD_HOME to another folder",
+        )
+        _report(args.ready_fd, told.to_json())
+        return 1
+    return 0
+
+
+def _report(handle: int | None, record: dict[str, str | None]) -> None:
+    if handle is not None:
+        # The starter may have given up; that must not end us.
+        with contextlib.suppress(OSError), os.fdopen(handle, "w") as ready:
+            ready.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

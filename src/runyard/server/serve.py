@@ -1,0 +1,175 @@
+"""Serve one state folder until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import logging.handlers
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Coroutine
+
+import uvicorn
+
+from runyard import __version__
+from runyard.errors import ServerError
+from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
+from runyard.server.app import create_app
+from runyard.server.tracker import Tracker, new_key
+
+log = logging.getLogger("runyard.server")
+
+# Below the range from which kernels take ports for outgoing connections: a port that was ours is
+# then likely still free after a crash, and running clients find us where we were.
+_FIRST_PORT, _PORTS = 20_000, 12_000
+_LOG_BYTES, _LOG_FILES = 5 << 20, 3
+
+
+def serve(
+    home: Home, listen: str | None, port: int | None, ready: Callable[[str | None], None]
+) -> None:
+    """Open the folder, listen, tell everybody where, and serve."""
+    _start_log(home)
+    before = read_discovery(home)
+    address = listen or (before.listen if before else "127.0.0.1")
+    with _bind(home, address, port, before.port if before else None) as bound:
+        discovery = Discovery(
+            url=f"http://{_reachable_name(address)}:{bound.getsockname()[1]}",
+            key=before.key if before else new_key(),
+            pid=os.getpid(),
+            hostname=socket.gethostname(),
+            listen=address,
+            port=bound.getsockname()[1],
+            version=__version__,
+            started_at=time.time(),
+            running=True,
+        )
+        tracker = Tracker(home)
+        tracker.open(discovery.key)
+        note = _moved(before, discovery) if port is None else None
+        try:
+            _loop(_serve(home, tracker, bound, discovery, lambda: ready(note)))
+        finally:
+            tracker.close()
+            mark_stopped(home)
+            log.info("stopped")
+
+
+async def _serve(
+    home: Home,
+    tracker: Tracker,
+    bound: socket.socket,
+    discovery: Discovery,
+    ready: Callable[[], None],
+) -> None:
+    def stop() -> None:
+        server.should_exit = True
+
+    config = uvicorn.Config(
+        create_app(tracker, stop),
+        loop="none",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+    )
+    server = uvicorn.Server(config)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # uvicorn ends on these and then raises them again, which would end us before we close.
+        signal.signal(number, lambda *_: None)
+    serving = asyncio.ensure_future(server.serve(sockets=[bound]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.002)
+    write_discovery(home, discovery)
+    log.info("runyard %s serves %s at %s", __version__, home.path, discovery.url)
+    ready()
+    await serving
+
+
+def _loop(work: Coroutine[None, None, None]) -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(work)
+    else:
+        uvloop.run(work)
+
+
+def _bind(home: Home, address: str, asked: int | None, last: int | None) -> socket.socket:
+    """A bound socket: on the port that was asked for, else the last one, else a free one."""
+    if asked is not None:
+        bound = _try_bind(address, asked)
+        if isinstance(bound, OSError):
+            raise ServerError(
+                f"cannot listen on {address} port {asked}",
+                said=bound.strerror,
+                mend="give another --port, or none: a free one is then found",
+            )
+        return bound
+    start = int.from_bytes(
+        hashlib.sha256(f"{os.getuid()} {home.path}".encode()).digest()[:4], "big"
+    )
+    candidates = [_FIRST_PORT + (start + step * 127) % _PORTS for step in range(50)]
+    failure: OSError | None = None
+    for candidate in [last, *candidates, 0] if last else [*candidates, 0]:
+        bound = _try_bind(address, candidate)
+        if not isinstance(bound, OSError):
+            return bound
+        failure = bound
+    raise ServerError(
+        f"cannot listen on {address}",
+        said=failure.strerror if failure else None,
+        mend="`runyard server start --listen ADDRESS` takes an address of this machine",
+    )
+
+
+def _try_bind(address: str, port: int) -> socket.socket | OSError:
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(
+            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        return error
+    # So that a restart need not wait until the last server's connections are forgotten.
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(target)
+        bound.listen(1024)
+    except (OSError, OverflowError) as error:
+        bound.close()
+        return error if isinstance(error, OSError) else OSError(22, str(error))
+    return bound
+
+
+def _reachable_name(address: str) -> str:
+    name = socket.gethostname() if address in ("0.0.0.0", "::", "") else address  # noqa: S104
+    return f"[{name}]" if ":" in name else name
+
+
+def _moved(before: Discovery | None, now: Discovery) -> str | None:
+    if before is None or before.port == now.port:
+        return None
+    return (
+        f"another program took port {before.port} while the server was down: it is now at "
+        f"{now.url}. Programs that were started before keep trying the old address; what they log "
+        f"stays in their own wandb folder, and `wandb sync` brings it in"
+    )
+
+
+def _start_log(home: Home) -> None:
+    handler = logging.handlers.RotatingFileHandler(
+        home.log, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8"
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    if home.crash_log.stat().st_size > _LOG_BYTES:
+        os.truncate(home.crash_log, 0)

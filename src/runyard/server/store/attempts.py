@@ -1,0 +1,184 @@
+"""Attempts: executions that runyard itself started, with the console it saw.
+
+Every call can be repeated: a starter that got no answer asks again and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+
+from runyard.server import states
+from runyard.server.store import runs
+from runyard.server.store.runs import Row
+
+
+class ConsoleGap(ValueError):
+    """The console goes on behind what is stored; `stored` is where to go on from."""
+
+    def __init__(self, stored: int) -> None:
+        super().__init__()
+        self.stored = stored
+
+
+def begin(
+    connection: sqlite3.Connection, run: int, *, token: str, host: str, pid: int, now: float
+) -> int:
+    """Start the next attempt of a run and return its number."""
+    known = connection.execute(
+        "SELECT number FROM attempts WHERE run = ? AND token = ?", (run, token)
+    ).fetchone()
+    if known is not None:
+        number: int = known["number"]
+        return number
+    number = connection.execute(
+        "SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run = ?", (run,)
+    ).fetchone()[0]
+    connection.execute(
+        "INSERT INTO attempts (run, number, token, host, pid, started_at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (run, number, token, host, pid, now),
+    )
+    runs.update(
+        connection,
+        run,
+        state="running",
+        preempting=0,
+        heartbeat_at=now,
+        exit_code=None,
+        ended_at=None,
+    )
+    connection.execute(
+        "UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, run)
+    )
+    return number
+
+
+def append_console(
+    connection: sqlite3.Connection, run: int, number: int, start: int, data: bytes, now: float
+) -> int:
+    """Store console bytes from `start` on; what is there already is passed over."""
+    row = connection.execute(
+        "SELECT console_bytes, ended_at FROM attempts WHERE run = ? AND number = ?", (run, number)
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"run has no attempt {number}")
+    stored: int = row["console_bytes"]
+    if start > stored:
+        raise ConsoleGap(stored)
+    fresh = data[stored - start :]
+    if fresh:
+        connection.execute(
+            "INSERT INTO console (run, attempt, start, data) VALUES (?, ?, ?, ?)",
+            (run, number, stored, zlib.compress(fresh, 1)),
+        )
+        stored += len(fresh)
+        connection.execute(
+            "UPDATE attempts SET console_bytes = ? WHERE run = ? AND number = ?",
+            (stored, run, number),
+        )
+    if row["ended_at"] is None:
+        runs.update(connection, run, heartbeat_at=now)
+        connection.execute(  # It was silent for long, and is alive after all.
+            "UPDATE runs SET state = 'running', ended_at = NULL "
+            "WHERE key = ? AND state = 'crashed'",
+            (run,),
+        )
+    return stored
+
+
+def end(
+    connection: sqlite3.Connection, run: int, number: int, *, exit_code: int, ended_at: float
+) -> None:
+    """The program ended; what its process returned outweighs what its client said."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, exit_code = ?, cause = ? "
+        "WHERE run = ? AND number = ? AND ended_at IS NULL",
+        (ended_at, states.shell_code(exit_code), states.cause_of(exit_code), run, number),
+    )
+    row = runs.by_key(connection, run)
+    newer = connection.execute(
+        "SELECT 1 FROM attempts WHERE run = ? AND number > ?", (run, number)
+    ).fetchone()
+    if row is not None and newer is None:
+        runs.update(
+            connection,
+            run,
+            state=states.after_exit(exit_code, preempting=bool(row["preempting"])),
+            exit_code=states.shell_code(exit_code),
+            ended_at=ended_at,
+        )
+
+
+def lose(connection: sqlite3.Connection, run: int, number: int, now: float) -> None:
+    """Nobody stands beside the program any more. Whether it lives, its client will show."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, cause = 'lost' "
+        "WHERE run = ? AND number = ? AND ended_at IS NULL",
+        (now, run, number),
+    )
+
+
+def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
+    return connection.execute(
+        "SELECT * FROM attempts WHERE run = ? ORDER BY number", (run,)
+    ).fetchall()
+
+
+def is_open(connection: sqlite3.Connection, run: int) -> bool:
+    """Whether a process of runyard's stands beside the program, and will report its end."""
+    found = connection.execute(
+        "SELECT 1 FROM attempts WHERE run = ? AND ended_at IS NULL", (run,)
+    ).fetchone()
+    return found is not None
+
+
+def was_ended(connection: sqlite3.Connection, run: int) -> bool:
+    """Whether runyard itself saw the last attempt end."""
+    row = connection.execute(
+        "SELECT exit_code FROM attempts WHERE run = ? ORDER BY number DESC LIMIT 1", (run,)
+    ).fetchone()
+    return row is not None and row["exit_code"] is not None
+
+
+def read_console(
+    connection: sqlite3.Connection, run: int, after: int, most: int
+) -> tuple[bytes, int]:
+    """Console bytes of all attempts in a row, from byte `after` on; and where to go on."""
+    pieces: list[bytes] = []
+    position = total = 0
+    rows = connection.execute(
+        "SELECT number, console_bytes FROM attempts WHERE run = ? ORDER BY number", (run,)
+    ).fetchall()
+    for attempt in rows:
+        size = attempt["console_bytes"]
+        if position + size > after and total < most:
+            start = max(0, after - position)
+            piece = _read_attempt(connection, run, attempt["number"], start, most - total)
+            pieces.append(piece)
+            total += len(piece)
+            after = position + start + len(piece)
+            if start + len(piece) < size:
+                break
+        position += size
+    return b"".join(pieces), after
+
+
+def _read_attempt(
+    connection: sqlite3.Connection, run: int, number: int, start: int, most: int
+) -> bytes:
+    first = connection.execute(
+        "SELECT coalesce(max(start), 0) FROM console WHERE run = ? AND attempt = ? AND start <= ?",
+        (run, number, start),
+    ).fetchone()[0]
+    rows = connection.execute(
+        "SELECT start, data FROM console WHERE run = ? AND attempt = ? AND start >= ? "
+        "ORDER BY start",
+        (run, number, first),
+    )
+    data = b""
+    for row in rows:
+        data += zlib.decompress(row["data"])
+        if len(data) >= most + (start - first):
+            break
+    return data[start - first :][:most]

@@ -1,0 +1,74 @@
+"""What one file_stream post changes: lines, the summary, signs of life, the end."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runyard.server import states
+from runyard.server.store import attempts, runs
+from runyard.server.store.lines import put_lines
+
+
+@dataclass(frozen=True)
+class Post:
+    """One message of a client's stream."""
+
+    # stream name → (number of the first line, lines)
+    lines: Mapping[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    summary: str | None = None
+    preempting: bool = False
+    complete: bool = False
+    exit_code: int = 0
+
+
+def record(connection: sqlite3.Connection, run: int, post: Post, now: float) -> bool:
+    """Store a post. Says whether the run exists."""
+    row = runs.by_key(connection, run)
+    if row is None:
+        return False
+    for stream, (start, lines) in post.lines.items():
+        put_lines(connection, run, stream, start, lines)
+    columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
+    if post.summary is not None:
+        columns["summary"] = post.summary
+    preempting = bool(row["preempting"]) or post.preempting
+    if post.preempting:
+        columns["preempting"] = 1
+    columns |= _state_after(connection, row, post, preempting, now)
+    runs.update(connection, run, **columns)
+    return True
+
+
+def _state_after(
+    connection: sqlite3.Connection, row: runs.Row, post: Post, preempting: bool, now: float
+) -> dict[str, object]:
+    if attempts.was_ended(connection, row["key"]):
+        return {}  # Its process was seen to end; late data changes nothing about that.
+    if post.complete:
+        if attempts.is_open(connection, row["key"]):
+            return {}  # The process may go on after `finish()`; its own end is reported.
+        return {
+            "state": states.after_completion(post.exit_code, preempting=preempting),
+            "exit_code": post.exit_code,
+            "ended_at": now,
+        }
+    if post.preempting:
+        return {"state": "preempting"}
+    if row["state"] in ("crashed", "pending"):
+        return {"state": "running", "exit_code": None, "ended_at": None}
+    return {}
+
+
+def mark_silent(connection: sqlite3.Connection, before: float) -> int:
+    """Runs that were last heard before that time are not alive any more."""
+    rows = connection.execute(
+        "SELECT key, preempting, heartbeat_at FROM runs "
+        "WHERE state IN ('running', 'preempting') AND heartbeat_at < ?",
+        (before,),
+    ).fetchall()
+    for row in rows:
+        state = states.after_silence(preempting=bool(row["preempting"]))
+        runs.update(connection, row["key"], state=state, ended_at=row["heartbeat_at"])
+    return len(rows)
