@@ -1,0 +1,224 @@
+"""The text of Slurm's configuration files, made from what the cluster should be and where it runs.
+
+Pure: nothing here reads the machine or writes a file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+CLUSTER_NAME = "disposable"
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """What the cluster looks like to its users; every node is alike."""
+
+    nodes: int = 4
+    cpus: int = 4
+    memory_mb: int = 8000
+    gpus: int = 4
+    gpu_type: str = "fake"
+    accounting: bool = True
+
+    def __post_init__(self) -> None:
+        if min(self.nodes, self.cpus, self.memory_mb) < 1 or self.gpus < 0:
+            raise ValueError(f"a cluster needs at least one node, CPU and megabyte: {self}")
+
+    @property
+    def node_names(self) -> list[str]:
+        return [f"n{number}" for number in range(1, self.nodes + 1)]
+
+    @property
+    def ports_needed(self) -> int:
+        """One for slurmctld, one for slurmdbd, one for each slurmd."""
+        return 2 + self.nodes
+
+
+@dataclass(frozen=True)
+class ClusterSite:
+    """Where one cluster runs: its folder, its host and user, its block of ports."""
+
+    folder: Path
+    host: str
+    user: str
+    first_port: int
+
+    @property
+    def controller_port(self) -> int:
+        return self.first_port
+
+    @property
+    def accounting_port(self) -> int:
+        return self.first_port + 1
+
+    @property
+    def first_node_port(self) -> int:
+        return self.first_port + 2
+
+    @property
+    def munge_key(self) -> Path:
+        return self.folder / "munge.key"
+
+    @property
+    def munge_socket(self) -> Path:
+        return self.folder / "munge.sock"
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "mysql"
+
+    @property
+    def database_socket(self) -> Path:
+        return self.folder / "mysql.sock"
+
+    @property
+    def gpu_devices(self) -> Path:
+        return self.folder / "dev"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def spool(self) -> Path:
+        return self.folder / "spool"
+
+    @property
+    def work(self) -> Path:
+        """Where batch scripts run and leave their output."""
+        return self.folder / "work"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "log"
+
+
+def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
+    """slurm.conf, with all nodes on one host and the partitions main, high and short."""
+    sections = [
+        _identity(site),
+        _processes(site),
+        _scheduling(),
+        _accounting(spec, site),
+        _nodes(spec, site),
+        _partitions(spec),
+    ]
+    return "\n".join(line for section in sections for line in section) + "\n"
+
+
+def gres_conf(spec: ClusterSpec, site: ClusterSite) -> str:
+    """gres.conf: which device file is which GPU, the same on every node; empty without GPUs."""
+    if not spec.gpus:
+        return ""
+    devices = f"{site.gpu_devices}/{_series('gpu', 0, spec.gpus)}"
+    # Without the flag Slurm sets CUDA_VISIBLE_DEVICES only for devices named like NVIDIA's.
+    return (
+        f"NodeName={_series('n', 1, spec.nodes)} Name=gpu Type={spec.gpu_type} File={devices}"
+        " Flags=nvidia_gpu_env\n"
+    )
+
+
+def slurmdbd_conf(site: ClusterSite) -> str:
+    """slurmdbd.conf; the database is reached by its socket, through MYSQL_UNIX_PORT."""
+    lines = [
+        "AuthType=auth/munge",
+        f"AuthInfo=socket={site.munge_socket}",
+        "DbdHost=localhost",
+        "DbdAddr=127.0.0.1",
+        f"DbdPort={site.accounting_port}",
+        f"SlurmUser={site.user}",
+        f"PidFile={site.folder}/slurmdbd.pid",
+        "StorageType=accounting_storage/mysql",
+        "StorageHost=localhost",
+        "StorageUser=root",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _identity(site: ClusterSite) -> list[str]:
+    return [
+        f"ClusterName={CLUSTER_NAME}",
+        f"SlurmctldHost={site.host}(127.0.0.1)",
+        f"SlurmctldPort={site.controller_port}",
+        f"SlurmUser={site.user}",
+        f"SlurmdUser={site.user}",
+        "AuthType=auth/munge",
+        # A requeued job is held back for the credential's lifetime: 120 s if not told otherwise.
+        f"AuthInfo=socket={site.munge_socket},cred_expire=5",
+    ]
+
+
+def _processes(site: ClusterSite) -> list[str]:
+    return [
+        f"StateSaveLocation={site.state}",
+        f"SlurmdSpoolDir={site.spool}/%n",
+        f"SlurmctldPidFile={site.folder}/slurmctld.pid",
+        f"SlurmdPidFile={site.folder}/%n.pid",
+        # slurmstepd writes here too, and has no other place for its words.
+        f"SlurmdLogFile={site.logs}/%n.slurmd",
+        # No cgroups: a container seldom lets its user make any.
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/none",
+        "MpiDefault=none",
+        # The nodes may claim more CPUs and memory than the host has.
+        "SlurmdParameters=config_overrides",
+        "ReturnToService=2",
+        "KillWait=2",
+        # Finished jobs stay visible to scontrol for as long as a test session may last.
+        "MinJobAge=3600",
+    ]
+
+
+def _scheduling() -> list[str]:
+    return [
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_CPU_Memory",
+        "SchedulerType=sched/backfill",
+        # sched_interval: no event tells that a requeued job's waiting time is over; 60 s if untold.
+        "SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0",
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=REQUEUE",
+    ]
+
+
+def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
+    usage = ["JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=5"]
+    if not spec.accounting:
+        return [*usage, "AccountingStorageType=accounting_storage/none"]
+    return [
+        *usage,
+        "AccountingStorageType=accounting_storage/slurmdbd",
+        "AccountingStorageHost=localhost",
+        f"AccountingStoragePort={site.accounting_port}",
+        # With a munge socket of one's own, accounting calls need it named here once more.
+        f"AccountingStoragePass={site.munge_socket}",
+        *(["AccountingStorageTRES=gres/gpu"] if spec.gpus else []),
+    ]
+
+
+def _nodes(spec: ClusterSpec, site: ClusterSite) -> list[str]:
+    gpus = f" Gres=gpu:{spec.gpu_type}:{spec.gpus}" if spec.gpus else ""
+    ports = _series("", site.first_node_port, spec.nodes)
+    return [
+        *(["GresTypes=gpu"] if spec.gpus else []),
+        f"NodeName={_series('n', 1, spec.nodes)} NodeHostname={site.host} NodeAddr=127.0.0.1"
+        f" Port={ports} CPUs={spec.cpus} RealMemory={spec.memory_mb}{gpus} State=UNKNOWN",
+    ]
+
+
+def _partitions(spec: ClusterSpec) -> list[str]:
+    nodes = _series("n", 1, spec.nodes)
+    # A job that names no memory would otherwise take a whole node's.
+    shared = f"Nodes={nodes} DefMemPerCPU={max(1, spec.memory_mb // spec.cpus)} State=UP"
+    return [
+        f"PartitionName=main {shared} Default=YES MaxTime=INFINITE PriorityTier=1",
+        f"PartitionName=high {shared} MaxTime=INFINITE PriorityTier=10 PreemptMode=OFF",
+        f"PartitionName=short {shared} MaxTime=1 PriorityTier=1",
+    ]
+
+
+def _series(prefix: str, first: int, count: int) -> str:
+    """Slurm's way to write n1, n2, n3: n[1-3]."""
+    return f"{prefix}{first}" if count == 1 else f"{prefix}[{first}-{first + count - 1}]"

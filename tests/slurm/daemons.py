@@ -1,0 +1,136 @@
+"""The daemons of one cluster, run in the foreground as children of this process."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from .config import ClusterSite, ClusterSpec
+from .daemon import ClusterError, Daemon, end_together
+from .packages import find_program
+
+# Nothing in this database has to survive a crash, so it never waits for the disk.
+DATABASE_OPTIONS = (
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-flush-method=nosync",
+    "--innodb-log-file-size=8M",
+    "--innodb-buffer-pool-size=64M",
+)
+
+
+class ClusterDaemons:
+    """Starts the daemons in the order they need each other, and ends them in reverse."""
+
+    def __init__(self, spec: ClusterSpec, site: ClusterSite, env: Mapping[str, str]) -> None:
+        self.spec = spec
+        self.site = site
+        self.env = env
+        # Daemons of one stage need nothing of each other, so they end together.
+        self._stages: list[list[Daemon]] = []
+
+    def __iter__(self) -> Iterator[Daemon]:
+        return (daemon for stage in self._stages for daemon in stage)
+
+    def start(self) -> None:
+        """Start every daemon; only the nodes may still be on their way to the controller."""
+        self._start_munge()
+        if self.spec.accounting:
+            self._start_database()
+            self._start_accounting()
+        self._start_controller()
+        self._start_nodes()
+
+    def stop(self) -> None:
+        while self._stages:
+            end_together(self._stages.pop())
+
+    def check_alive(self) -> None:
+        for daemon in self:
+            daemon.check_alive()
+
+    def _start_munge(self) -> None:
+        site = self.site
+        daemon = self._start(
+            "munged",
+            "--foreground",
+            # munged mistrusts a socket in a private folder; here that is what is wanted.
+            "--force",
+            f"--key-file={site.munge_key}",
+            f"--socket={site.munge_socket}",
+            f"--pid-file={site.folder}/munged.pid",
+            f"--seed-file={site.folder}/munged.seed",
+        )
+        daemon.wait_until(lambda: _answers(site.munge_socket))
+
+    def _start_database(self) -> None:
+        site = self.site
+        options = ["--no-defaults", f"--datadir={site.database}", *DATABASE_OPTIONS]
+        options.append(f"--user={site.user}")
+        prepare = [
+            _program("mariadb-install-db", "mysql_install_db"),
+            *options,
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+        ]
+        done = subprocess.run(prepare, env=self.env, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ClusterError(f"{prepare[0]} failed:\n{done.stdout}{done.stderr}")
+        daemon = self._start(
+            _program("mariadbd", "mysqld"),
+            *options,
+            f"--socket={site.database_socket}",
+            f"--pid-file={site.folder}/mysqld.pid",
+            # Its root user has no password: only the socket in the private folder leads to it.
+            "--skip-networking",
+        )
+        daemon.wait_until(lambda: _answers(site.database_socket))
+
+    def _start_accounting(self) -> None:
+        # slurmdbd has no setting for the database's socket, but its client library reads this.
+        database = {"MYSQL_UNIX_PORT": str(self.site.database_socket)}
+        daemon = self._start("slurmdbd", "-D", settings=database)
+        daemon.wait_until(lambda: _answers(self.site.accounting_port))
+
+    def _start_controller(self) -> None:
+        daemon = self._start("slurmctld", "-D")
+        daemon.wait_until(lambda: _answers(self.site.controller_port))
+
+    def _start_nodes(self) -> None:
+        self._stages.append([])
+        for name in self.spec.node_names:
+            command = [_program("slurmd"), "-D", "-N", name]
+            daemon = Daemon.start(f"slurmd {name}", command, self.env, self.site.logs / name)
+            self._stages[-1].append(daemon)
+
+    def _start(
+        self, program: str, *arguments: str, settings: Mapping[str, str] | None = None
+    ) -> Daemon:
+        """Start one daemon in a stage of its own."""
+        name = Path(program).name
+        command = [_program(program), *arguments]
+        env = {**self.env, **(settings or {})}
+        daemon = Daemon.start(name, command, env, self.site.logs / name)
+        self._stages.append([daemon])
+        return daemon
+
+
+def _program(*names: str) -> str:
+    path = find_program(*names)
+    if path is None:
+        raise ClusterError(f"{' or '.join(names)} is not installed")
+    return path
+
+
+def _answers(address: Path | int) -> bool:
+    """Whether something listens on this Unix socket or this local port."""
+    try:
+        if isinstance(address, int):
+            socket.create_connection(("127.0.0.1", address), timeout=1).close()
+        else:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(str(address))
+    except OSError:
+        return False
+    return True
