@@ -1,9 +1,10 @@
 """Teach a small network to tell two spirals apart. numpy and wandb are all it needs.
 
-python train.py --lr 0.01 --hidden 32 --epochs 60
+python train.py --lr 0.003 --hidden 32 --epochs 60
 """
 
 import argparse
+from itertools import pairwise
 
 import numpy as np
 import wandb
@@ -12,9 +13,9 @@ import wandb
 def spirals(count: int, noise: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Points of two arms that wind around each other, and the arm to which each belongs."""
     label = rng.integers(0, 2, count)
-    turn = np.sqrt(rng.uniform(0.02, 1, count)) * 3 * np.pi
+    turn = np.sqrt(rng.uniform(0.02, 1, count)) * 4 * np.pi
     angle = turn + np.pi * label
-    points = np.stack([turn * np.cos(angle), turn * np.sin(angle)], axis=1) / (3 * np.pi)
+    points = np.stack([turn * np.cos(angle), turn * np.sin(angle)], axis=1) / (4 * np.pi)
     return points + rng.normal(0, noise, points.shape), label.astype(float)
 
 
@@ -25,13 +26,13 @@ class Network:
         sizes = [2, hidden, hidden, 1]
         self.weights = [
             rng.normal(0, (1.5 if i == 0 else 1) / np.sqrt(a), (a, b))
-            for i, (a, b) in enumerate(zip(sizes, sizes[1:]))
+            for i, (a, b) in enumerate(pairwise(sizes))
         ]
         self.biases = [rng.uniform(-1, 1, b) * (b > 1) for b in sizes[1:]]
 
     def forward(self, points: np.ndarray) -> list[np.ndarray]:
         layers = [points * 4]
-        for i, (weight, bias) in enumerate(zip(self.weights, self.biases)):
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             out = layers[-1] @ weight + bias
             layers.append(out if i == len(self.weights) - 1 else np.tanh(out))
         return layers
@@ -39,7 +40,7 @@ class Network:
     def gradients(self, layers: list[np.ndarray], error: np.ndarray) -> list[np.ndarray]:
         """Gradients of the weights, then of the biases."""
         to_weights, to_biases = [], []
-        for weight, below in zip(reversed(self.weights), reversed(layers[:-1])):
+        for weight, below in zip(reversed(self.weights), reversed(layers[:-1]), strict=True):
             to_weights.insert(0, below.T @ error)
             to_biases.insert(0, error.sum(axis=0))
             error = (error @ weight.T) * (1 - below**2)
@@ -54,7 +55,9 @@ class Adam:
 
     def step(self, gradients: list[np.ndarray]) -> None:
         self.time += 1
-        for value, gradient, mean, square in zip(self.values, gradients, self.mean, self.square):
+        for value, gradient, mean, square in zip(
+            self.values, gradients, self.mean, self.square, strict=True
+        ):
             mean += 0.1 * (gradient - mean)
             square += 0.001 * (gradient**2 - square)
             scaled = (mean / (1 - 0.9**self.time)) / (
@@ -72,11 +75,11 @@ def evaluate(network: Network, points: np.ndarray, label: np.ndarray) -> tuple[f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lr", type=float, default=0.01)
+    parser.add_argument("--lr", type=float, default=0.003)
     parser.add_argument("--hidden", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--batch", type=int, default=50)
-    parser.add_argument("--noise", type=float, default=0.01)
+    parser.add_argument("--noise", type=float, default=0.03)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
 

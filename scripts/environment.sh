@@ -1,0 +1,64 @@
+# Sourced by ./quickstart and ./test: makes the private Python environment .venv of this checkout.
+# Nothing is written outside the checkout.
+
+say() { printf '== %s\n' "$*"; }
+fail() { printf '%s\n' "$@" >&2; exit 1; }
+
+# The first Python of version 3.10 or newer; PYTHON=... chooses one.
+find_python() {
+  local candidate
+  for candidate in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python3.10 python3.14; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+# Debian and Ubuntu ship Python without what `python -m venv` needs.
+make_venv() {
+  local python=$1
+  if "$python" -c 'import ensurepip' >/dev/null 2>&1; then
+    "$python" -m venv .venv
+  elif command -v uv >/dev/null 2>&1; then
+    uv venv --quiet --seed --python "$python" .venv
+  elif "$python" -m pip --version >/dev/null 2>&1; then
+    "$python" -m venv --without-pip .venv
+    "$python" -m pip --python .venv/bin/python install --quiet pip
+  elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    say "installing Debian's python3-venv, which $python lacks"
+    apt-get update -qq >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv >/dev/null
+    "$python" -m venv .venv
+  else
+    fail "$python cannot make a virtual environment: it has neither ensurepip nor pip." \
+      "  try:  sudo apt-get install python3-venv, then this command again"
+  fi
+}
+
+# make_environment EXTRA: .venv with this checkout installed, and what [EXTRA] of pyproject.toml lists.
+make_environment() {
+  local extra=$1 python stamp wanted
+  export PIP_CACHE_DIR="$PWD/.cache/pip" PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+  python=$(find_python) || fail "runyard needs Python 3.10 or newer, and none was found." \
+    "  try:  install one, or name it: PYTHON=/path/to/python3 $0"
+  if [ -d .venv ] && ! .venv/bin/python -c pass >/dev/null 2>&1; then
+    say "the environment in .venv is broken (its Python has moved?): making it again"
+    rm -rf .venv
+  fi
+  stamp=".venv/.installed-$extra"
+  wanted=$(cksum <pyproject.toml; pwd)
+  if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
+    say "the environment in .venv is ready"
+    return
+  fi
+  if [ ! -d .venv ]; then
+    say "making a private Python environment in .venv, with $python ($("$python" -V 2>&1))"
+    make_venv "$python" || { rm -rf .venv; fail "could not make .venv"; }
+  fi
+  say "installing runyard and what it needs into .venv (a minute or two, most of it download)"
+  .venv/bin/python -m pip install --quiet --editable ".[$extra]" || fail "the installation failed." \
+    "  try:  check the network (pip's own message is above), then this command again"
+  printf '%s\n' "$wanted" >"$stamp"
+}

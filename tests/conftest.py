@@ -1,0 +1,110 @@
+"""What every ring of tests shares: a state folder of its own, and the real command line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from runyard.client.discover import stop_server
+from runyard.errors import RunyardError
+from runyard.home import Home
+
+pytest_plugins = ["tests.slurm.plugin"]
+
+_OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
+
+
+class RunRunyard(Protocol):
+    """Runs `runyard WORDS ...` to its end. `env` is laid over the environment of the test."""
+
+    def __call__(
+        self,
+        *words: str,
+        env: dict[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: str | None = None,
+        timeout: float = 60,
+    ) -> subprocess.CompletedProcess[str]: ...
+
+
+@pytest.fixture
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """An isolated RUNYARD_HOME (not made yet); its server, if any, ends with the test."""
+    isolate(tmp_path, monkeypatch)
+    home = Home(tmp_path / "state")
+    try:
+        yield home
+    finally:
+        end_server(home)
+
+
+@pytest.fixture
+def runyard(state_folder: Home) -> RunRunyard:
+    """The real command line, as a process of its own, on this test's state folder."""
+    return run_runyard
+
+
+def run_runyard(
+    *words: str,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    stdin: str | None = None,
+    timeout: float = 60,
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "runyard", *words],
+        env={**os.environ, **(env or {})},
+        cwd=cwd,
+        input="" if stdin is None else stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=timeout,
+        check=False,
+    )
+
+
+def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment in which nothing of this user, this shell or this job is seen."""
+    for name in list(os.environ):
+        if name.startswith(_OF_ANOTHER_JOB):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("RUNYARD_HOME", str(folder / "state"))
+    for name, place in (
+        ("HOME", "home"),
+        ("WANDB_CACHE_DIR", "wandb-cache"),
+        ("WANDB_CONFIG_DIR", "wandb-config"),
+        ("WANDB_DATA_DIR", "wandb-data"),
+    ):
+        (folder / place).mkdir(exist_ok=True)
+        monkeypatch.setenv(name, str(folder / place))
+
+
+def end_server(home: Home) -> None:
+    """Stop the server of a state folder, whatever the test did to either."""
+    try:
+        stop_server(home, force=True)
+    except (RunyardError, OSError):
+        for pid in server_pids(home):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def server_pids(home: Home) -> list[int]:
+    """The live server processes of a state folder, as the operating system sees them."""
+    shown = subprocess.run(
+        ["ps", "-ww", "-A", "-o", "pid=,command="], capture_output=True, text=True, check=True
+    ).stdout
+    return [
+        int(line.split()[0])
+        for line in shown.splitlines()
+        if "-m runyard.server " in line and f"--home {home.path} " in f"{line} "
+    ]

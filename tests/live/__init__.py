@@ -1,0 +1,1 @@
+"""The second ring: the unmodified wandb client, real processes, a real server."""
