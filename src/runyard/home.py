@@ -11,8 +11,8 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from runyard.errors import StateError
@@ -93,8 +93,15 @@ class Discovery:
 
 def locate(environ: Mapping[str, str] = os.environ) -> Home:
     """The state folder that the environment asks for."""
-    named = environ.get("RUNYARD_HOME")
-    path = Path(named).expanduser() if named else Path("~/.runyard").expanduser()
+    named = environ.get("RUNYARD_HOME") or "~/.runyard"
+    try:
+        path = Path(named).expanduser()
+    except RuntimeError as error:
+        raise StateError(
+            f"cannot tell where the state folder {named} is",
+            said=error,
+            mend="set RUNYARD_HOME to a folder's whole path",
+        ) from error
     return Home(Path(os.path.abspath(path)))  # noqa: PTH100  (symlinks stay as the user wrote them)
 
 
@@ -132,6 +139,15 @@ def prepare(home: Home) -> None:
         raise _unusable(path, PermissionError(13, "Permission denied"))
 
 
+@contextlib.contextmanager
+def using(home: Home) -> Iterator[None]:
+    """What the operating system refuses in the state folder is told with what to do about it."""
+    try:
+        yield
+    except OSError as error:
+        raise _unusable(home.path, error) from error
+
+
 def _refuse_foreign(path: Path, marker: Path) -> None:
     # The marker is the first thing written, so beside a missing one stands nothing but another
     # command's half-written marker.
@@ -146,14 +162,29 @@ def _refuse_foreign(path: Path, marker: Path) -> None:
 def read_discovery(home: Home) -> Discovery | None:
     """The discovery file, or None where no server was ever started (or the file is damaged)."""
     try:
-        text = home.discovery.read_text(encoding="utf-8")
-    except FileNotFoundError:
+        content = home.discovery.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise _unusable(home.path, error) from error
-    with contextlib.suppress(ValueError, TypeError):
-        return Discovery(**json.loads(text))
-    return None
+    try:
+        told = json.loads(content)
+        # A newer version may say more than we know.
+        found = Discovery(**{field.name: told[field.name] for field in fields(Discovery)})
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found if _is_sound(found) else None
+
+
+def _is_sound(found: Discovery) -> bool:
+    texts = (found.url, found.key, found.hostname, found.listen, found.version)
+    return (
+        all(isinstance(text, str) for text in texts)
+        and isinstance(found.pid, int)
+        and isinstance(found.port, int)
+        and isinstance(found.started_at, int | float)
+        and isinstance(found.running, bool)
+    )
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:

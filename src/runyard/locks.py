@@ -6,13 +6,14 @@ import errno
 import fcntl
 import hashlib
 import os
-import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
 
 # Lustre without the mount option `flock` and some FUSE file systems answer with one of these.
 _NO_LOCKS_HERE = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
+# Not TMPDIR: jobs and shells have their own, and would not meet.
+_STAND_INS = Path("/tmp")  # noqa: S108
 
 
 class FolderLock:
@@ -29,18 +30,22 @@ class FolderLock:
 
     def is_free(self) -> bool:
         """Whether nobody holds it. Askers do not get in each other's way, nor in a taker's."""
-        taken = self._acquire(fcntl.LOCK_SH, 0.0)
+        # Opened for reading and never made: asking leaves nothing behind in somebody's folder.
+        try:
+            taken = self._acquire(fcntl.LOCK_SH, 0.0, os.O_RDONLY)
+        except FileNotFoundError:
+            return True
         self.release()
         return taken
 
     def acquire(self, timeout: float = 0.0) -> bool:
         """Take the lock, waiting at most `timeout` seconds. Says whether it was taken."""
         # An asker's shared lock lasts microseconds; it must not turn a taker away.
-        return self._acquire(fcntl.LOCK_EX, max(timeout, 0.5))
+        return self._acquire(fcntl.LOCK_EX, max(timeout, 0.5), os.O_RDWR | os.O_CREAT)
 
-    def _acquire(self, kind: int, timeout: float) -> bool:
+    def _acquire(self, kind: int, timeout: float, mode: int) -> bool:
         end = time.monotonic() + timeout
-        handle = _open(self._path)
+        handle = self._open(mode)
         while True:
             try:
                 fcntl.flock(handle, kind | fcntl.LOCK_NB)
@@ -53,10 +58,14 @@ class FolderLock:
                 time.sleep(0.02)
             except OSError as error:
                 os.close(handle)
-                if error.errno not in _NO_LOCKS_HERE:
+                if error.errno not in _NO_LOCKS_HERE or self.this_machine_only:
                     raise
                 self.this_machine_only = True
-                handle = _open(_local_stand_in(self._path))
+                handle = self._open(mode)
+
+    def _open(self, mode: int) -> int:
+        path = _local_stand_in(self._path) if self.this_machine_only else self._path
+        return os.open(path, mode | os.O_CLOEXEC, 0o600)
 
     def release(self) -> None:
         if self._handle is not None:
@@ -75,14 +84,10 @@ class FolderLock:
         self.release()
 
 
-def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
 def _local_stand_in(path: Path) -> Path:
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir()) / f"runyard-locks-{os.geteuid()}"
+    folder = _STAND_INS / f"runyard-locks-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.geteuid():
+    if folder.lstat().st_uid != os.geteuid():
         raise PermissionError(errno.EACCES, "belongs to another user", str(folder))
     return folder / name

@@ -8,11 +8,11 @@ from runyard.client.discover import ensure_server, find_server
 from runyard.home import Home, locate
 
 
-def server(home: Home | None = None) -> Api:
+def server(home: Home | None = None, *, quiet: bool = False) -> Api:
     """The running server; starts it, and says so, where none runs."""
     home = home or locate()
     found = ensure_server(home)
-    if found.started:
+    if found.started and not quiet:
         say(f"started the server at {found.api.url} (state in {home.path})")
     if found.note:
         say(found.note)

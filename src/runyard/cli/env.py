@@ -43,5 +43,7 @@ def setting(shell: str, name: str, value: str) -> str:
         escaped = value.replace("\\", "\\\\").replace("'", "\\'")
         return f"set -gx {name} '{escaped}';"
     if shell in ("csh", "tcsh"):
-        return f"setenv {name} {shlex.quote(value)};"
+        # There, `!` and line ends keep their meaning between quotes.
+        quoted = shlex.quote(value).replace("!", "\\!").replace("\n", "\\\n")
+        return f"setenv {name} {quoted};"
     return f"export {name}={shlex.quote(value)}"

@@ -5,40 +5,42 @@ from __future__ import annotations
 import os
 import sys
 
+from runyard.errors import RunyardError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runyard.errors import RunyardError
+    import argparse
 
 # `typing`, `argparse` and the rest are imported where they are needed: on a login node with a busy
 # file system, every module that `--version` does not load is felt.
+
+_ASK_HELP, _ASK_VERSION = ("-h", "--help"), ("-V", "--version")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
     words = sys.argv[1:] if argv is None else argv
-    if words in (["--version"], ["-V"]):
-        from runyard import __version__
-
-        print(f"runyard {__version__}")
-        return 0
-    from runyard.errors import RunyardError
-
-    debug = bool(os.environ.get("RUNYARD_DEBUG"))
+    debug = _asks_debug(words)
+    _open_missing_streams()
     try:
         if "_ARGCOMPLETE" in os.environ:
             from runyard.cli.completion import complete
 
             complete()
-        return _dispatch(words)
+        args = _parse(words)
+        code = 0
+        if args is not None:
+            debug = bool(os.environ.get("RUNYARD_DEBUG")) or "debug" in args
+            code = _load_and_run(args)
+        sys.stdout.flush()
+        return code
     except RunyardError as error:
-        if debug or _asks_debug(words):
+        if debug:
             raise
-        _flush()
-        print(format_error(error), file=sys.stderr)
-        return error.exit_code
+        return _fail(format_error(error), error.exit_code)
     except BrokenPipeError:
         # Whoever read us has enough (`runyard runs | head`): leave without a word.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_output()
         return 141
     except KeyboardInterrupt:
         import signal
@@ -46,16 +48,25 @@ def main(argv: list[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
         return 130
-    except Exception as error:
-        if debug or _asks_debug(words):
-            raise
+    except SystemExit:  # argparse has shown a command's help.
         _flush()
-        print(
+        raise
+    except OSError as error:
+        if debug:
+            raise
+        return _fail(
+            f"runyard: the operating system refused something\n  said: {error}\n"
+            f"  try:  the same command with --debug shows where",
+            1,
+        )
+    except Exception as error:
+        if debug:
+            raise
+        return _fail(
             f"runyard: this is a mistake in runyard itself: {type(error).__name__}: {error}\n"
             f"  try:  the same command with --debug shows where; please report it",
-            file=sys.stderr,
+            70,
         )
-        return 70
 
 
 def format_error(error: RunyardError) -> str:
@@ -68,41 +79,79 @@ def format_error(error: RunyardError) -> str:
     return "\n".join(lines)
 
 
-def _dispatch(words: list[str]) -> int:
-    from runyard.cli.catalog import COMMANDS
-    from runyard.cli.parser import build_parser, load, unknown_command
-
+def _parse(words: list[str]) -> argparse.Namespace | None:
+    """The command and its options; None where all that was asked has been printed."""
     command = next((word for word in words if not word.startswith("-")), None)
     before = words[: words.index(command)] if command is not None else words
     if command == "help" and not before:
-        return _dispatch([*words[1:], "--help"])
-    for word in before:
-        if word not in ("-h", "--help", "--version", "-V", "--debug"):
-            raise unknown_command(word)
-    if command is not None and command not in COMMANDS and "--help" not in before:
-        raise unknown_command(command)
+        return _parse([*words[1:], "--help"])
+    from runyard.cli.catalog import COMMANDS
+
+    known = (*_ASK_HELP, *_ASK_VERSION, "--debug")
+    wrong = next((word for word in before if word not in known), None)
+    if wrong is None and any(word in _ASK_VERSION for word in before):
+        from runyard import __version__
+
+        print(f"runyard {__version__}")
+        return None
+    if wrong is None and (command is None or any(word in _ASK_HELP for word in before)):
+        from runyard.cli.overview import overview
+
+        print(overview())
+        return None
+    from runyard.cli.parser import build_parser, unknown_command
+
+    if wrong is not None or command not in COMMANDS:
+        raise unknown_command(wrong or command or "")
     parser, chosen = build_parser(command)
-    if chosen is None or command is None or {"-h", "--help"} & set(before):
-        parser.print_help()
-        return 0 if before or not words else 2
     args, unknown = parser.parse_known_args(words)
-    if unknown:
+    if unknown and chosen is not None:
         chosen.refuse_unknown(unknown)
-    if sys.stdout is not None and hasattr(sys.stdout, "reconfigure"):
+    return args
+
+
+def _load_and_run(args: argparse.Namespace) -> int:
+    from runyard.cli.parser import load
+
+    if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # A terminal without UTF-8 gets "?", no traceback.
-    code: int = load(command).run(args)
-    sys.stdout.flush()
-    return code
+    return load(args.command).run(args)
 
 
 def _asks_debug(words: list[str]) -> bool:
     # What stands behind `--` belongs to the user's program.
     own = words[: words.index("--")] if "--" in words else words
-    return "--debug" in own
+    return bool(os.environ.get("RUNYARD_DEBUG")) or "--debug" in own
+
+
+def _open_missing_streams() -> None:
+    """Started with `>&-`, the next file we open would be taken for our output."""
+    for handle in (0, 1, 2):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115, PTH123
+
+
+def _fail(message: str, code: int) -> int:
+    _flush()
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except OSError:
+        _drop_output(2)
+    return code
 
 
 def _flush() -> None:
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except OSError:
+        _drop_output()
+
+
+def _drop_output(handle: int = 1) -> None:
+    # Else the interpreter tries once more at its end, and complains.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), handle)

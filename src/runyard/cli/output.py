@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -23,13 +24,20 @@ STATE_COLOURS = {
 }
 
 
+_GAP, _LONGEST_CELL, _SHORTEST_REST = 2, 28, 10
+
+
 def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode()))
 
 
 def say(text: str) -> None:
     """A word of runyard's own, beside what is asked for: never on stdout."""
-    print(f"runyard: {text}", file=sys.stderr, flush=True)
+    try:
+        print(f"runyard: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        # The terminal is gone, or nobody reads: what there is to do is done all the same.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def console() -> Console:
@@ -41,16 +49,26 @@ def console() -> Console:
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table without lines around it; the last column gives way where the terminal is narrow."""
+    """A table without lines around it. The last column takes what is left, or goes."""
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for header in headers:
-        last = header == headers[-1]
-        table.add_column(header, no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
+    rows = [list(row) for row in rows]
+    out = console()
+    widths = [
+        min(_LONGEST_CELL, max(len(str(row[place])) for row in [headers, *rows]))
+        for place in range(len(headers) - 1)
+    ]
+    left = out.width - sum(widths) - _GAP * len(widths)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    for header, width in zip(headers, widths, strict=False):
+        table.add_column(
+            header, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width
+        )
+    if left >= _SHORTEST_REST:
+        table.add_column(headers[-1], no_wrap=True, overflow="ellipsis", max_width=left)
     for row in rows:
-        table.add_row(*row)
-    console().print(table)
+        table.add_row(*row[: len(table.columns)])
+    out.print(table)
 
 
 def state_text(state: str) -> Any:
@@ -64,11 +82,11 @@ def ago(then: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    if seconds < 10:
+    if seconds < 9.95:
         return f"{seconds:.1f} s"
-    if seconds < 120:
+    if seconds < 119.5:
         return f"{seconds:.0f} s"
-    minutes = int(seconds // 60)
+    minutes = int((seconds + 0.5) // 60)
     if minutes < 120:
         return f"{minutes} min"
     hours = minutes // 60

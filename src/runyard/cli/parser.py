@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 from runyard.cli.catalog import COMMANDS
 from runyard.errors import UsageError
@@ -14,6 +13,8 @@ from runyard.errors import UsageError
 
 class Command(Protocol):
     """What a command's module has."""
+
+    __doc__: str | None
 
     @staticmethod
     def add_arguments(parser: argparse.ArgumentParser) -> None: ...
@@ -50,8 +51,7 @@ class Parser(argparse.ArgumentParser):
             name = "/".join(action.option_strings) or str(action.metavar or action.dest)
             raise UsageError(
                 f"{self.prog}: {name} cannot be {value!r}",
-                mend=_advice(str(value), choices, self.prog)
-                + f"; it is one of {', '.join(choices)}",
+                mend=f"{_advice(str(value), choices, self.prog)} ({', '.join(choices)})",
             )
 
 
@@ -77,12 +77,28 @@ def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
     return parser, chosen
 
 
-def load(name: str) -> Any:
-    return import_module(f"runyard.cli.{name}")
+def load(name: str) -> Command:
+    return cast(Command, import_module(f"runyard.cli.{name}"))
+
+
+def count(text: str) -> int:
+    """For `type=`: a number of things."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or more")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """For `type=`: what the kernel takes for a port, without taking it modulo 65536."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535, or 0 for a free one")
+    return int(text)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    import difflib
+
+    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return found[0] if found else None
 
 

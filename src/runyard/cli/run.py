@@ -19,10 +19,12 @@ from runyard.cli.output import duration, say
 from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import wandb_environment
-from runyard.errors import ProgramError, RunyardError, UsageError
-from runyard.home import Home, locate, read_discovery
+from runyard.errors import ProgramError, RunyardError, StateError, UsageError
+from runyard.home import Home, locate, read_discovery, using
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+_NOT_IN_NAMES = "/\\#?%:"  # W&B's rule for ids and projects: they are parts of addresses.
+_LONGEST_NAME = 128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,37 +34,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tag", action="append", default=[], help="tag; may be repeated")
     parser.add_argument("-g", "--group", help="group of runs to which it belongs")
     parser.add_argument("--notes", help="a sentence about it")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing of runyard's own")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="print nothing but the program's"
+    )
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
+    parser.set_defaults(parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    command = args.program[1:] if args.program[:1] == ["--"] else args.program
+    behind_dashes = args.program[:1] == ["--"]
+    command = args.program[1:] if behind_dashes else args.program
     if not command:
         raise UsageError(
             "runyard run: which program?", mend="runyard run -- python train.py --lr 0.1"
         )
-    if command[0].startswith("-"):
-        raise UsageError(
-            f"runyard run has no option {command[0]!r}",
-            mend="`runyard run --help` lists them; the program comes after them, behind `--`",
-        )
+    if command[0].startswith("-") and not behind_dashes:
+        args.parser.refuse_unknown(command)
+    try:
+        return _run(args, command)
+    except (ProgramError, UsageError):
+        raise
+    except RunyardError as error:
+        # 125, as `env` and `timeout` have it: not the program's own code, we failed before it.
+        raise ProgramError(error.what, exit_code=125, said=error.said, mend=error.mend) from error
+
+
+def _run(args: argparse.Namespace, command: list[str]) -> int:
     from runyard.node.attempt import run_attempt
     from runyard.node.process import Program
 
     home = locate()
-    try:
-        api = server(home)
-        made = api.create_run(_new_run(args, command))
-    except RunyardError as error:
-        # 125, as `env` and `timeout` have it: not the program's own code, we failed before it.
-        raise ProgramError(error.what, exit_code=125, said=error.said, mend=error.mend) from error
+    new = _new_run(args, command)
+    api = server(home, quiet=args.quiet)
+    made = api.create_run(new)
     if not args.quiet:
         say(f"run {made['id']} ({made['name']})")
-    program = Program(command)
-    outcome = run_attempt(
-        program, api, made, home.spool, _environment(home, made, args), lambda: _revive(home)
-    )
+    with using(home):
+        environment = _environment(home, made, args)
+        program = Program(command)
+        outcome = run_attempt(program, api, made, home.spool, environment, lambda: _revive(home))
     if not args.quiet:
         _tell_end(outcome.run, made, outcome.exit_code, outcome.seconds)
     if outcome.run is None:
@@ -80,26 +90,55 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
+    folder = _current_folder()
+    new_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    project = args.project or os.environ.get("WANDB_PROJECT")
     return {
-        "id": os.environ.get("WANDB_RUN_ID")
-        or "".join(secrets.choice(_ALPHABET) for _ in range(8)),
-        "project": args.project or os.environ.get("WANDB_PROJECT") or project_name(Path.cwd()),
+        "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),
+        "project": _checked("project", project or project_name(folder)),
         "entity": os.environ.get("WANDB_ENTITY"),
-        "name": args.name or os.environ.get("WANDB_NAME"),
-        "group": args.group or os.environ.get("WANDB_RUN_GROUP"),
-        "notes": args.notes or os.environ.get("WANDB_NOTES"),
-        "tags": args.tag or [tag for tag in os.environ.get("WANDB_TAGS", "").split(",") if tag],
-        "command": command,
-        "folder": str(Path.cwd()),
+        "name": _text(args.name or os.environ.get("WANDB_NAME") or "") or None,
+        "group": _text(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
+        "notes": _text(args.notes or os.environ.get("WANDB_NOTES") or "") or None,
+        "tags": [
+            _text(tag) for tag in args.tag or os.environ.get("WANDB_TAGS", "").split(",") if tag
+        ],
+        "command": [_text(word) for word in command],
+        "folder": _text(str(folder)),
         "host": socket.gethostname(),
     }
+
+
+def _checked(kind: str, name: str) -> str:
+    bad = sorted({letter for letter in name if letter in _NOT_IN_NAMES})
+    if bad or name in (".", "..") or len(name) > _LONGEST_NAME:
+        shown = name if len(name) < 40 else f"{name[:40]}..."
+        raise UsageError(
+            f"a {kind} cannot be {shown!r}",
+            mend=f"use at most {_LONGEST_NAME} characters, none of them in {_NOT_IN_NAMES}",
+        )
+    return _text(name)
+
+
+def _text(word: str) -> str:
+    """A word of the command line or a path, which may hold any bytes, as text."""
+    return os.fsencode(word).decode("utf-8", errors="replace")
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise StateError(
+            "the folder in which this was typed is gone", said=error.strerror, mend="cd elsewhere"
+        ) from error
 
 
 def project_name(folder: Path) -> str:
     """The folder's name, or that of the repository it is in, without what projects may not hold."""
     root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
-    kept = "".join("-" if letter in "/\\#?%:" else letter for letter in root.name)
-    return kept[:128] or "uncategorized"
+    kept = "".join("-" if letter in _NOT_IN_NAMES else letter for letter in root.name)
+    return kept[:_LONGEST_NAME] or "uncategorized"
 
 
 def _environment(home: Home, made: Run, args: argparse.Namespace) -> dict[str, str]:

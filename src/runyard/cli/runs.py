@@ -6,51 +6,55 @@ import argparse
 import time
 
 from runyard.cli.connect import server
-from runyard.cli.output import ago, duration, number, print_json, print_table, say, state_text
+from runyard.cli.output import duration, number, print_json, print_table, say, state_text
+from runyard.cli.parser import count
 from runyard.client.api import Run
 
 STATES = (
     "pending", "running", "finished", "failed", "crashed", "killed", "preempting", "preempted",
 )  # fmt: skip
+_LIMIT = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
     parser.add_argument("-s", "--state", choices=STATES, help="only runs in this state")
-    parser.add_argument("-n", "--limit", type=int, default=20, help="at most so many (default 20)")
+    parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
     parser.add_argument("-a", "--all", action="store_true", help="all of them")
-    parser.add_argument("--json", action="store_true", help="print JSON (all runs unless --limit)")
+    parser.add_argument("--json", action="store_true", help="print JSON (all runs, unless --limit)")
 
 
 def run(args: argparse.Namespace) -> int:
-    everything = args.all or (args.json and args.limit == 20)
-    limit = None if everything else args.limit + 1
-    found = server().runs(project=args.project, state=args.state, limit=limit)
-    more = not everything and len(found) > args.limit
-    found = found if everything else found[: args.limit]
+    limit = args.limit if args.limit is not None or args.json else _LIMIT
+    if args.all:
+        limit = None
+    # One more than is shown tells whether there are more.
+    asked_for = None if limit is None else limit + 1
+    listed = server().runs(project=args.project, state=args.state, limit=asked_for)
+    found = listed[:limit]
     if args.json:
         print_json(found)
         return 0
-    if not found:
+    if not listed:
         asked = args.project or args.state
         say("no such runs" if asked else "no runs yet: `runyard run -- python train.py` makes one")
         return 0
     print_table(
-        ("ID", "NAME", "PROJECT", "STATE", "CREATED", "TIME", "SUMMARY"),
+        ("ID", "NAME", "PROJECT", "STATE", "AGE", "TIME", "SUMMARY"),
         (
             (
                 one["id"],
                 one["name"],
                 one["project"],
                 state_text(one["state"]),
-                ago(one["created_at"]),
+                duration(max(0.0, time.time() - one["created_at"])),
                 _time(one),
                 summary_text(one),
             )
             for one in found
         ),
     )
-    if more:
+    if len(listed) > len(found):
         say("there are more: --all lists them")
     return 0
 
@@ -59,7 +63,7 @@ def summary_text(one: Run) -> str:
     """The plain numbers of a summary in one line."""
     return "  ".join(
         f"{key}={number(value)}"
-        for key, value in one["summary"].items()
+        for key, value in sorted(one["summary"].items())
         if not key.startswith("_") and isinstance(value, int | float)
     )
 

@@ -10,7 +10,15 @@ from __future__ import annotations
 import argparse
 
 from runyard.cli.output import ago, print_json, say
-from runyard.client.discover import Found, find_server, is_locked, start_server, stop_server
+from runyard.cli.parser import port
+from runyard.client.discover import (
+    Found,
+    find_server,
+    is_locked,
+    restart_server,
+    start_server,
+    stop_server,
+)
 from runyard.errors import ServerError
 from runyard.home import Home, locate, read_discovery
 
@@ -21,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--listen", metavar="ADDRESS", help="listen here (default: as last time, or 127.0.0.1)"
     )
-    parser.add_argument("--port", type=int, help="port (default: as last time, or a free one)")
+    parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
     parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
     parser.add_argument("--json", action="store_true", help="with status: print JSON")
 
@@ -59,8 +67,8 @@ def _stop(home: Home, args: argparse.Namespace) -> int:
 
 
 def _restart(home: Home, args: argparse.Namespace) -> int:
-    stop_server(home, force=args.force)
-    _tell_start(home, start_server(home, listen=args.listen, port=args.port))
+    found = restart_server(home, listen=args.listen, port=args.port, force=args.force)
+    _tell_start(home, found)
     return 0
 
 
@@ -82,7 +90,9 @@ def _status(home: Home, args: argparse.Namespace) -> int:
                 "url": discovery.url if discovery else None,
                 "state_folder": str(home.path),
                 "log": str(home.log),
-                **(dict(health) if health else {}),
+                **(
+                    {**health, "running": True, "running_runs": health["running"]} if health else {}
+                ),
             }
         )
     elif health is not None and discovery is not None:

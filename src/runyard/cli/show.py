@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator
-from typing import Any
 
 from runyard.cli.connect import complete_run, server
 from runyard.cli.output import (
@@ -19,11 +18,11 @@ from runyard.cli.output import (
     number,
     print_json,
 )
-from runyard.cli.sparkline import sparkline, terminal_is_plain
+from runyard.cli.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api, RunDetail, Series
 from runyard.errors import NotFoundError
 
-_CURVE = 32
+_CURVE, _LONGEST_NAME = 32, 28
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,12 +72,14 @@ def run(args: argparse.Namespace) -> int:
     out.print(head)
     for line in _facts(detail):
         out.print(f"  {line}", soft_wrap=True)
-    _print_section("config", [(key, number(value)) for key, value in detail["config"].items()])
+    _print_section(
+        "config", [(key, number(value)) for key, value in sorted(detail["config"].items())]
+    )
     _print_metrics(metrics, detail["steps"])
     drawn = {series["key"] for series in metrics}
     rest = [
         (key, number(value))
-        for key, value in detail["summary"].items()
+        for key, value in sorted(detail["summary"].items())
         if not key.startswith("_") and key not in drawn
     ]
     _print_section("summary", rest)
@@ -121,20 +122,27 @@ def _print_metrics(metrics: list[Series], steps: int) -> None:
     if not metrics:
         return
     out = console()
-    out.print(f"\nmetrics ({steps} steps)", style="bold")
     plain = terminal_is_plain()
-    names = min(max(len(series["key"]) for series in metrics), 24)
-    for series in metrics:
-        curve = sparkline(series["values"], plain=plain)
-        numbers = "  ".join(
-            f"{label} {number(value)}" for label, value in _numbers(series) if value is not None
+    names = min(max(len(series["key"]) for series in metrics), _LONGEST_NAME)
+    columns = [
+        ("last", [_cell(series["last"]) for series in metrics]),
+        ("min", [_cell(series["minimum"]) for series in metrics]),
+        ("max", [_cell(series["maximum"]) for series in metrics]),
+    ]
+    widths = [max(len(title), *map(len, cells)) for title, cells in columns]
+    curve = max(8, min(_CURVE, out.width - 2 - names - sum(width + 2 for width in widths) - 2))
+    titles = (f"{title:>{width}}" for (title, _), width in zip(columns, widths, strict=True))
+    head = f"metrics ({steps} steps)"
+    out.print(f"\n{head:<{names + curve + 4}}  {'  '.join(titles)}", style="bold", soft_wrap=True)
+    for place, series in enumerate(metrics):
+        cells = (
+            f"{cells[place]:>{width}}" for (_, cells), width in zip(columns, widths, strict=True)
         )
+        drawn = sparkline(thinned(series["values"], curve), plain=plain)
         out.print(f"  {series['key']:<{names}}  ", end="", soft_wrap=True)
-        out.print(curve, style="cyan", end="", soft_wrap=True)
-        out.print(f"{' ' * (_CURVE - len(curve))}  {numbers}", soft_wrap=True)
+        out.print(f"{drawn:<{curve}}", style="cyan", end="", soft_wrap=True)
+        out.print(f"  {'  '.join(cells)}", soft_wrap=True)
 
 
-def _numbers(series: Series) -> Iterator[tuple[str, Any]]:
-    yield "last", series["last"]
-    yield "min", series["minimum"]
-    yield "max", series["maximum"]
+def _cell(value: object) -> str:
+    return "-" if value is None else number(value)

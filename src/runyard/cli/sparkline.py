@@ -19,6 +19,12 @@ def sparkline(values: Sequence[float | None], *, plain: bool = False) -> str:
     return "".join(" " if value is None else marks[_level(value, low, span)] for value in values)
 
 
+def thinned(values: Sequence[float | None], most: int) -> list[float | None]:
+    """At most so many of the values, evenly spread, the last one always among them."""
+    count = min(most, len(values))
+    return [values[(place + 1) * len(values) // count - 1] for place in range(count)]
+
+
 def _level(value: float, low: float, span: float) -> int:
     top = len(_BLOCKS) - 1
     if span == 0:

@@ -106,6 +106,10 @@ class Api:
     def url(self) -> str:
         return self._connection.url
 
+    def close(self) -> None:
+        """Close the connection; the next call opens it again."""
+        self._connection.close()
+
     def health(self) -> Health:
         health: Health = self._connection.get("/api/health")
         return health

@@ -6,6 +6,7 @@ holds another while it starts one, so ten commands that find none start one betw
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -13,18 +14,21 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
 from runyard.client.http import Connection, Unreachable
 from runyard.errors import RunyardError, ServerError, from_json
-from runyard.home import Discovery, Home, prepare, read_discovery
+from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
 _ANSWER_SECONDS = 5.0
+# A server that was told to stop finishes what it was asked before; it gives itself 5 s.
+_SILENCE_SECONDS = 8.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -35,10 +39,12 @@ def find_server(home: Home) -> Api | None:
         return None
     api = Api(Connection(discovery.url, discovery.key, timeout=_ANSWER_SECONDS))
     try:
-        health = api.health()
-    except ServerError:
+        told = api.health()["home"]
+    except (ServerError, LookupError, TypeError):  # It may be another program that answers.
         return None
-    return connect(discovery) if _same(health["home"], home) else None
+    finally:
+        api.close()
+    return connect(discovery) if _same(told, home) else None
 
 
 def connect(discovery: Discovery) -> Api:
@@ -63,23 +69,28 @@ def ensure_server(home: Home) -> Found:
 def start_server(home: Home, *, listen: str | None = None, port: int | None = None) -> Found:
     """Start the server in the background, unless another command does so first."""
     prepare(home)
-    with FolderLock(home.start_lock) as lock:
-        if not lock.acquire(START_SECONDS):
-            raise ServerError(
-                f"another command has been starting the server of {home.path} for "
-                f"{START_SECONDS:.0f} s",
-                mend=f"look at {home.log}, end that command, then try again",
-            )
-        api = find_server(home)
-        if api is not None:
-            return Found(api)
-        if is_locked(home) or _may_run_elsewhere(home):
-            raise _silent_server(home)
-        note = _spawn(home, listen, port)
-        discovery = read_discovery(home)
-        if discovery is None:
-            raise ServerError(f"the server wrote no {home.discovery}", mend=f"look at {home.log}")
-        return Found(connect(discovery), started=True, note=note)
+    with _alone(home):
+        end = time.monotonic() + _SILENCE_SECONDS
+        while True:
+            api = find_server(home)
+            if api is not None:
+                return Found(api)
+            if not is_locked(home):
+                return _start(home, listen, port)
+            # It does not answer, but may just be on its way out: `runyard server stop`.
+            if time.monotonic() >= end:
+                raise _silent_server(home)
+            time.sleep(0.05)
+
+
+def restart_server(
+    home: Home, *, listen: str | None = None, port: int | None = None, force: bool = False
+) -> Found:
+    """Stop the server if it runs, and start it before any other command can, where it is asked."""
+    prepare(home)
+    with _alone(home):
+        stop_server(home, force=force)
+        return _start(home, listen, port)
 
 
 def stop_server(home: Home, *, force: bool = False) -> bool:
@@ -90,6 +101,7 @@ def stop_server(home: Home, *, force: bool = False) -> bool:
         return False
     if api is not None:
         api.stop_server()
+        api.close()
         if _wait_unlocked(home, 15.0):
             return True
     if force and discovery is not None and _is_our_server(discovery, home):
@@ -99,11 +111,35 @@ def stop_server(home: Home, *, force: bool = False) -> bool:
     raise _silent_server(home)
 
 
+@contextlib.contextmanager
+def _alone(home: Home) -> Iterator[None]:
+    """While no other command starts the server."""
+    with using(home), FolderLock(home.start_lock) as lock:
+        if not lock.acquire(START_SECONDS):
+            raise ServerError(
+                f"another command has been starting the server of {home.path} for "
+                f"{START_SECONDS:.0f} s",
+                mend=f"look at {home.log}, end that command, then try again",
+            )
+        yield
+
+
+def _start(home: Home, listen: str | None, port: int | None) -> Found:
+    if _may_run_elsewhere(home):
+        raise _silent_server(home)
+    note = _spawn(home, listen, port)
+    discovery = read_discovery(home)
+    if discovery is None:
+        raise ServerError(f"the server wrote no {home.discovery}", mend=f"look at {home.log}")
+    return Found(connect(discovery), started=True, note=note)
+
+
 def is_locked(home: Home) -> bool:
     """Whether a live server, here or on another machine, holds the folder."""
     if not home.path.is_dir():
         return False
-    return not FolderLock(home.server_lock).is_free()
+    with using(home):
+        return not FolderLock(home.server_lock).is_free()
 
 
 def _may_send_key(discovery: Discovery, home: Home) -> bool:
@@ -135,7 +171,7 @@ def _spawn(home: Home, listen: str | None, port: int | None) -> str | None:
     reader, writer = os.pipe()
     try:
         # A session of its own: it outlives the terminal, and Ctrl-C does not reach it.
-        with home.crash_log.open("ab") as crash_log:
+        with home.crash_log.open("ab") as crash_log, _hearing_all_signals():
             process = subprocess.Popen(
                 [*command, "--ready-fd", str(writer)],
                 stdin=subprocess.DEVNULL,
@@ -164,6 +200,16 @@ def _spawn(home: Home, listen: str | None, port: int | None) -> str | None:
     return report.get("note")
 
 
+@contextlib.contextmanager
+def _hearing_all_signals() -> Iterator[None]:
+    """What is started in here inherits no deafness from the thread that starts it."""
+    before = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _server_environment() -> dict[str, str]:
     # The server runs for weeks: nothing of one shell's job or project may stick to it.
     dropped = ("WANDB_", "SLURM_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
@@ -187,7 +233,7 @@ def _read_report(handle: int, timeout: float) -> dict[str, str | None] | None:
 
 
 def _wait_unlocked(home: Home, seconds: float) -> bool:
-    with FolderLock(home.server_lock) as lock:
+    with using(home), FolderLock(home.server_lock) as lock:
         return lock.acquire(seconds)
 
 
@@ -227,7 +273,7 @@ def _is_our_server(discovery: Discovery, home: Home) -> bool:
         text=True,
         check=False,
     ).stdout
-    return "runyard.server" in shown and str(home.path) in shown
+    return f"-m runyard.server --home {home.path} " in f"{shown.strip()} "
 
 
 def _same(told: str, home: Home) -> bool:

@@ -21,9 +21,9 @@ def wandb_environment(url: str, key: str, environ: Mapping[str, str]) -> dict[st
             "WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL", _TRANSMIT_SECONDS
         ),
     }
-    # Clusters set a proxy for the outside, and the client would ask it for us.
-    for name in ("NO_PROXY", "no_proxy"):
-        listed = [item for item in environ.get(name, "").split(",") if item.strip()]
-        if host not in listed:
-            wanted[name] = ",".join([*listed, host])
+    # Clusters set a proxy for the outside, and the client would ask it for us. Of the two
+    # spellings Go reads the first and Python the second: both say all that either said.
+    said = [environ.get(name, "").split(",") for name in ("NO_PROXY", "no_proxy")]
+    spared = dict.fromkeys(item.strip() for items in (*said, [host]) for item in items)
+    wanted["NO_PROXY"] = wanted["no_proxy"] = ",".join(filter(None, spared))
     return wanted

@@ -53,10 +53,14 @@ class Connection:
             method, path, body if payload is not None else None, headers
         )
         if status < 300:
-            return json.loads(answer) if answer else None
+            return _content(answer, self.url)
         raise _as_error(status, answer, f"{method} {path.split('?')[0]}", self.url)
 
     def close(self) -> None:
+        self._http.close()
+
+    def __del__(self) -> None:
+        # Handed about freely and used until the process ends; nobody is the one to close it.
         self._http.close()
 
     def _exchange(
@@ -78,6 +82,17 @@ class Connection:
                         said=error or type(error).__name__,
                         mend="`runyard server status` says more",
                     ) from error
+
+
+def _content(answer: bytes, url: str) -> Any:
+    try:
+        return json.loads(answer) if answer else None
+    except ValueError as error:
+        raise ServerError(
+            f"what answers at {url} is not runyard's server",
+            said=answer[:60].decode(errors="replace"),
+            mend="another program may have taken its port: `runyard server status` says more",
+        ) from error
 
 
 def _as_error(status: int, answer: bytes, what: str, url: str) -> ServerError | NotFoundError:

@@ -20,7 +20,7 @@ from runyard.client.api import Api, Run
 from runyard.errors import ProgramError, RunyardError
 from runyard.home import write_whole
 from runyard.node.console import Console
-from runyard.node.process import Program
+from runyard.node.process import Program, deaf_threads
 from runyard.node.shipping import Shipper
 
 _DELIVERY_SECONDS = 30.0
@@ -50,8 +50,12 @@ def run_attempt(
     copy, record = spool / f"{run['id']}-{token}.log", spool / f"{run['id']}-{token}.json"
     console = Console(copy)
     stdout, stderr = console.open()
+    host = socket.gethostname()
     try:
-        number = api.begin_attempt(run, socket.gethostname(), os.getpid(), token)
+        number = api.begin_attempt(run, host, os.getpid(), token)
+        known = {"run": run["key"], "number": number, "host": host, "pid": os.getpid()}
+        # Before the program: whatever becomes of us, the server then learns that we were.
+        _write_record(record, known)
         try:
             program.start({**environment, "RUNYARD_ATTEMPT": str(number)}, stdout, stderr)
         except ProgramError as error:
@@ -59,24 +63,20 @@ def run_attempt(
             raise
     except BaseException:
         console.abandon()
+        record.unlink(missing_ok=True)
         raise
     started = time.monotonic()
-    known: dict[str, object] = {
-        "run": run["key"],
-        "number": number,
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-    }
-    _write_record(record, known)
-    console.start()
     shipper = Shipper(api, run, number, copy, revive)
-    shipper.start()
+    with deaf_threads():
+        console.start(program.tell_resized)
+        shipper.start()
     exit_code = program.wait()
     seconds, ended_at = time.monotonic() - started, time.time()
-    console.finish()
     _write_record(record, {**known, "exit_code": exit_code, "ended_at": ended_at})
     ended = None
     with contextlib.suppress(KeyboardInterrupt):  # The user will not wait: the record stays.
+        program.give_up_signals()
+        console.finish()
         ended = shipper.finish(exit_code, ended_at, _DELIVERY_SECONDS)
     if ended is not None:
         record.unlink(missing_ok=True)

@@ -13,15 +13,20 @@ import os
 import pty
 import select
 import selectors
-import signal
 import struct
 import termios
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 # After the program's end, something it left behind may hold its output open: do not wait for that.
 _LINGER_SECONDS = 0.5
+# The kernel tells the foreground job of a new window size, and that is the program, not us: look.
+_LOOK_AT_SIZE_SECONDS = 0.2
 _READ_AT_ONCE = 1 << 16
+# A pseudo terminal hands out 4 KiB a time and, like a pipe, holds 64 KiB.
+_READS_TO_EMPTY = 32
 
 
 class Console:
@@ -32,11 +37,12 @@ class Console:
         self._targets = {"stdout": stdout, "stderr": stderr}
         self._sources: dict[int, int] = {}
         self._program_ends: list[int] = []
-        self._terminals: list[int] = []
-        self._ended = threading.Event()
+        self._sizes: dict[int, bytes] = {}
+        self._on_resize: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._relay, name="console", daemon=True)
         self.trouble: OSError | None = None
         self._copy = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._end_heard, self._end_told = os.pipe()
 
     def open(self) -> tuple[int, int]:
         """The descriptors to give to the program as its stdout and stderr."""
@@ -45,23 +51,24 @@ class Console:
             return stdout, stdout  # One channel keeps the order of what is written.
         return stdout, self._channel(self._targets["stderr"])
 
-    def start(self) -> None:
+    def start(self, on_resize: Callable[[], None]) -> None:
         """The program has its ends: let go of them and begin."""
         for end in self._program_ends:
             os.close(end)
-        if self._terminals:
-            signal.signal(signal.SIGWINCH, lambda *_: self._fit_terminals())
+        self._on_resize = on_resize
         self._thread.start()
 
     def finish(self) -> None:
         """The program ended: pass on what is still in the channels."""
-        self._ended.set()
+        os.close(self._end_told)
         self._thread.join()
+        os.close(self._end_heard)
         os.close(self._copy)
 
     def abandon(self) -> None:
         """The program never started."""
-        for handle in (*self._program_ends, *self._sources, self._copy):
+        pipe = (self._end_heard, self._end_told)
+        for handle in (*self._program_ends, *self._sources, *pipe, self._copy):
             os.close(handle)
         self._copy_path.unlink(missing_ok=True)
 
@@ -72,55 +79,78 @@ class Console:
             settings = termios.tcgetattr(end)
             settings[1] &= ~termios.OPOST
             termios.tcsetattr(end, termios.TCSANOW, settings)
-            self._terminals.append(source)
-            self._fit_terminals()
+            self._sizes[source] = b""
         else:
             source, end = os.pipe()
-        os.set_inheritable(end, False)
         self._sources[source] = target
         self._program_ends.append(end)
+        self._fit_terminals()
         return end
 
-    def _fit_terminals(self) -> None:
-        for terminal in self._terminals:
+    def _fit_terminals(self) -> bool:
+        """Give our pseudo terminals the size of the real ones. Says whether any changed."""
+        changed = False
+        for source, before in self._sizes.items():
             with contextlib.suppress(OSError):
                 size = fcntl.ioctl(
-                    self._sources.get(terminal, 1),
-                    termios.TIOCGWINSZ,
-                    struct.pack("HHHH", 0, 0, 0, 0),
+                    self._sources[source], termios.TIOCGWINSZ, struct.pack("4H", *[0] * 4)
                 )
-                fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
+                if size != before:
+                    fcntl.ioctl(source, termios.TIOCSWINSZ, size)
+                    self._sizes[source] = size
+                    changed = True
+        return changed
 
     def _relay(self) -> None:
         with selectors.DefaultSelector() as waiting:
-            for source in self._sources:
+            for source in (*self._sources, self._end_heard):
                 waiting.register(source, selectors.EVENT_READ)
-            while waiting.get_map():
-                ready = waiting.select(_LINGER_SECONDS if self._ended.is_set() else 0.1)
-                if not ready and self._ended.is_set():
-                    break
-                for key, _ in ready:
-                    data = _read(key.fd)
-                    if not data or not self._pass_on(self._sources[key.fd], data):
+            last = None
+            while self._sources and (last is None or time.monotonic() < last):
+                for key, _ in waiting.select(self._pause(last)):
+                    if key.fd == self._end_heard:
                         waiting.unregister(key.fd)
-                        # The program notices on its next write, as it would without us.
-                        self._terminals = [one for one in self._terminals if one != key.fd]
-                        os.close(key.fd)
-            for key in list(waiting.get_map().values()):
-                os.close(key.fd)
+                        last = time.monotonic() + _LINGER_SECONDS
+                    elif not self._pass_on(key.fd):
+                        waiting.unregister(key.fd)
+                        self._close(key.fd)
+                if self._fit_terminals():
+                    self._on_resize()
+        for source in list(self._sources):
+            self._empty(source)
+            self._close(source)
 
-    def _pass_on(self, target: int, data: bytes) -> bool:
-        """Write to our own output and to the copy; says whether anybody still reads."""
+    def _pause(self, last: float | None) -> float | None:
+        if last is not None:
+            return max(0.0, last - time.monotonic())
+        return _LOOK_AT_SIZE_SECONDS if self._sizes else None
+
+    def _empty(self, source: int) -> None:
+        """Pass on what the program wrote before its end, though others may write on and on."""
+        for _ in range(_READS_TO_EMPTY):
+            readable, _, _ = select.select([source], [], [], 0)
+            if not readable or not self._pass_on(source):
+                return
+
+    def _close(self, source: int) -> None:
+        # Where nobody reads us any more, the program notices on its next write, as without us.
+        os.close(source)
+        del self._sources[source]
+        self._sizes.pop(source, None)
+
+    def _pass_on(self, source: int) -> bool:
+        """Read, and write to the copy and our own output; says whether both ends are open."""
+        data = _read(source)
         if self.trouble is None:
             try:
                 _write_all(self._copy, data)
             except OSError as error:  # A full disk must not end the program.
                 self.trouble = error
         try:
-            _write_all(target, data)
+            _write_all(self._sources[source], data)
         except OSError:
             return False
-        return True
+        return bool(data)
 
 
 def _are_same(one: int, other: int) -> bool:

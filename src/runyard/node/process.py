@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
 from runyard.errors import ProgramError
@@ -20,7 +21,23 @@ FORWARDED = (
     signal.SIGQUIT,
     signal.SIGUSR1,
     signal.SIGUSR2,
+    signal.SIGTSTP,
 )
+_MEANT_FOR_US_AFTERWARDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def deaf_threads() -> Iterator[None]:
+    """Threads that are started in here take no signals.
+
+    The kernel gives a signal to any thread that takes it; one that comes to another thread does
+    not wake the main one from its wait, and would be passed on when it is too late.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*FORWARDED, signal.SIGCONT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Program:
@@ -36,17 +53,18 @@ class Program:
         self._terminal = Terminal()
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
-        self._had_terminal = False
-        for number in FORWARDED:
+        self._forwarded: set[int] = set()
+        self._ended_in_front = False
+        # What our caller has us ignore (nohup, a script's `&`), the program is to ignore as well.
+        self._heeded = [
+            number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN
+        ]
+        for number in self._heeded:
             signal.signal(number, self._forward)
         signal.signal(signal.SIGCONT, self._go_on)
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid if self._process is not None else 0
-
     def start(self, environment: Mapping[str, str], stdout: int, stderr: int) -> None:
-        foreground = self._had_terminal = self._terminal.is_ours()
+        foreground = self._terminal.is_ours()
 
         def enter_group() -> None:
             os.setpgid(0, 0)
@@ -63,8 +81,12 @@ class Program:
                 preexec_fn=enter_group,
             )
         except OSError as error:
-            self._terminal.take_back()
+            if foreground:
+                self._terminal.give(os.getpgrp())
             raise _not_started(self._command, error) from error
+        if self._terminal.is_there:
+            # Under `stty tostop` we, who are not in the foreground, could not write otherwise.
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         for number in self._early:
             self._send(number)
 
@@ -77,16 +99,24 @@ class Program:
                 self._stop_with_it(os.WSTOPSIG(status))
                 continue
             self._process.returncode = os.waitstatus_to_exitcode(status)
-            if self._had_terminal:
-                self._terminal.take_back()
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._ended_in_front = self._terminal.take_back(self._process.pid)
             return self._process.returncode
 
-    def close(self) -> None:
-        self._terminal.close()
+    def give_up_signals(self) -> None:
+        """After the end: what asks to end is now meant for us, and raises KeyboardInterrupt."""
+        for number in _MEANT_FOR_US_AFTERWARDS:
+            if number in self._heeded:
+                signal.signal(number, signal.default_int_handler)
+
+    def tell_resized(self) -> None:
+        """The kernel does not tell it: the terminal that we made is not its controlling one."""
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGWINCH)
 
     def end_likewise(self, exit_code: int) -> int:
         """End ourselves as the program did, so that our caller sees what it would have seen."""
+        self._terminal.close()
         if exit_code >= 0:
             return exit_code
         number = -exit_code
@@ -96,7 +126,7 @@ class Program:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         with contextlib.suppress(OSError, ValueError):
             signal.signal(number, signal.SIG_DFL)
-        if number == signal.SIGINT and self._had_terminal:
+        if number == signal.SIGINT and self._ended_in_front and number not in self._forwarded:
             # Ctrl-C reached the program's group only: a script that called us must hear of it too.
             os.kill(0, number)
         os.kill(os.getpid(), number)
@@ -109,6 +139,7 @@ class Program:
                 os.kill(self._process.pid, number)
 
     def _forward(self, number: int, _frame: FrameType | None) -> None:
+        self._forwarded.add(number)
         if self._process is None:
             self._early.append(number)
         else:
@@ -116,18 +147,28 @@ class Program:
 
     def _stop_with_it(self, number: int) -> None:
         """Ctrl-Z stopped the program: give the shell its terminal back and stop as well."""
-        if self._had_terminal:
-            self._terminal.take_back()
-        before = signal.signal(number, signal.SIG_DFL) if number != signal.SIGSTOP else None
+        wants_terminal = number in (signal.SIGTTIN, signal.SIGTTOU)
+        if wants_terminal and self._terminal.is_ours():
+            self._resume()  # A shell's `fg` of a job that was running comes without SIGCONT.
+            return
+        in_front = self._terminal.take_back(self._process.pid) if self._process else False
+        by_job_control = number != signal.SIGSTOP and self._terminal.is_there
+        if not in_front and not by_job_control:
+            return  # Whoever stopped the program alone will continue it alone.
+        if number == signal.SIGSTOP:
+            os.kill(os.getpid(), number)
+            return
+        before = signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-        if before is not None:
-            signal.signal(number, before)
+        signal.signal(number, before)
 
     def _go_on(self, _number: int, _frame: FrameType | None) -> None:
-        if self._process is None or self._process.returncode is not None:
-            return
+        if self._process is not None and self._process.returncode is None:
+            self._resume()
+
+    def _resume(self) -> None:
+        assert self._process is not None
         if self._terminal.is_ours():
-            self._had_terminal = True
             self._terminal.give(self._process.pid)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGCONT)
@@ -140,13 +181,13 @@ def _not_started(command: Sequence[str], error: OSError) -> ProgramError:
     if found and os.path.exists(name) and "/" in name:  # noqa: PTH110
         mend = f"the interpreter that the first line of {name} names may be missing"
     elif name.endswith(".py"):
-        mend = f"runyard run -- python {' '.join(command)}"
+        mend = f"runyard run -- python {shlex.join(command)}"
     elif found and os.path.exists(name):  # noqa: PTH110
-        mend = f"runyard run -- ./{' '.join(command)}"
+        mend = f"runyard run -- ./{shlex.join(command)}"
     elif found:
         mend = "check its spelling, and that its environment is active"
     elif isinstance(error, PermissionError):
         mend = f"chmod +x {name}, or name the program that runs it"
     return ProgramError(
-        f"cannot start {name}", exit_code=127 if found else 126, said=error.strerror, mend=mend
+        f"cannot start {name!r}", exit_code=127 if found else 126, said=error.strerror, mend=mend
     )

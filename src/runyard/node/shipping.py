@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runyard.client.api import Api, Run
-from runyard.errors import RunyardError
+from runyard.errors import RunyardError, StateError
 
 _SEND_EVERY = 1.0
 _SIGN_OF_LIFE_EVERY = 20.0
@@ -76,15 +76,24 @@ class Shipper:
 
     def _send_new(self) -> bool:
         """Send the next piece of the copy; says whether there may be more."""
-        with self._copy.open("rb") as file:
-            file.seek(self._sent)
-            data = file.read(_SEND_AT_ONCE)
+        data, size = self._read_copy()
         if not data and time.monotonic() - self._heard_at < _SIGN_OF_LIFE_EVERY:
             return False
         # The server says what it has: that is where to go on, whatever was sent before.
         self._sent = self._api.send_console(self._run, self._attempt, self._sent, data)
         self._heard_at = time.monotonic()
-        return self._sent < os.path.getsize(self._copy)  # noqa: PTH202
+        return self._sent < size
+
+    def _read_copy(self) -> tuple[bytes, int]:
+        """What is not sent yet, up to a limit; and how long the copy is."""
+        try:
+            with self._copy.open("rb") as file:
+                file.seek(self._sent)
+                return file.read(_SEND_AT_ONCE), os.fstat(file.fileno()).st_size
+        except OSError as error:
+            # Somebody removed it. The program's end can still be told.
+            self.trouble = StateError(f"cannot read {self._copy}", said=error.strerror)
+            return b"", self._sent
 
     def _try_to_revive(self) -> None:
         try:

@@ -26,6 +26,7 @@ def main() -> int:
     args = parser.parse_args()
     os.umask(0o077)
     home = Home(args.home)
+    starter = _Starter(args.ready_fd)
     try:
         prepare(home)
         with FolderLock(home.server_lock) as lock:
@@ -36,9 +37,9 @@ def main() -> int:
                 )
             from runyard.server.serve import serve
 
-            serve(home, args.listen, args.port, lambda note: _report(args.ready_fd, {"note": note}))
+            serve(home, args.listen, args.port, lambda note: starter.tell({"note": note}))
     except RunyardError as error:
-        _report(args.ready_fd, error.to_json())
+        starter.tell(error.to_json())
         print(f"{error.what}: {error.said or ''}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -47,16 +48,25 @@ def main() -> int:
             said=error,
             mend="free some space there, or set RUNYARD_HOME to another folder",
         )
-        _report(args.ready_fd, told.to_json())
+        starter.tell(told.to_json())
+        print(f"{told.what}: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _report(handle: int | None, record: dict[str, str | None]) -> None:
-    if handle is not None:
-        # The starter may have given up; that must not end us.
-        with contextlib.suppress(OSError), os.fdopen(handle, "w") as ready:
-            ready.write(json.dumps(record) + "\n")
+class _Starter:
+    """The command that started us, as long as it waits: it is told one thing, once."""
+
+    def __init__(self, handle: int | None) -> None:
+        self._handle = handle
+
+    def tell(self, record: dict[str, str | None]) -> None:
+        # Afterwards the number may be another file's, the database's even.
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            # The starter may have given up; that must not end us.
+            with contextlib.suppress(OSError), os.fdopen(handle, "w") as ready:
+                ready.write(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

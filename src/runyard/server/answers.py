@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import asyncio
 import json
 import math
 import zlib
@@ -13,6 +13,8 @@ from starlette.responses import Response
 
 # Clients send up to about 10 MiB of lines at once, which escaping can triple.
 LARGEST_BODY = 64 << 20
+# Deeper than any config or summary; Python's own limit is near 1,000.
+_DEEPEST = 200
 
 
 class Unacceptable(Exception):
@@ -27,18 +29,21 @@ def answer(content: Any, status: int = 200) -> Response:
     """JSON in the strict sense: NaN and the infinities travel as text."""
     try:
         text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    except ValueError:
+    except (ValueError, RecursionError):
         text = json.dumps(strict(content), allow_nan=False, separators=(",", ":"))
     return Response(text, status, media_type="application/json")
 
 
-def strict(value: Any) -> Any:
+def strict(value: Any, depth: int = 0) -> Any:
+    """What JSON can hold: the odd numbers as text, and nothing below a depth nobody looks into."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict | list | tuple) and depth >= _DEEPEST:
+        return None
     if isinstance(value, dict):
-        return {key: strict(item) for key, item in value.items()}
+        return {key: strict(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [strict(item) for item in value]
+        return [strict(item, depth + 1) for item in value]
     return value
 
 
@@ -51,8 +56,8 @@ async def read_body(request: Request) -> bytes:
             raise Unacceptable(413, f"the body is larger than {LARGEST_BODY >> 20} MiB")
         pieces.append(piece)
     body = b"".join(pieces)
-    if request.headers.get("content-encoding") == "gzip":
-        return _unzip(body)
+    if request.headers.get("content-encoding", "").lower() == "gzip":
+        return await asyncio.to_thread(_unzip, body)
     return body
 
 
@@ -60,6 +65,8 @@ async def read_json(request: Request) -> dict[str, Any]:
     body = await read_body(request)
     try:
         content = json.loads(body)
+    except RecursionError as error:
+        raise Unacceptable(400, "the body is nested too deep") from error
     except ValueError as error:
         raise Unacceptable(400, f"the body is not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -67,13 +74,31 @@ async def read_json(request: Request) -> dict[str, Any]:
     return content
 
 
+def whole_text(text: str) -> str:
+    """Text as SQLite takes it: half of a surrogate pair, which JSON lets through, is replaced."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def whole_texts(value: Any) -> Any:
+    """`whole_text` for every text in what a body held."""
+    if isinstance(value, str):
+        return whole_text(value)
+    if isinstance(value, dict):
+        return {whole_text(key): whole_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [whole_texts(item) for item in value]
+    return value
+
+
 def _unzip(body: bytes) -> bytes:
     # Unpacked with a limit: a few kilobytes can hold gigabytes of zeros.
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        content = unpacker.decompress(body, LARGEST_BODY)
-    except (zlib.error, gzip.BadGzipFile) as error:
+        content = unpacker.decompress(body, LARGEST_BODY + 1)
+    except zlib.error as error:
         raise Unacceptable(400, f"the body is not gzip: {error}") from error
-    if unpacker.unconsumed_tail:
+    if len(content) > LARGEST_BODY:
         raise Unacceptable(413, f"the body is larger than {LARGEST_BODY >> 20} MiB unpacked")
+    if not unpacker.eof:
+        raise Unacceptable(400, "the body is not gzip: it is cut off")
     return content

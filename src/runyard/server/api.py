@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import json
 import os
 import socket
 import sqlite3
 import time
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -16,24 +16,24 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard import __version__
-from runyard.server import states
-from runyard.server.answers import Unacceptable, answer, read_body, read_json
+from runyard.server import arguments
+from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
+from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.store import attempts, runs
-from runyard.server.store.lines import count_lines, get_lines
+from runyard.server.store.lines import count_lines
 from runyard.server.store.runs import Row
 from runyard.server.tracker import Caller, Tracker
 
-_CONSOLE_PAGE = 1 << 20
 _LONGEST_WAIT = 30.0
+_LARGEST_KEY = 2**63 - 1
 
 
 async def health(request: Request) -> Response:
     tracker = _tracker(request)
     count, running = await tracker.read(_count_runs)
-    size = sum(
-        path.stat().st_size for path in tracker.home.path.glob("runyard.db*") if path.is_file()
-    )
+    # Beside the event loop: on a busy network file system a stat can take seconds.
+    size = await asyncio.to_thread(_database_bytes, tracker.home.path)
     return answer(
         {
             "version": __version__,
@@ -55,7 +55,7 @@ async def stop_server(request: Request) -> Response:
 
 async def list_runs(request: Request) -> Response:
     given = request.query_params
-    limit = _number(given.get("limit"), "limit")
+    limit = arguments.number(given.get("limit"), "limit")
     rows = await _tracker(request).read(_list_runs, given.get("project"), given.get("state"), limit)
     return answer(rows)
 
@@ -73,10 +73,7 @@ async def find_run(request: Request) -> Response:
 
 
 async def create_run(request: Request) -> Response:
-    new = await read_json(request)
-    for name in ("id", "project", "command"):
-        if not new.get(name):
-            raise Unacceptable(400, f"{name} is missing")
+    new = arguments.new_run(whole_texts(await read_json(request)))
     caller: Caller = request.scope["caller"]
     row = await _tracker(request).write(
         runs.create_launched,
@@ -90,65 +87,67 @@ async def create_run(request: Request) -> Response:
 
 async def metrics(request: Request) -> Response:
     row = await _run(request)
-    points = _number(request.query_params.get("points"), "points") or 100
+    points = arguments.number(request.query_params.get("points"), "points") or 100
     return answer(await _tracker(request).read(read_metrics, row["key"], points))
 
 
 async def console(request: Request) -> Response:
     """The console from `after` on; with `wait`, answers when there is more, or at the end."""
     row = await _run(request)
-    after = _number(request.query_params.get("after"), "after") or 0
-    wait = min(float(request.query_params.get("wait") or 0), _LONGEST_WAIT)
-    end = time.monotonic() + wait
+    given = request.query_params
+    after = arguments.number(given.get("after"), "after") or 0
+    end = time.monotonic() + arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
     while True:
-        page = await _tracker(request).read(_console_page, row["key"], after)
-        if page["text"] or page["ended"] or time.monotonic() >= end:
+        page = await _tracker(request).read(read_page, row["key"], after)
+        # Who waits must not hold up a stop; it asks again, and finds the next server.
+        is_over = time.monotonic() >= end or request.app.state.is_stopping()
+        if page["text"] or page["ended"] or is_over:
             return answer(page)
         await asyncio.sleep(0.2)
 
 
 async def begin_attempt(request: Request) -> Response:
     row = await _run(request)
-    given = await read_json(request)
+    given = whole_texts(await read_json(request))
     number = await _tracker(request).write(
         attempts.begin,
         row["key"],
-        token=str(given["token"]),
-        host=str(given["host"]),
-        pid=int(given["pid"]),
+        token=arguments.field(given, "token", str),
+        host=arguments.field(given, "host", str),
+        pid=arguments.field(given, "pid", int),
         now=time.time(),
     )
     return answer({"number": number})
 
 
 async def append_console(request: Request) -> Response:
-    row = await _run(request)
-    offset = _number(request.query_params.get("offset"), "offset") or 0
+    row, number = await _run(request), _attempt(request)
+    offset = arguments.number(request.query_params.get("offset"), "offset") or 0
     data = await read_body(request)
     try:
         stored = await _tracker(request).write(
-            attempts.append_console,
-            row["key"],
-            request.path_params["number"],
-            offset,
-            data,
-            time.time(),
+            attempts.append_console, row["key"], number, offset, data, time.time()
         )
     except attempts.ConsoleGap as gap:
         stored = gap.stored
+    except attempts.NoAttempt as error:
+        raise Unacceptable(404, str(error)) from error
     return answer({"stored": stored})
 
 
 async def end_attempt(request: Request) -> Response:
-    row = await _run(request)
+    row, number = await _run(request), _attempt(request)
     given = await read_json(request)
-    await _tracker(request).write(
-        attempts.end,
-        row["key"],
-        request.path_params["number"],
-        exit_code=int(given["exit_code"]),
-        ended_at=float(given["ended_at"]),
-    )
+    try:
+        await _tracker(request).write(
+            attempts.end,
+            row["key"],
+            number,
+            exit_code=arguments.field(given, "exit_code", int),
+            ended_at=float(arguments.field(given, "ended_at", (int, float))),
+        )
+    except attempts.NoAttempt as error:
+        raise Unacceptable(404, str(error)) from error
     ended = await _run(request)
     return answer(await _tracker(request).read(run_json, ended))
 
@@ -208,35 +207,16 @@ def _list_runs(
 
 
 def _count_runs(connection: sqlite3.Connection) -> tuple[int, int]:
-    row = connection.execute(
-        "SELECT count(*), coalesce(sum(state IN ('running', 'preempting')), 0) FROM runs"
-    ).fetchone()
-    return row[0], row[1]
+    # Two questions that indexes answer alone; every command asks them.
+    count = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
+    running = connection.execute(
+        "SELECT count(*) FROM runs WHERE state IN ('running', 'preempting')"
+    ).fetchone()[0]
+    return count, running
 
 
-def _console_page(connection: sqlite3.Connection, run: int, after: int) -> dict[str, Any]:
-    row = runs.by_key(connection, run)
-    ended = row is None or row["state"] not in (*states.ALIVE, "pending")
-    if attempts.of_run(connection, run):
-        data, following = attempts.read_console(connection, run, after, _CONSOLE_PAGE)
-        # Stop before a character that is cut in two; the next page begins with it.
-        text, used = codecs.getincrementaldecoder("utf-8")("replace"), len(data)
-        decoded = text.decode(data, final=ended and used < _CONSOLE_PAGE)
-        following -= len(text.getstate()[0])
-        more = used >= _CONSOLE_PAGE
-    else:
-        lines = [line for number, line in get_lines(connection, run, "output") if number >= after]
-        decoded = "".join(f"{_without_time(line)}\n" for line in lines)
-        following = max(after, count_lines(connection, run, "output"))
-        more = False
-    return {"text": decoded, "next": following, "ended": ended and not more}
-
-
-def _without_time(line: str) -> str:
-    """A console line of the client's without the time (and `ERROR`) that it puts in front."""
-    text = line.removeprefix("ERROR ")
-    stamp, blank, rest = text.partition(" ")
-    return rest if blank and len(stamp) >= 19 and stamp[4:5] == "-" and "T" in stamp else line
+def _database_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("runyard.db*") if path.is_file())
 
 
 def _tracker(request: Request) -> Tracker:
@@ -245,17 +225,16 @@ def _tracker(request: Request) -> Tracker:
 
 
 async def _run(request: Request) -> Row:
-    row = await _tracker(request).read(runs.by_key, request.path_params["key"])
+    key: int = request.path_params["key"]
+    row = await _tracker(request).read(runs.by_key, key) if key <= _LARGEST_KEY else None
     if row is None:
-        raise Unacceptable(404, f"there is no run with key {request.path_params['key']}")
+        raise Unacceptable(404, f"there is no run with key {key}")
     return row
 
 
-def _number(text: str | None, name: str) -> int | None:
-    try:
-        return None if text is None else int(text)
-    except ValueError as error:
-        raise Unacceptable(400, f"{name} is not a number: {text!r}") from error
+def _attempt(request: Request) -> int:
+    number: int = request.path_params["number"]
+    return min(number, _LARGEST_KEY)
 
 
 ROUTES = [

@@ -1,7 +1,12 @@
-"""`file_stream`: the route by which a client sends what it logs."""
+"""`file_stream`: the route by which a client sends what it logs.
+
+A client that is answered 4xx sends nothing more for the rest of its life. So that is the answer
+only to what cannot be read at all, and would be as unreadable the next time.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Mapping
@@ -10,8 +15,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runyard.server.answers import Unacceptable, answer, read_json
-from runyard.server.store import runs, streams
+from runyard.server.answers import Unacceptable, answer, read_json, whole_text
+from runyard.server.store import streams
 from runyard.server.store.streams import Post
 from runyard.server.tracker import Tracker
 
@@ -22,19 +27,19 @@ _STREAMS = {
     "wandb-events.jsonl": "events",
     "output.log": "output",
 }
+# More lines than any run has, and far from where SQLite's integers end.
+_LARGEST_OFFSET = 2**48
 
 
 async def file_stream(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     path = request.path_params
+    place = (path["entity"], path["project"], path["run"])
     post = read_post(await read_json(request))
-    row = await tracker.read(runs.by_path, path["entity"], path["project"], path["run"])
-    found = row is not None and await tracker.write(streams.record, row["key"], post, time.time())
-    if not found:
+    if not await tracker.write(streams.record, *place, post, time.time()):
         # A 404 would end the client's stream for good; the run may be back after a restore.
-        place = f"{path['entity']}/{path['project']}/{path['run']}"
-        log.warning("a client streams to %s, which is not known here", place)
-        return answer({"error": f"run {place} is not known here"}, 503)
+        log.warning("a client streams to %r, which is not known here", "/".join(place))
+        return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
     return answer({"exitcode": None, "limits": {}})
 
 
@@ -48,31 +53,54 @@ def read_post(body: Mapping[str, Any]) -> Post:
     for name, part in files.items():
         offset, content = _read_part(name, part)
         if name in _STREAMS:
-            lines[_STREAMS[name]] = (offset, content)
+            lines[_STREAMS[name]] = (offset, [_one_line(line, name) for line in content])
         elif name == "wandb-summary.json" and content:
-            summary = content[-1]
-    exit_code = body.get("exitcode")
+            summary = _read_summary(content[-1])
     return Post(
         lines=lines,
         summary=summary,
         preempting=bool(body.get("preempting")),
         complete=bool(body.get("complete")),
-        exit_code=exit_code if isinstance(exit_code, int) else 0,
+        exit_code=_read_exit_code(body.get("exitcode")),
     )
 
 
 def _read_part(name: str, part: Any) -> tuple[int, list[str]]:
     if not isinstance(part, dict):
-        raise Unacceptable(400, f"{name} is not an object")
-    offset, content = part.get("offset", 0), part.get("content", [])
-    if not isinstance(offset, int) or offset < 0:
-        raise Unacceptable(400, f"{name}: offset {offset!r} is not a line number")
+        raise Unacceptable(400, f"{name[:100]} is not an object")
+    offset, content = part.get("offset") or 0, part.get("content") or []
+    if not isinstance(offset, int) or not 0 <= offset <= _LARGEST_OFFSET:
+        raise Unacceptable(400, f"{name[:100]}: offset {str(offset)[:50]} is not a line number")
     if not isinstance(content, list) or not all(isinstance(line, str) for line in content):
-        raise Unacceptable(400, f"{name}: content is not a list of lines")
-    return offset, [_one_line(line) for line in content]
+        raise Unacceptable(400, f"{name[:100]}: content is not a list of lines")
+    return offset, content
 
 
-def _one_line(line: str) -> str:
-    # Python-generation clients end console lines; inside, a line feed would make two of one.
+def _read_summary(line: str) -> str | None:
+    """The summary, if it is one; a broken one must not end the stream, nor be shown to anyone."""
+    text = whole_text(line)
+    try:
+        if isinstance(json.loads(text), dict):
+            return text
+    except (ValueError, RecursionError):
+        pass
+    log.warning("a client sent a summary that is not a JSON object: it was passed over")
+    return None
+
+
+def _read_exit_code(value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None or isinstance(value, bool):
+        return 0
+    # Whatever else it may mean, it does not mean success.
+    return value if isinstance(value, int) and abs(value) < 2**31 else 1
+
+
+def _one_line(line: str, name: str) -> str:
+    # Python-generation clients end their lines; inside, a line feed would make two of one. In
+    # JSON it can only be a blank between values.
     line = line.removesuffix("\n")
-    return line.replace("\n", "\\n") if "\n" in line else line
+    if "\n" not in line:
+        return line
+    return line.replace("\n", "\\n" if name == "output.log" else " ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def file_system_of(path: str, mounts: str) -> str:
         if len(fields) < 3:
             continue
         # Spaces and the like stand there as octal escapes.
-        point = fields[1].encode().decode("unicode_escape")
+        point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields[1])
         inside = path == point or path.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, kind = point, fields[2]

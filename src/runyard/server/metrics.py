@@ -12,21 +12,20 @@ from runyard.server.store.lines import get_lines
 
 
 def read_metrics(connection: sqlite3.Connection, run: int, points: int) -> list[dict[str, Any]]:
-    return thin_out((line for _, line in get_lines(connection, run, "history")), points)
+    return thin_out(get_lines(connection, run, "history"), points)
 
 
-def thin_out(lines: Iterable[str], points: int) -> list[dict[str, Any]]:
+def thin_out(lines: Iterable[tuple[int, str]], points: int) -> list[dict[str, Any]]:
     """Every numeric metric as at most `points` points: the last of each stretch of the run."""
     series: dict[str, tuple[list[float], list[float]]] = {}
-    for number, line in enumerate(lines):
+    for number, line in lines:
         try:
             row = json.loads(line)
-        except ValueError:
+            found = list(_numbers(row)) if isinstance(row, dict) else []
+        except (ValueError, RecursionError):
             continue
-        if not isinstance(row, dict):
-            continue
-        step = row.get("_step", number)
-        for key, value in _numbers(row):
+        step = _step(row, number) if found else number
+        for key, value in found:
             steps, values = series.setdefault(key, ([], []))
             steps.append(step)
             values.append(value)
@@ -36,7 +35,7 @@ def thin_out(lines: Iterable[str], points: int) -> list[dict[str, Any]]:
 def _series(key: str, steps: list[float], values: list[float], points: int) -> dict[str, Any]:
     count = len(values)
     finite = [value for value in values if math.isfinite(value)]
-    wanted = min(points, count)
+    wanted = max(1, min(points, count))
     picks = [((index + 1) * count) // wanted - 1 for index in range(wanted)]
     return {
         "key": key,
@@ -49,6 +48,11 @@ def _series(key: str, steps: list[float], values: list[float], points: int) -> d
     }
 
 
+def _step(row: Mapping[str, Any], number: int) -> float:
+    step = row.get("_step")
+    return step if isinstance(step, int | float) and math.isfinite(_as_float(step)) else number
+
+
 def _numbers(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
     for key, value in row.items():
         if not prefix and key.startswith("_"):
@@ -57,6 +61,13 @@ def _numbers(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, fl
         if isinstance(value, bool):
             yield name, float(value)
         elif isinstance(value, int | float):
-            yield name, value
+            yield name, value if math.isfinite(_as_float(value)) else _as_float(value)
         elif isinstance(value, dict) and "_type" not in value:
             yield from _numbers(value, f"{name}.")
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # JSON's integers know no limit.
+        return math.inf if value > 0 else -math.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import logging
 import logging.handlers
@@ -15,7 +16,7 @@ from collections.abc import Callable, Coroutine
 import uvicorn
 
 from runyard import __version__
-from runyard.errors import ServerError
+from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.server.app import create_app
 from runyard.server.tracker import Tracker, new_key
@@ -54,8 +55,16 @@ def serve(
             _loop(_serve(home, tracker, bound, discovery, lambda: ready(note)))
         finally:
             tracker.close()
-            mark_stopped(home)
-            log.info("stopped")
+            _say_stopped(home)
+
+
+def _say_stopped(home: Home) -> None:
+    try:
+        mark_stopped(home)
+    except (OSError, StateError) as error:
+        # On a full disk, say. Our lock goes with us, which says as much.
+        log.error("could not note the end in %s: %s", home.discovery, error)
+    log.info("stopped")
 
 
 async def _serve(
@@ -69,7 +78,7 @@ async def _serve(
         server.should_exit = True
 
     config = uvicorn.Config(
-        create_app(tracker, stop),
+        create_app(tracker, stop, lambda: server.should_exit),
         loop="none",
         ws="none",
         lifespan="on",
@@ -83,10 +92,13 @@ async def _serve(
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn ends on these and then raises them again, which would end us before we close.
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, lambda *_: stop())
     serving = asyncio.ensure_future(server.serve(sockets=[bound]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.002)
+    if serving.done():
+        await serving
+        raise ServerError(f"the server of {home.path} did not start", mend=f"look at {home.log}")
     write_discovery(home, discovery)
     log.info("runyard %s serves %s at %s", __version__, home.path, discovery.url)
     ready()
@@ -123,6 +135,8 @@ def _bind(home: Home, address: str, asked: int | None, last: int | None) -> sock
         if not isinstance(bound, OSError):
             return bound
         failure = bound
+        if bound.errno not in (errno.EADDRINUSE, errno.EACCES):
+            break  # The address's fault, and asking a name server fifty times takes long.
     raise ServerError(
         f"cannot listen on {address}",
         said=failure.strerror if failure else None,
@@ -131,6 +145,8 @@ def _bind(home: Home, address: str, asked: int | None, last: int | None) -> sock
 
 
 def _try_bind(address: str, port: int) -> socket.socket | OSError:
+    if not 0 <= port < 65_536:  # getaddrinfo would quietly take the remainder.
+        return OSError(errno.EINVAL, "ports go from 0 to 65535")
     try:
         family, kind, protocol, _, target = socket.getaddrinfo(
             address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -138,14 +154,16 @@ def _try_bind(address: str, port: int) -> socket.socket | OSError:
         bound = socket.socket(family, kind, protocol)
     except OSError as error:
         return error
+    except UnicodeError as error:  # An address that no name server could even be asked for.
+        return OSError(errno.EINVAL, str(error))
     # So that a restart need not wait until the last server's connections are forgotten.
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(target)
         bound.listen(1024)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         bound.close()
-        return error if isinstance(error, OSError) else OSError(22, str(error))
+        return error
     return bound
 
 
@@ -171,5 +189,6 @@ def _start_log(home: Home) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    if home.crash_log.stat().st_size > _LOG_BYTES:
+    # It is there only if a command started us.
+    if home.crash_log.exists() and home.crash_log.stat().st_size > _LOG_BYTES:
         os.truncate(home.crash_log, 0)

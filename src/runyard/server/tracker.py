@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import hashlib
-import logging
+import os
 import secrets
 import sqlite3
 import time
@@ -15,18 +16,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
-from runyard.server import states
 from runyard.server.filesystems import is_network_folder
-from runyard.server.store import leftovers, streams
-from runyard.server.store.database import Database
+from runyard.server.store import leftovers
+from runyard.server.store.database import Database, DiskFull
 from runyard.server.uploads import Uploads
-
-log = logging.getLogger(__name__)
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-
-_LOOK_FOR_SILENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class Tracker:
             exclusive = is_network_folder(home.path)
         self._database = Database(home.database, exclusive=exclusive)
         self._callers: dict[str, Caller] = {}
-        self.uploads = Uploads(home.files, b"")
+        self.uploads: Uploads
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""
@@ -56,18 +52,20 @@ class Tracker:
             self._database.write(lambda connection: _add_key(connection, key)).result()
             self._callers = self._database.read(_all_callers).result()
             self.uploads = Uploads(self.home.files, _server_secret(self.home))
-            self._take_in_leftovers()
-        except sqlite3.DatabaseError as error:
+            self.uploads.clear_unfinished()
+            self.take_in_leftovers()
+        except (sqlite3.Error, DiskFull) as error:
+            self.close()
             raise _store_error(self.home, error) from error
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         self._database.close()
 
-    def _take_in_leftovers(self) -> None:
-        taken = self._database.write(
-            lambda connection: leftovers.take_in(connection, self.home.spool, time.time())
-        ).result()
-        leftovers.remove(taken)
+    def take_in_leftovers(self) -> None:
+        leftovers.take_in(self._database, self.home.spool, time.time())
 
     def caller(self, key: str) -> Caller | None:
         return self._callers.get(hash_key(key))
@@ -93,26 +91,6 @@ class Tracker:
             self._database.read(lambda connection: question(connection, *args, **kwargs))
         )
 
-    async def watch_silence(self) -> None:
-        """For as long as the server runs: mark runs that nobody has heard of for too long."""
-        while True:
-            await asyncio.sleep(_LOOK_FOR_SILENCE_SECONDS)
-            try:
-                await asyncio.to_thread(self._take_in_leftovers)
-            except Exception:
-                log.exception("could not take in what a dead process left")
-            # While we were down nobody could be heard: count from our own start at the earliest.
-            if time.time() - self.started_at < states.SILENT_SECONDS:
-                continue
-            try:
-                before = time.time() - states.SILENT_SECONDS
-                marked = await self.write(streams.mark_silent, before)
-            except Exception:
-                log.exception("could not look for silent runs")
-                continue
-            if marked:
-                log.info("%d runs fell silent", marked)
-
 
 def new_key() -> str:
     """Forty letters and digits: the one form that every client version accepts."""
@@ -124,7 +102,7 @@ def hash_key(key: str) -> str:
 
 
 def _add_key(connection: sqlite3.Connection, key: str) -> None:
-    now, name = time.time(), getpass.getuser()
+    now, name = time.time(), _user_name()
     connection.execute(
         "INSERT INTO users (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, now)
     )
@@ -133,6 +111,13 @@ def _add_key(connection: sqlite3.Connection, key: str) -> None:
         "SELECT ?, key, ? FROM users WHERE name = ? ON CONFLICT DO NOTHING",
         (hash_key(key), now, name),
     )
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # In a container, a user can be a mere number.
+        return f"user{os.getuid()}"
 
 
 def _all_callers(connection: sqlite3.Connection) -> dict[str, Caller]:
@@ -144,12 +129,14 @@ def _all_callers(connection: sqlite3.Connection) -> dict[str, Caller]:
 
 def _server_secret(home: Home) -> bytes:
     # Kept over restarts: clients hold addresses that it signed.
-    if not home.secret.exists():
-        write_whole(home.secret, secrets.token_hex(32))
-    return bytes.fromhex(home.secret.read_text())
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return bytes.fromhex(home.secret.read_text())
+    secret = secrets.token_bytes(32)
+    write_whole(home.secret, secret.hex())
+    return secret
 
 
-def _store_error(home: Home, error: sqlite3.DatabaseError) -> StateError:
+def _store_error(home: Home, error: Exception) -> StateError:
     text = str(error)
     if "full" in text or "disk I/O" in text:
         mend = "free some space on that disk, or set RUNYARD_HOME to a folder on another one"

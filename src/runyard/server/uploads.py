@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
@@ -38,7 +39,7 @@ def check_name(name: str) -> None:
         or len(name.encode(errors="replace")) > _LONGEST_NAME
         or name.startswith("/")
         or any(part in ("", ".", "..") for part in parts)
-        or any(ord(letter) < 32 for letter in name)
+        or any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in name)
     ):
         raise UnsafeName(f"{name[:100]!r} cannot be the name of a run's file")
 
@@ -74,33 +75,58 @@ class Uploads:
 
     async def receive(self, run: int, name: str, chunks: AsyncIterator[bytes]) -> int:
         """Store a file whole or not at all; returns its size."""
-        path = self.path(run, name)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         size, waiting = 0, bytearray()
+        # Disk work happens beside the event loop: an fsync on a busy NFS can take seconds.
+        aside, out = await asyncio.to_thread(self._open_aside)
         try:
-            # Disk work happens beside the event loop: an fsync on a busy NFS can take seconds.
-            with os.fdopen(
-                os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
-            ) as out:
-                async for chunk in chunks:
-                    waiting += chunk
-                    size += len(chunk)
-                    if len(waiting) >= _WRITE_AT_ONCE:
-                        await asyncio.to_thread(out.write, bytes(waiting))
-                        waiting.clear()
-                await asyncio.to_thread(_finish_file, out, bytes(waiting))
-            aside.replace(path)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
+            async for chunk in chunks:
+                waiting += chunk
+                size += len(chunk)
+                if len(waiting) >= _WRITE_AT_ONCE:
+                    await asyncio.to_thread(out.write, bytes(waiting))
+                    waiting.clear()
+            await asyncio.to_thread(_put_in_place, out, bytes(waiting), aside, self.path(run, name))
+        finally:
+            # In place by now, it is no longer there; else it must not stay.
+            await asyncio.shield(asyncio.to_thread(_discard, out, aside))
         return size
+
+    def clear_unfinished(self) -> None:
+        """Remove what uploads left that a dead server was receiving."""
+        for path in self._unfinished.glob("*"):
+            path.unlink(missing_ok=True)
+
+    def _open_aside(self) -> tuple[Path, BinaryIO]:
+        self._unfinished.mkdir(mode=0o700, exist_ok=True)
+        aside = self._unfinished / secrets.token_hex(8)
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        return aside, os.fdopen(handle, "wb")
+
+    @property
+    def _unfinished(self) -> Path:
+        # On the same file system as the files, and never the name of a run's folder.
+        return self._folder / "unfinished"
 
     def _sign(self, claim: bytes) -> bytes:
         return hmac.digest(self._secret, claim, "sha256")
 
 
-def _finish_file(out: BinaryIO, rest: bytes) -> None:
-    out.write(rest)
-    out.flush()
-    os.fsync(out.fileno())
+def _put_in_place(out: BinaryIO, rest: bytes, aside: Path, path: Path) -> None:
+    with out:
+        out.write(rest)
+        out.flush()
+        os.fsync(out.fileno())
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    aside.replace(path)
+    # Without this a power cut can undo the renaming that the client was told of. Some network
+    # file systems do not know it.
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):
+        os.fsync(folder)
+    os.close(folder)
+
+
+def _discard(out: BinaryIO, aside: Path) -> None:
+    with contextlib.suppress(OSError):  # Closing may write, and the disk be full.
+        out.close()
+    aside.unlink(missing_ok=True)

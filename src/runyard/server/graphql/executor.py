@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from graphql import GraphQLError as SyntaxTrouble
-from graphql import parse, value_from_ast_untyped
+from graphql import Undefined, parse, value_from_ast_untyped
 from graphql.language import (
     DirectiveNode,
     DocumentNode,
@@ -37,6 +37,11 @@ _ALTERNATIVES = (
     frozenset({"ArtifactSequence", "ArtifactPortfolio"}),
 )
 
+# The longest document a client sends is some 10 KB, and parsing is slow: 1 MB takes seconds.
+_LONGEST_DOCUMENT = 256 << 10
+_WORTH_KEEPING = 32 << 10
+_MOST_FIELDS = 50_000
+
 _seen_unknown: set[str] = set()
 
 
@@ -48,25 +53,42 @@ async def execute(
     text: str,
     variables: Mapping[str, Any] | None,
     roots: Mapping[str, Source],
+    operation_name: str | None = None,
 ) -> dict[str, Any]:
-    """Run the one operation in `text` against `roots['query']` or `roots['mutation']`."""
+    """Run the operation in `text` against `roots['query']` or `roots['mutation']`."""
     try:
-        document = _parse(text)
+        document = _document(text)
+        operation = _choose(document, operation_name)
+        kind = operation.operation.value
+        if kind not in roots:
+            raise Refusal(f"a {kind} cannot be answered here")
+        walk = _Walk(document, operation, variables or {})
+        return await walk.select([operation.selection_set], roots[kind], kind.capitalize())
     except SyntaxTrouble as error:
         raise Refusal(error.message) from error
-    operation = next(
-        (node for node in document.definitions if isinstance(node, OperationDefinitionNode)), None
-    )
-    if operation is None:
-        raise Refusal("the document has no operation")
-    walk = _Walk(document, operation, variables or {})
-    name = operation.operation.value
-    return await walk.select([operation.selection_set], roots[name], name.capitalize())
+    except RecursionError as error:
+        raise Refusal("the document is nested too deep") from error
+
+
+def _document(text: str) -> DocumentNode:
+    if len(text) > _LONGEST_DOCUMENT:
+        raise Refusal(f"the document is longer than {_LONGEST_DOCUMENT >> 10} KiB")
+    # Clients send the same few documents over and over; odd long ones are not kept in memory.
+    return _parse(text) if len(text) <= _WORTH_KEEPING else _parse.__wrapped__(text)
 
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> DocumentNode:
     return parse(text, no_location=True)
+
+
+def _choose(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+    """The named operation; the first where the name is missing, empty (0.31) or not there."""
+    found = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+    if not found:
+        raise Refusal("the document has no operation")
+    named = [node for node in found if name and node.name and node.name.value == name]
+    return (named or found)[0]
 
 
 class _Walk:
@@ -87,20 +109,26 @@ class _Walk:
             if node.default_value is not None
         }
         self._variables = {**defaults, **variables}
+        self._fields_left = _MOST_FIELDS
 
     async def select(
         self, sets: list[SelectionSetNode], source: Source, place: str
     ) -> dict[str, Any]:
         fields: dict[str, list[FieldNode]] = {}
+        spread: set[str] = set()
         for selection_set in sets:
-            self._collect(selection_set, source, fields)
+            self._collect(selection_set, source, fields, spread)
         answer: dict[str, Any] = {}
         for key, nodes in fields.items():
             answer[key] = await self._field(nodes, source, place)
         return answer
 
     def _collect(
-        self, sets: SelectionSetNode, source: Source, fields: dict[str, list[FieldNode]]
+        self,
+        sets: SelectionSetNode,
+        source: Source,
+        fields: dict[str, list[FieldNode]],
+        spread: set[str],
     ) -> None:
         for node in sets.selections:
             if not self._is_wanted(node.directives or ()):
@@ -111,13 +139,17 @@ class _Walk:
             elif isinstance(node, InlineFragmentNode):
                 condition = node.type_condition.name.value if node.type_condition else None
                 if _applies(condition, source):
-                    self._collect(node.selection_set, source, fields)
+                    self._collect(node.selection_set, source, fields, spread)
             elif isinstance(node, FragmentSpreadNode):
+                # Once is enough, and fragments may lead in circles.
+                if node.name.value in spread:
+                    continue
+                spread.add(node.name.value)
                 fragment = self._fragments.get(node.name.value)
                 if fragment is None:
-                    raise Refusal(f"unknown fragment {node.name.value}")
+                    raise Refusal(f"unknown fragment {node.name.value[:100]}")
                 if _applies(fragment.type_condition.name.value, source):
-                    self._collect(fragment.selection_set, source, fields)
+                    self._collect(fragment.selection_set, source, fields, spread)
 
     def _is_wanted(self, directives: tuple[DirectiveNode, ...] | list[DirectiveNode]) -> bool:
         for directive in directives:
@@ -129,16 +161,21 @@ class _Walk:
         return True
 
     def _arguments(self, node: FieldNode | DirectiveNode) -> dict[str, Any]:
-        return {
+        given = {
             argument.name.value: value_from_ast_untyped(argument.value, self._variables)
             for argument in node.arguments or ()
         }
+        known: dict[str, Any] = _without_undefined(given)
+        return known
 
     async def _field(self, nodes: list[FieldNode], source: Source, place: str) -> Any:
+        self._fields_left -= 1
+        if self._fields_left < 0:
+            raise Refusal(f"the document asks for more than {_MOST_FIELDS} fields")
         first = nodes[0]
         name = first.name.value
         if name not in source:
-            _note_unknown(f"{place}.{name}")
+            _note_unknown(f"{place}.{name[:100]}")
             return None
         value = source[name]
         if callable(value):
@@ -149,11 +186,28 @@ class _Walk:
         return await self._complete(value, sets, f"{place}.{name}")
 
     async def _complete(self, value: Any, sets: list[SelectionSetNode], place: str) -> Any:
-        if value is None or not sets:
-            return value
-        if isinstance(value, list):
+        if isinstance(value, list) and sets:
             return [await self._complete(item, sets, place) for item in value]
-        return await self.select(sets, value, place)
+        if isinstance(value, Mapping):
+            if sets:
+                return await self.select(sets, value, place)
+            if any(callable(item) for item in value.values()):
+                raise Refusal(f"{place} needs a selection of fields")
+        elif value is not None and sets:
+            _note_unknown(f"{place} as an object")
+            return None
+        return value
+
+
+def _without_undefined(value: Any) -> Any:
+    """A variable that was not sent is as if its field had not been written at all."""
+    if isinstance(value, dict):
+        return {
+            key: _without_undefined(item) for key, item in value.items() if item is not Undefined
+        }
+    if isinstance(value, list):
+        return [None if item is Undefined else _without_undefined(item) for item in value]
+    return value
 
 
 def _applies(condition: str | None, source: Source) -> bool:

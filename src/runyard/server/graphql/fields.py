@@ -8,14 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server.graphql.executor import Refusal, Source
+from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
 from runyard.server.graphql.introspection import describe_type
-from runyard.server.graphql.runs import (
-    read_upsert,
-    resume_fields,
-    run_fields,
-    upserted_fields,
-)
-from runyard.server.store import runs
+from runyard.server.graphql.runs import resume_fields, run_fields, upserted_fields
+from runyard.server.store import runs, upserts
 from runyard.server.tracker import Caller, Tracker
 from runyard.server.uploads import UnsafeName, check_name
 
@@ -40,14 +36,16 @@ def roots(request: Request) -> dict[str, Source]:
     fields = _Fields(request)
     return {
         "query": {
+            "__typename": "Query",
             "viewer": fields.viewer,
             "serverInfo": fields.server_info,
             "entity": fields.entity,
             "model": fields.project,
             "project": fields.project,
-            "__type": lambda arguments: describe_type(arguments.get("name")),
+            "__type": lambda arguments: describe_type(as_text(arguments, "name")),
         },
         "mutation": {
+            "__typename": "Mutation",
             "upsertBucket": fields.upsert_bucket,
             "createRunFiles": fields.create_run_files,
         },
@@ -83,19 +81,19 @@ class _Fields:
         }
 
     def entity(self, arguments: Mapping[str, Any]) -> Source:
-        name = self._request.entity(arguments.get("name"))
+        name = self._request.entity(as_text(arguments, "name"))
         return {"id": name, "name": name, "organization": None}
 
     async def project(self, arguments: Mapping[str, Any]) -> Source:
-        name = arguments.get("name") or arguments.get("project") or ""
-        entity = self._request.entity(arguments.get("entityName"))
+        name = as_text(arguments, "name") or as_text(arguments, "project") or ""
+        entity = self._request.entity(as_text(arguments, "entityName"))
 
         async def run(given: Mapping[str, Any]) -> Source | None:
-            row = await self._tracker.read(runs.by_path, entity, name, given.get("name") or "")
+            row = await self._tracker.read(runs.by_path, entity, name, as_text(given, "name") or "")
             return None if row is None else run_fields(self._tracker, row)
 
         async def bucket(given: Mapping[str, Any]) -> Source | None:
-            row = await self._tracker.read(runs.by_path, entity, name, given.get("name") or "")
+            row = await self._tracker.read(runs.by_path, entity, name, as_text(given, "name") or "")
             # A run that only we know of has not started, as far as its client is concerned.
             if row is None or not row["seen_client"]:
                 return None
@@ -112,21 +110,23 @@ class _Fields:
         }
 
     async def upsert_bucket(self, arguments: Mapping[str, Any]) -> Source:
-        said = read_upsert(arguments.get("input") or {}, self._request.caller)
-        row, inserted = await self._tracker.write(runs.upsert, said, time.time())
+        said = read_upsert(as_object(arguments, "input"), self._request.caller)
+        try:
+            row, inserted = await self._tracker.write(upserts.upsert, said, time.time())
+        except upserts.Unknown as error:
+            raise Refusal(str(error)) from error
         bucket = await self._tracker.read(upserted_fields, row)
         return {"bucket": bucket, "inserted": inserted}
 
     async def create_run_files(self, arguments: Mapping[str, Any]) -> Source:
-        given = arguments.get("input") or {}
-        entity = self._request.entity(given.get("entityName"))
-        row = await self._tracker.read(
-            runs.by_path, entity, given.get("projectName") or "", given.get("runName") or ""
-        )
+        given = as_object(arguments, "input")
+        entity = self._request.entity(as_text(given, "entityName"))
+        project, run = as_text(given, "projectName") or "", as_text(given, "runName") or ""
+        row = await self._tracker.read(runs.by_path, entity, project, run)
         if row is None:
-            raise Refusal(f"no run {given.get('runName')} in {entity}/{given.get('projectName')}")
+            raise Refusal(f"no run {run} in {entity}/{project}")
         files = []
-        for name in given.get("files") or []:
+        for name in as_list(given, "files"):
             try:
                 check_name(name)
             except UnsafeName as error:

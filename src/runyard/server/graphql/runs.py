@@ -1,51 +1,19 @@
-"""A run, as GraphQL fields; and what a client says of one."""
+"""A run, as GraphQL fields."""
 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import sqlite3
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.graphql.executor import Refusal, Source
+from runyard.server.graphql.executor import Source
+from runyard.server.graphql.inputs import as_list
 from runyard.server.store.lines import count_lines, last_line
-from runyard.server.store.runs import Row, Upsert
-from runyard.server.tracker import Caller, Tracker
-
-_NOT_IN_IDS = set(":;,#?/'")
-_NOT_IN_PROJECTS = set("/\\#?%:")
-
-
-def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
-    """Check and translate the input of `upsertBucket`."""
-    run_id, project = given.get("name"), given.get("modelName") or "uncategorized"
-    if run_id is not None and (not run_id.strip() or _NOT_IN_IDS & set(run_id)):
-        raise Refusal(f"{run_id!r} cannot be a run id: it is empty or holds one of :;,#?/'")
-    if len(project) > 128 or _NOT_IN_PROJECTS & set(project):
-        raise Refusal(f"{project!r} cannot be a project: too long, or holds one of /\\#?%:")
-    return Upsert(
-        id=run_id,
-        entity=given.get("entityName") or caller.name,
-        project=project,
-        user=caller.key,
-        key=_read_key(given.get("id")),
-        name=given.get("displayName"),
-        config=_checked_json(given.get("config"), "config"),
-        summary=_checked_json(given.get("summaryMetrics"), "summaryMetrics"),
-        tags=given.get("tags"),
-        notes=given.get("notes"),
-        group=given.get("groupName"),
-        job_type=given.get("jobType"),
-        sweep=given.get("sweep"),
-        host=given.get("host"),
-        program=given.get("jobProgram"),
-        commit_hash=given.get("commit"),
-        repo=given.get("jobRepo"),
-        state=given.get("state"),
-    )
+from runyard.server.store.runs import Row
+from runyard.server.tracker import Tracker
 
 
 def run_fields(tracker: Tracker, row: Row) -> Source:
@@ -69,9 +37,10 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
     key = row["key"]
 
     def wandb_config(arguments: Mapping[str, Any]) -> str:
-        kept = json.loads(row["config"]).get("_wandb", {}).get("value", {})
+        kept = _client_internals(row)
         # A key that is missing must stay missing: clients take a null for "it started".
-        return json.dumps({name: kept[name] for name in arguments.get("keys", ()) if name in kept})
+        wanted = as_list(arguments, "keys")
+        return json.dumps({name: kept[name] for name in wanted if name in kept})
 
     return {
         **_row_fields(row),
@@ -83,6 +52,13 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
         "eventsTail": json.dumps([last_line(connection, key, "events") or "{}"]),
         "wandbConfig": wandb_config,
     }
+
+
+def _client_internals(row: Row) -> Mapping[str, Any]:
+    """What the client keeps for itself in the config."""
+    entry = json.loads(row["config"]).get("_wandb")
+    kept = entry.get("value") if isinstance(entry, dict) else None
+    return kept if isinstance(kept, dict) else {}
 
 
 def _row_fields(row: Row) -> Source:
@@ -123,25 +99,3 @@ def _row_fields(row: Row) -> Source:
 
 def _timestamp(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
-
-
-def _read_key(opaque: str | None) -> int | None:
-    if opaque is None:
-        return None
-    try:
-        kind, _, key = base64.b64decode(opaque, validate=True).decode().partition(":")
-        if kind == "Run":
-            return int(key)
-    except (binascii.Error, ValueError):
-        pass
-    raise Refusal(f"{opaque!r} is not the id of a run")
-
-
-def _checked_json(text: str | None, name: str) -> str | None:
-    if text is not None:
-        try:
-            if not isinstance(json.loads(text), dict):
-                raise ValueError("it is not an object")
-        except ValueError as error:
-            raise Refusal(f"{name} is not JSON: {error}") from error
-    return text

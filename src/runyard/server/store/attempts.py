@@ -13,6 +13,13 @@ from runyard.server.store import runs
 from runyard.server.store.runs import Row
 
 
+class NoAttempt(LookupError):
+    """The run has no attempt of that number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"the run has no attempt {number}")
+
+
 class ConsoleGap(ValueError):
     """The console goes on behind what is stored; `stored` is where to go on from."""
 
@@ -31,6 +38,7 @@ def begin(
     if known is not None:
         number: int = known["number"]
         return number
+    lose_open(connection, run, now)
     number = connection.execute(
         "SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run = ?", (run,)
     ).fetchone()[0]
@@ -55,15 +63,19 @@ def begin(
 
 
 def append_console(
-    connection: sqlite3.Connection, run: int, number: int, start: int, data: bytes, now: float
+    connection: sqlite3.Connection,
+    run: int,
+    number: int,
+    start: int,
+    data: bytes,
+    heard_at: float | None,
 ) -> int:
-    """Store console bytes from `start` on; what is there already is passed over."""
-    row = connection.execute(
-        "SELECT console_bytes, ended_at FROM attempts WHERE run = ? AND number = ?", (run, number)
-    ).fetchone()
-    if row is None:
-        raise LookupError(f"run has no attempt {number}")
-    stored: int = row["console_bytes"]
+    """Store console bytes from `start` on; what is there already is passed over.
+
+    `heard_at` is when the process beside the program sent them; None if it is dead.
+    """
+    attempt = _get(connection, run, number)
+    stored: int = attempt["console_bytes"]
     if start > stored:
         raise ConsoleGap(stored)
     fresh = data[stored - start :]
@@ -77,30 +89,35 @@ def append_console(
             "UPDATE attempts SET console_bytes = ? WHERE run = ? AND number = ?",
             (stored, run, number),
         )
-    if row["ended_at"] is None:
-        runs.update(connection, run, heartbeat_at=now)
-        connection.execute(  # It was silent for long, and is alive after all.
-            "UPDATE runs SET state = 'running', ended_at = NULL "
-            "WHERE key = ? AND state = 'crashed'",
-            (run,),
-        )
+    if heard_at is not None and attempt["exit_code"] is None and _is_last(connection, run, number):
+        _hear(connection, run, number, heard_at)
     return stored
+
+
+def _hear(connection: sqlite3.Connection, run: int, number: int, now: float) -> None:
+    """A sign of life; one that was given up as lost is here after all."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = NULL, cause = NULL WHERE run = ? AND number = ?",
+        (run, number),
+    )
+    row = runs.by_key(connection, run)
+    if row is not None:
+        runs.update(connection, run, heartbeat_at=now, **runs.revived(row))
 
 
 def end(
     connection: sqlite3.Connection, run: int, number: int, *, exit_code: int, ended_at: float
 ) -> None:
     """The program ended; what its process returned outweighs what its client said."""
+    attempt = _get(connection, run, number)
+    if attempt["exit_code"] is not None:
+        return  # Told before, and the run may have gone on since.
     connection.execute(
-        "UPDATE attempts SET ended_at = ?, exit_code = ?, cause = ? "
-        "WHERE run = ? AND number = ? AND ended_at IS NULL",
+        "UPDATE attempts SET ended_at = ?, exit_code = ?, cause = ? WHERE run = ? AND number = ?",
         (ended_at, states.shell_code(exit_code), states.cause_of(exit_code), run, number),
     )
     row = runs.by_key(connection, run)
-    newer = connection.execute(
-        "SELECT 1 FROM attempts WHERE run = ? AND number > ?", (run, number)
-    ).fetchone()
-    if row is not None and newer is None:
+    if row is not None and _is_last(connection, run, number):
         runs.update(
             connection,
             run,
@@ -110,8 +127,15 @@ def end(
         )
 
 
-def lose(connection: sqlite3.Connection, run: int, number: int, now: float) -> None:
+def lose_open(connection: sqlite3.Connection, run: int, now: float) -> None:
     """Nobody stands beside the program any more. Whether it lives, its client will show."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, cause = 'lost' WHERE run = ? AND ended_at IS NULL",
+        (now, run),
+    )
+
+
+def lose(connection: sqlite3.Connection, run: int, number: int, now: float) -> None:
     connection.execute(
         "UPDATE attempts SET ended_at = ?, cause = 'lost' "
         "WHERE run = ? AND number = ? AND ended_at IS NULL",
@@ -125,20 +149,26 @@ def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
     ).fetchall()
 
 
-def is_open(connection: sqlite3.Connection, run: int) -> bool:
-    """Whether a process of runyard's stands beside the program, and will report its end."""
-    found = connection.execute(
-        "SELECT 1 FROM attempts WHERE run = ? AND ended_at IS NULL", (run,)
+def last(connection: sqlite3.Connection, run: int) -> Row | None:
+    """The newest attempt: the one that speaks for the run."""
+    row: Row | None = connection.execute(
+        "SELECT * FROM attempts WHERE run = ? ORDER BY number DESC LIMIT 1", (run,)
     ).fetchone()
-    return found is not None
+    return row
 
 
-def was_ended(connection: sqlite3.Connection, run: int) -> bool:
-    """Whether runyard itself saw the last attempt end."""
-    row = connection.execute(
-        "SELECT exit_code FROM attempts WHERE run = ? ORDER BY number DESC LIMIT 1", (run,)
+def _is_last(connection: sqlite3.Connection, run: int, number: int) -> bool:
+    newest = last(connection, run)
+    return newest is not None and newest["number"] == number
+
+
+def _get(connection: sqlite3.Connection, run: int, number: int) -> Row:
+    row: Row | None = connection.execute(
+        "SELECT * FROM attempts WHERE run = ? AND number = ?", (run, number)
     ).fetchone()
-    return row is not None and row["exit_code"] is not None
+    if row is None:
+        raise NoAttempt(number)
+    return row
 
 
 def read_console(

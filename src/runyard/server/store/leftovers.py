@@ -12,28 +12,33 @@ from pathlib import Path
 from typing import Any
 
 from runyard.server.store import attempts
+from runyard.server.store.database import Database
 
 log = logging.getLogger(__name__)
 
+# A console can be gigabytes: piece by piece, so that neither memory nor the writer is held up.
+_PIECE = 4 << 20
 
-def take_in(connection: sqlite3.Connection, spool: Path, now: float) -> list[Path]:
-    """Store what dead processes left in the spool. Returns the files that are not needed now."""
-    done: list[Path] = []
+
+def take_in(database: Database, spool: Path, now: float) -> int:
+    """Store what dead processes left in the spool, then remove it. Says how many were taken in."""
+    taken = 0
     for path in sorted(spool.glob("*.json")):
         try:
-            record = json.loads(path.read_text())
-            if _is_dead(record):
-                _store(connection, record, path.with_suffix(".log"), now)
-                done += [path, path.with_suffix(".log")]
-        except (OSError, ValueError, KeyError, LookupError) as error:
-            log.warning("%s could not be taken in: %s", path, error)
-    return done
-
-
-def remove(paths: list[Path]) -> None:
-    """Only after the commit: until then the files are the only copy."""
-    for path in paths:
-        path.unlink(missing_ok=True)
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if not _is_dead(record):
+                continue
+            copy = path.with_suffix(".log")
+            _store(database, record, copy, now)
+            # Only now: until the commit the files were the only copy.
+            path.unlink(missing_ok=True)
+            copy.unlink(missing_ok=True)
+            taken += 1
+        except FileNotFoundError:
+            continue  # Its owner delivered it after all.
+        except Exception as error:  # One bad record must not keep the others, or us, from work.
+            log.warning("%s could not be taken in: %s: %s", path, type(error).__name__, error)
+    return taken
 
 
 def _is_dead(record: Mapping[str, Any]) -> bool:
@@ -48,22 +53,42 @@ def _is_dead(record: Mapping[str, Any]) -> bool:
     return False
 
 
-def _store(
-    connection: sqlite3.Connection, record: Mapping[str, Any], copy: Path, now: float
-) -> None:
-    run, number = record["run"], record["number"]
-    row = connection.execute(
-        "SELECT console_bytes FROM attempts WHERE run = ? AND number = ?", (run, number)
-    ).fetchone()
-    if row is None:
+def _store(database: Database, record: Mapping[str, Any], copy: Path, now: float) -> None:
+    run, number = int(record["run"]), int(record["number"])
+    try:
+        _store_console(database, run, number, copy)
+        database.write(lambda connection: _close(connection, record, now)).result()
+    except attempts.NoAttempt:
         return  # The run was deleted.
-    if copy.exists():
-        with copy.open("rb") as file:
-            file.seek(row["console_bytes"])
-            attempts.append_console(connection, run, number, row["console_bytes"], file.read(), now)
+
+
+def _store_console(database: Database, run: int, number: int, copy: Path) -> None:
+    # The first, empty piece tells what is stored already.
+    stored = _append(database, run, number, 0, b"")
+    if not copy.exists():
+        return
+    with copy.open("rb") as file:
+        file.seek(stored)
+        while piece := file.read(_PIECE):
+            stored = _append(database, run, number, stored, piece)
+
+
+def _append(database: Database, run: int, number: int, start: int, piece: bytes) -> int:
+    def change(connection: sqlite3.Connection) -> int:
+        return attempts.append_console(connection, run, number, start, piece, heard_at=None)
+
+    return database.write(change).result()
+
+
+def _close(connection: sqlite3.Connection, record: Mapping[str, Any], now: float) -> None:
+    run, number = record["run"], record["number"]
     if "exit_code" in record:
         attempts.end(
-            connection, run, number, exit_code=record["exit_code"], ended_at=record["ended_at"]
+            connection,
+            run,
+            number,
+            exit_code=int(record["exit_code"]),
+            ended_at=float(record["ended_at"]),
         )
     else:
         attempts.lose(connection, run, number, now)

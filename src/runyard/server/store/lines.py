@@ -18,35 +18,42 @@ _LEVEL = 1
 def put_lines(
     connection: sqlite3.Connection, run: int, stream: str, start: int, lines: Sequence[str]
 ) -> None:
-    """Make `lines` the text of lines `start`, `start + 1`, ..."""
+    """Make `lines` the text of lines `start`, `start + 1`, ... None holds a line feed."""
     if not lines:
         return
     stop = start + len(lines)
+    # Stored batches do not overlap, so only the last that begins before us can reach into us;
+    # without that, every post would look at every batch of its run.
     overlapping = connection.execute(
-        "SELECT start, stop, data FROM lines "
-        "WHERE run = ? AND stream = ? AND start < ? AND stop > ?",
-        (run, stream, stop, start),
+        "SELECT start, stop, data FROM lines WHERE run = ? AND stream = ? "
+        "AND start >= ? AND start < ? AND stop > ?",
+        (run, stream, _batch_before(connection, run, stream, start), stop, start),
     ).fetchall()
     for row in overlapping:
         _cut_out(connection, run, stream, row, start, stop)
     _insert(connection, run, stream, start, lines)
 
 
-def get_lines(connection: sqlite3.Connection, run: int, stream: str) -> Iterator[tuple[int, str]]:
-    """Every line with its number, in order."""
+def get_lines(
+    connection: sqlite3.Connection, run: int, stream: str, first: int = 0
+) -> Iterator[tuple[int, str]]:
+    """Every line from number `first` on with its number, in order."""
     rows = connection.execute(
-        "SELECT start, data FROM lines WHERE run = ? AND stream = ? ORDER BY start", (run, stream)
+        "SELECT start, data FROM lines WHERE run = ? AND stream = ? AND start >= ? ORDER BY start",
+        (run, stream, _batch_before(connection, run, stream, first)),
     )
     for row in rows:
-        yield from enumerate(_unpack(row["data"]), row["start"])
+        skipped = max(0, first - row["start"])
+        yield from enumerate(_unpack(row["data"])[skipped:], row["start"] + skipped)
 
 
 def count_lines(connection: sqlite3.Connection, run: int, stream: str) -> int:
     """The number that the next line will have: gaps count."""
     row = connection.execute(
-        "SELECT max(stop) FROM lines WHERE run = ? AND stream = ?", (run, stream)
+        "SELECT stop FROM lines WHERE run = ? AND stream = ? ORDER BY start DESC LIMIT 1",
+        (run, stream),
     ).fetchone()
-    return row[0] or 0
+    return 0 if row is None else row[0]
 
 
 def last_line(connection: sqlite3.Connection, run: int, stream: str) -> str | None:
@@ -55,6 +62,15 @@ def last_line(connection: sqlite3.Connection, run: int, stream: str) -> str | No
         (run, stream),
     ).fetchone()
     return None if row is None else _unpack(row["data"])[-1]
+
+
+def _batch_before(connection: sqlite3.Connection, run: int, stream: str, line: int) -> int:
+    """Where the last batch begins that begins at `line` or before it."""
+    found: int = connection.execute(
+        "SELECT coalesce(max(start), 0) FROM lines WHERE run = ? AND stream = ? AND start <= ?",
+        (run, stream, line),
+    ).fetchone()[0]
+    return found
 
 
 def _cut_out(

@@ -105,22 +105,31 @@ CREATE TABLE files (
 ) WITHOUT ROWID;
 """
 
-STEPS: tuple[str, ...] = (_FIRST,)
+_FIND_BY_NAME = """
+CREATE INDEX runs_by_name ON runs (name);
+"""
+
+STEPS: tuple[str, ...] = (_FIRST, _FIND_BY_NAME)
+
+
+def refuse_newer(connection: sqlite3.Connection) -> None:
+    """Keep our hands off a database that a newer runyard has written; this only reads."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found <= len(STEPS):
+        return
+    raise StateError(
+        f"the state folder was written by {_writer_of(connection)}, which is newer than this "
+        f"runyard {__version__}",
+        said=f"its schema is at step {found}, this one knows {len(STEPS)}",
+        mend="upgrade with `pip install --upgrade runyard`, or set RUNYARD_HOME to another "
+        "folder; nothing was changed",
+    )
 
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Take the database from whatever step it is at to the last, all or nothing."""
+    refuse_newer(connection)
     found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found > len(STEPS):
-        row = connection.execute("SELECT value FROM about WHERE name = 'version'").fetchone()
-        writer = f"runyard {row[0]}" if row else "a newer runyard"
-        raise StateError(
-            f"the state folder was written by {writer}, which is newer than this "
-            f"runyard {__version__}",
-            said=f"its schema is at step {found}, this one knows {len(STEPS)}",
-            mend="upgrade with `pip install --upgrade runyard`, or set RUNYARD_HOME to another "
-            "folder; nothing was changed",
-        )
     if found == len(STEPS):
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -134,8 +143,18 @@ def migrate(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {len(STEPS)}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # A full disk may have ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
+
+
+def _writer_of(connection: sqlite3.Connection) -> str:
+    try:
+        row = connection.execute("SELECT value FROM about WHERE name = 'version'").fetchone()
+    except sqlite3.OperationalError:
+        row = None  # The newer one keeps it elsewhere.
+    return f"runyard {row[0]}" if row else "a newer runyard"
 
 
 def _statements(step: str) -> list[str]:
@@ -146,4 +165,6 @@ def _statements(step: str) -> list[str]:
         if sqlite3.complete_statement(current):
             statements.append(current)
             current = ""
+    if current.strip():
+        raise ValueError(f"a step's last statement has no end: {current.strip()[:60]!r}")
     return statements

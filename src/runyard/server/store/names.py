@@ -1,4 +1,4 @@
-"""Names for runs that were given none: two words and the run's number in its project."""
+"""Names: which ones a run and a project may have, and new ones for runs that were given none."""
 
 from __future__ import annotations
 
@@ -19,6 +19,37 @@ _SECOND = (
     "spruce star stone summit thicket tide trail valley wave willow wren"
 )
 FIRST, SECOND = tuple(_FIRST.split()), tuple(_SECOND.split())
+
+
+_LONGEST = 128
+_NOT_IN_IDS = set(":;,#?/'")
+_NOT_IN_PROJECTS = set("/\\#?%:")
+
+
+class BadName(ValueError):
+    """A name that would not survive in an address, or that clients refuse."""
+
+
+def check_run_id(name: str) -> None:
+    is_plain = _is_plain(name) and name == name.strip() and name.isprintable()
+    if not is_plain or _NOT_IN_IDS & set(name):
+        raise BadName(
+            f"{name[:200]!r} cannot be a run id: it is empty, too long, or holds one of :;,#?/' "
+            "or a blank at an end"
+        )
+
+
+def check_project(name: str) -> None:
+    """A project's or an entity's name."""
+    if not _is_plain(name) or _NOT_IN_PROJECTS & set(name):
+        raise BadName(
+            f"{name[:200]!r} cannot be a project: it is empty, too long, or holds one of /\\#?%:"
+        )
+
+
+def _is_plain(name: str) -> bool:
+    # Addresses lose a mere dot or two on their way.
+    return 0 < len(name) <= _LONGEST and name not in (".", "..")
 
 
 def invent_name(connection: sqlite3.Connection, project: int) -> str:

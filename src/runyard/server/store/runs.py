@@ -1,15 +1,12 @@
-"""Runs: created, updated by their client, listed, found by what a person types."""
+"""Runs: announced, listed, found by their place or by what a person types."""
 
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from runyard.server import states
 from runyard.server.store.names import invent_name
 
 Row = sqlite3.Row
@@ -28,58 +25,6 @@ class Ambiguous(LookupError):
         self.rows = rows
 
 
-@dataclass(frozen=True)
-class Upsert:
-    """What a client says of its run. None leaves a field as it is."""
-
-    id: str | None
-    entity: str
-    project: str
-    user: int
-    key: int | None = None
-    name: str | None = None
-    config: str | None = None
-    summary: str | None = None
-    tags: list[str] | None = None
-    notes: str | None = None
-    group: str | None = None
-    job_type: str | None = None
-    sweep: str | None = None
-    host: str | None = None
-    program: str | None = None
-    commit_hash: str | None = None
-    repo: str | None = None
-    state: str | None = None
-
-    @property
-    def starts_client(self) -> bool:
-        """Only the first message of a client process names its host."""
-        return self.host is not None
-
-    def columns(self) -> dict[str, Any]:
-        given = {
-            "name": self.name,
-            "config": self.config,
-            "summary": self.summary,
-            "tags": None if self.tags is None else json.dumps(self.tags),
-            "notes": self.notes,
-            "group": self.group,
-            "job_type": self.job_type,
-            "sweep": self.sweep,
-            "host": self.host,
-            "program": self.program,
-            "commit_hash": self.commit_hash,
-            "repo": self.repo,
-            "state": self.state if self.state in states.ALL else None,
-        }
-        return {name: value for name, value in given.items() if value is not None}
-
-
-def new_run_id() -> str:
-    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
-    return "".join(secrets.choice(alphabet) for _ in range(8))
-
-
 def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: float) -> int:
     connection.execute(
         "INSERT INTO projects (entity, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -90,6 +35,16 @@ def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: 
     ).fetchone()
     key: int = row["key"]
     return key
+
+
+def find_announced(connection: sqlite3.Connection, run_id: str) -> Row | None:
+    """A run that `runyard run` announced and that no client has written to yet."""
+    row: Row | None = connection.execute(
+        _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.command IS NOT NULL "
+        "ORDER BY runs.created_at DESC LIMIT 1",
+        (run_id,),
+    ).fetchone()
+    return row
 
 
 def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
@@ -107,18 +62,27 @@ def by_path(connection: sqlite3.Connection, entity: str, project: str, run_id: s
 
 def by_words(connection: sqlite3.Connection, words: str) -> Row | None:
     """The run that a person means: by id, name, or the beginning of an id; PROJECT/... narrows."""
-    project, _, name = words.rpartition("/")
-    project = project.rpartition("/")[2]
-    where, given = ("", []) if not project else ("projects.name = ? AND ", [project])
-    for test, value in (
-        ("runs.id = ?", name),
-        ("runs.name = ?", name),
-        ("substr(runs.id, 1, ?) = ?", name),
+    place, _, name = words.rpartition("/")
+    entity, _, project = place.rpartition("/")
+    tests, given = [""], list[Any]()
+    if project:
+        tests.append("projects.name = ? AND ")
+        given.append(project)
+    if entity:
+        tests.append("projects.entity = ? AND ")
+        given.append(entity)
+    narrowed = "".join(tests)
+    if not name:
+        return None
+    for where, values in (
+        (f"{narrowed}runs.id = ?", [*given, name]),
+        (f"{narrowed}runs.name = ?", [*given, name]),
+        ("runs.name = ?", [words]),  # Names may hold slashes; ids and projects do not.
+        # A range, not LIKE: it takes every character as it is, and uses the index.
+        (f"{narrowed}runs.id >= ? AND runs.id < ?", [*given, name, f"{name}\U0010ffff"]),
     ):
-        values = [len(name), name] if "substr" in test else [value]
         rows = connection.execute(
-            f"{_SELECT} WHERE {where}{test} ORDER BY runs.created_at DESC LIMIT 10",
-            [*given, *values],
+            f"{_SELECT} WHERE {where} ORDER BY runs.created_at DESC LIMIT 10", values
         ).fetchall()
         if len(rows) > 1:
             raise Ambiguous(rows)
@@ -184,58 +148,7 @@ def create_launched(
     return run
 
 
-def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Row, bool]:
-    """Create or update the run a client speaks of. Says whether it is new to clients."""
-    run = _find(connection, said, now)
-    created = run is None
-    if run is None:
-        project = ensure_project(connection, said.entity, said.project, now)
-        cursor = connection.execute(
-            "INSERT INTO runs (id, project, user, name, state, created_at) "
-            "VALUES (?, ?, ?, ?, 'pending', ?)",
-            (
-                said.id or new_run_id(),
-                project,
-                said.user,
-                said.name or invent_name(connection, project),
-                now,
-            ),
-        )
-        key = cursor.lastrowid or 0
-    else:
-        key = run["key"]
-        created = not run["seen_client"]
-    columns = said.columns()
-    if said.starts_client:
-        columns |= {"state": "running", "seen_client": 1, "preempting": 0, "heartbeat_at": now}
-        columns |= {"exit_code": None, "ended_at": None}
-        if run is None or run["started_at"] is None:
-            columns["started_at"] = now
-    _update(connection, key, columns)
-    stored = by_key(connection, key)
-    assert stored is not None
-    return stored, created
-
-
-def _find(connection: sqlite3.Connection, said: Upsert, now: float) -> Row | None:
-    if said.key is not None:
-        return by_key(connection, said.key)
-    if said.id is None:
-        return None
-    run = by_path(connection, said.entity, said.project, said.id)
-    if run is None:
-        # `runyard run` announced it, and the program then names another project: it is that run.
-        run = connection.execute(
-            _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.command IS NOT NULL",
-            (said.id,),
-        ).fetchone()
-        if run is not None:
-            project = ensure_project(connection, said.entity, said.project, now)
-            _update(connection, run["key"], {"project": project})
-    return run
-
-
-def _update(connection: sqlite3.Connection, key: int, columns: Mapping[str, Any]) -> None:
+def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:
     if columns:
         settings = ", ".join(f'"{name}" = ?' for name in columns)
         # The names are ours, never a client's.
@@ -245,5 +158,9 @@ def _update(connection: sqlite3.Connection, key: int, columns: Mapping[str, Any]
         )
 
 
-def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:
-    _update(connection, key, columns)
+def revived(row: Row) -> dict[str, Any]:
+    """What changes when a run makes itself heard: one that only seemed dead is alive again."""
+    seemed_dead = row["state"] in ("crashed", "preempted") and row["exit_code"] is None
+    if not seemed_dead and row["state"] != "pending":
+        return {}
+    return {"state": "preempting" if row["preempting"] else "running", "ended_at": None}

@@ -23,31 +23,38 @@ class Post:
     exit_code: int = 0
 
 
-def record(connection: sqlite3.Connection, run: int, post: Post, now: float) -> bool:
+def record(
+    connection: sqlite3.Connection, entity: str, project: str, run_id: str, post: Post, now: float
+) -> bool:
     """Store a post. Says whether the run exists."""
-    row = runs.by_key(connection, run)
+    row = runs.by_path(connection, entity, project, run_id)
     if row is None:
         return False
     for stream, (start, lines) in post.lines.items():
-        put_lines(connection, run, stream, start, lines)
+        put_lines(connection, row["key"], stream, start, lines)
     columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
     if post.summary is not None:
         columns["summary"] = post.summary
-    preempting = bool(row["preempting"]) or post.preempting
     if post.preempting:
         columns["preempting"] = 1
-    columns |= _state_after(connection, row, post, preempting, now)
-    runs.update(connection, run, **columns)
+    columns |= _state_after(connection, row, post, now)
+    runs.update(connection, row["key"], **columns)
     return True
 
 
 def _state_after(
-    connection: sqlite3.Connection, row: runs.Row, post: Post, preempting: bool, now: float
+    connection: sqlite3.Connection, row: runs.Row, post: Post, now: float
 ) -> dict[str, object]:
-    if attempts.was_ended(connection, row["key"]):
+    attempt = attempts.last(connection, row["key"])
+    if (
+        attempt is not None
+        and attempt["exit_code"] is not None
+        and row["state"] not in states.ALIVE
+    ):
         return {}  # Its process was seen to end; late data changes nothing about that.
+    preempting = bool(row["preempting"]) or post.preempting
     if post.complete:
-        if attempts.is_open(connection, row["key"]):
+        if attempt is not None and attempt["ended_at"] is None:
             return {}  # The process may go on after `finish()`; its own end is reported.
         return {
             "state": states.after_completion(post.exit_code, preempting=preempting),
@@ -55,10 +62,8 @@ def _state_after(
             "ended_at": now,
         }
     if post.preempting:
-        return {"state": "preempting"}
-    if row["state"] in ("crashed", "pending"):
-        return {"state": "running", "exit_code": None, "ended_at": None}
-    return {}
+        return {"state": "preempting", "exit_code": None, "ended_at": None}
+    return runs.revived(row)
 
 
 def mark_silent(connection: sqlite3.Connection, before: float) -> int:
@@ -71,4 +76,5 @@ def mark_silent(connection: sqlite3.Connection, before: float) -> int:
     for row in rows:
         state = states.after_silence(preempting=bool(row["preempting"]))
         runs.update(connection, row["key"], state=state, ended_at=row["heartbeat_at"])
+        attempts.lose_open(connection, row["key"], row["heartbeat_at"])
     return len(rows)

@@ -1,0 +1,57 @@
+"""A run's console in pages: what runyard saw, or else what the client sent."""
+
+from __future__ import annotations
+
+import codecs
+import sqlite3
+from typing import Any
+
+from runyard.server import states
+from runyard.server.store import attempts, runs
+from runyard.server.store.lines import count_lines, get_lines
+
+_PAGE = 1 << 20
+
+
+def read_page(
+    connection: sqlite3.Connection, run: int, after: int, size: int = _PAGE
+) -> dict[str, Any]:
+    """The console from `after` on (a byte, or a line of the client's), and where to go on."""
+    row = runs.by_key(connection, run)
+    ended = row is None or row["state"] not in (*states.ALIVE, "pending")
+    if attempts.last(connection, run) is not None:
+        text, following, more = _of_attempts(connection, run, after, size, ended)
+    else:
+        text, following, more = _of_client(connection, run, after, size)
+    return {"text": text, "next": following, "ended": ended and not more}
+
+
+def _of_attempts(
+    connection: sqlite3.Connection, run: int, after: int, size: int, ended: bool
+) -> tuple[str, int, bool]:
+    data, following = attempts.read_console(connection, run, after, size)
+    more = len(data) >= size
+    # Stop before a character that is cut in two; the next page begins with it.
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(data, final=ended and not more)
+    return text, following - len(decoder.getstate()[0]), more
+
+
+def _of_client(
+    connection: sqlite3.Connection, run: int, after: int, size: int
+) -> tuple[str, int, bool]:
+    pieces: list[str] = []
+    taken = 0
+    for number, line in get_lines(connection, run, "output", after):
+        if taken >= size:
+            return "".join(pieces), number, True
+        pieces.append(f"{_without_time(line)}\n")
+        taken += len(pieces[-1])
+    return "".join(pieces), max(after, count_lines(connection, run, "output")), False
+
+
+def _without_time(line: str) -> str:
+    """A console line of the client's without the time (and `ERROR`) that it puts in front."""
+    text = line.removeprefix("ERROR ")
+    stamp, blank, rest = text.partition(" ")
+    return rest if blank and len(stamp) >= 19 and stamp[4:5] == "-" and "T" in stamp else line

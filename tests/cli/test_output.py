@@ -1,0 +1,117 @@
+"""How numbers, times and curves are said."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from runyard.cli.logs import last_lines
+from runyard.cli.output import duration, number, print_json, print_table
+from runyard.cli.sparkline import sparkline, thinned
+
+FINITE = some.floats(allow_nan=False, allow_infinity=False)
+CURVES = some.lists(some.none() | FINITE, max_size=60)
+
+
+@given(CURVES, some.booleans())
+def test_a_curve_has_one_character_a_value_and_gaps_where_there_is_none(
+    values: list[float | None], plain: bool
+) -> None:
+    drawn = sparkline(values, plain=plain)
+    assert len(drawn) == len(values)
+    assert [mark == " " for mark in drawn] == [value is None for value in values]
+    assert not plain or drawn.isascii()
+
+
+@given(some.lists(FINITE, min_size=2, max_size=60))
+def test_a_curve_rises_and_falls_with_its_values(values: list[float]) -> None:
+    drawn = sparkline(values)
+    for (low, mark), (high, other) in zip(
+        sorted(zip(values, drawn, strict=True)),
+        sorted(zip(values, drawn, strict=True))[1:],
+        strict=False,
+    ):
+        assert low <= high
+        assert mark <= other
+    if min(values) / 2 != max(values) / 2:
+        assert drawn[values.index(min(values))] == "▁"
+        assert drawn[values.index(max(values))] == "█"
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"),
+    [
+        ([], ""),
+        ([None, None], "  "),
+        ([3.0], "▄"),
+        ([5.0, 5.0, 5.0], "▄▄▄"),
+        ([0.0, None, 1.0], "▁ █"),
+        ([-1.7e308, 1.7e308], "▁█"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], "▁▂▃▄▅▆▇█"),
+    ],
+)
+def test_curves(values: list[float | None], drawn: str) -> None:
+    assert sparkline(values) == drawn
+
+
+@given(some.lists(FINITE, max_size=100), some.integers(1, 40))
+def test_thinning_keeps_order_and_the_last_value(values: list[float], most: int) -> None:
+    kept = thinned(values, most)
+    assert len(kept) == min(most, len(values))
+    assert kept[-1:] == values[-1:]
+    rest = iter(values)
+    assert all(any(one == other for other in rest) for one in kept)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0, "0.0 s"), (9.94, "9.9 s"), (9.97, "10 s"), (59, "59 s"), (119.6, "2 min"), (120, "2 min"),
+     (7199, "119 min"), (7200, "2 h 0 min"), (90_000, "25 h 0 min"), (172_800, "2 days")],
+)  # fmt: skip
+def test_durations(seconds: float, said: str) -> None:
+    assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(1, "1"), (123456789, "123456789"), (0.5, "0.5"), (1 / 3, "0.3333"), (1e-9, "1e-09"),
+     (2.0, "2"), (True, "true"), (None, "null"), ("text", "text"), ([1, "é"], '[1, "é"]'),
+     ({"a": 1}, '{"a": 1}'), (math.inf, "inf"), (math.nan, "nan")],
+)  # fmt: skip
+def test_numbers(value: object, said: str) -> None:
+    assert number(value) == said
+
+
+def test_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    content = {"a": [1, None, "é"]}
+    print_json(content)
+    assert json.loads(capsys.readouterr().out) == content
+
+
+def test_a_table_shows_markup_and_emoji_codes_as_they_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_table(("ID", "LAST"), [("[bold]x[/bold]", ":smile: [1]")])
+    shown = capsys.readouterr().out
+    assert "[bold]x[/bold]" in shown
+    assert ":smile: [1]" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "last"),
+    [
+        ("a\nb\nc\n", 2, "b\nc\n"),
+        ("a\nb\nc", 2, "b\nc"),
+        ("a\nb\n", 9, "a\nb\n"),
+        ("a\nb\n", 0, ""),
+        ("", 3, ""),
+        ("1%\r2%\r3%\ndone\n", 2, "1%\r2%\r3%\ndone\n"),
+        ("\n\n\n", 2, "\n\n"),
+    ],
+)
+def test_the_last_lines(text: str, lines: int, last: str) -> None:
+    assert last_lines(text, lines) == last

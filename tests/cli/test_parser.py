@@ -1,0 +1,147 @@
+"""What is typed wrongly is answered with the nearest right word."""
+
+from __future__ import annotations
+
+import pytest
+
+from runyard import __version__
+from runyard.cli.catalog import COMMANDS
+from runyard.cli.main import format_error, main
+from runyard.cli.overview import OPTIONS
+from runyard.cli.parser import build_parser
+from runyard.errors import RunyardError
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "nearest"),
+    [
+        ("rnu", "rnu", "run"),
+        ("logz", "logz", "logs"),
+        ("sever start", "sever", "server"),
+        ("help shwo", "shwo", "show"),
+        ("--debg run", "--debg", "--debug"),
+        ("--verison", "--verison", "--version"),
+        ("run --nmae x", "--nmae", "--name"),
+        ("run --nmae=x true", "--nmae", "--name"),
+        ("run --tga a --nmae b true", "--tga", "--tag"),
+        ("server strat", "strat", "start"),
+        ("runs --stat x", "--stat", "--state"),
+        ("runs --state finishd", "finishd", "finished"),
+        ("runs --jsn", "--jsn", "--json"),
+        ("env --shell fsh", "fsh", "fish"),
+        ("completion bsh", "bsh", "bash"),
+    ],
+)
+def test_the_nearest_valid_word_is_named(
+    words: str, wrong: str, nearest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert repr(wrong) in told.err
+    assert f"did you mean {nearest}?" in told.err
+    assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize("words", ["xyzzy", "runs --xyzzy", "server xyzzy", "runs -x", "show a b"])
+def test_where_nothing_is_near_help_is_named(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    told = capsys.readouterr().err
+    assert "did you mean" not in told
+    assert "--help` " in told
+
+
+@pytest.mark.parametrize(
+    "words", ["runs -n x", "runs -n -3", "logs -n 1.5", "server start --port x"]
+)
+def test_a_number_is_a_number(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    assert words.split()[-1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["run", "run --", "run -n name", "run -n name --"])
+def test_run_wants_a_program(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    assert "which program?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("WANDB_RUN_ID", "a/b"), ("WANDB_RUN_ID", ".."), ("WANDB_RUN_ID", "x" * 129),
+     ("WANDB_PROJECT", "a:b")],
+)  # fmt: skip
+def test_an_id_or_project_that_is_no_part_of_an_address(
+    variable: str,
+    value: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert main(["run", "true"]) == 2
+    assert "cannot be" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["--version", "-V", "--debug --version", "--version runs"])
+def test_version(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 0
+    assert capsys.readouterr().out == f"runyard {__version__}\n"
+
+
+@pytest.mark.parametrize("words", ["", "--help", "-h", "help", "--debug", "--help run", "-h rnu"])
+def test_help_lists_every_command_and_option(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 0
+    shown = capsys.readouterr().out
+    for command, text in COMMANDS.items():
+        assert f"\n  {command} " in shown
+        assert text in shown
+    for option in OPTIONS:
+        assert option in shown
+
+
+def test_help_names_the_options_that_the_parser_takes() -> None:
+    taken = {word for words in OPTIONS for word in words.split(", ")}
+    assert taken - {"-V"} == set(build_parser(None)[0]._option_string_actions)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("asked", ["help {}", "{} --help", "{} -h", "--debug {} --help"])
+def test_help_of_a_command(command: str, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(asked.format(command).split())
+    assert left.value.code == 0
+    assert f"usage: runyard {command}" in capsys.readouterr().out
+
+
+def test_options_of_the_program_are_the_programs() -> None:
+    parser, _ = build_parser("run")
+    args, unknown = parser.parse_known_args(
+        ["run", "-n", "one", "python", "train.py", "--name", "two", "--debug", "--", "--help"]
+    )
+    assert not unknown
+    assert args.name == "one"
+    assert args.program == ["python", "train.py", "--name", "two", "--debug", "--", "--help"]
+    assert "debug" not in args
+
+
+def test_debug_may_stand_before_and_behind_the_command() -> None:
+    for words in (["--debug", "runs"], ["runs", "--debug"]):
+        args, _ = build_parser("runs")[0].parse_known_args(words)
+        assert args.debug is True
+
+
+@pytest.mark.parametrize("place", [["--debug", "rnu"], ["runs", "--debug", "--stat"]])
+def test_debug_shows_where(place: list[str]) -> None:
+    with pytest.raises(RunyardError):
+        main(place)
+
+
+def test_an_error_says_what_failed_the_tools_words_and_what_to_do() -> None:
+    error = RunyardError("cannot use it", said="No space left on device", mend="free some")
+    assert format_error(error) == (
+        "runyard: cannot use it\n  said: No space left on device\n  try:  free some"
+    )
+    assert format_error(RunyardError("cannot")) == "runyard: cannot"

@@ -1,0 +1,74 @@
+"""What is asked often is answered by an index, however many runs and batches there are."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from runyard.server import api
+from runyard.server.store import attempts, runs, streams
+from runyard.server.store.lines import count_lines, get_lines, last_line, put_lines
+from runyard.server.store.migrations import migrate
+
+Question = Callable[[sqlite3.Connection], Any]
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    migrate(connection)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param(lambda c: count_lines(c, 1, "history"), id="count_lines"),
+        pytest.param(lambda c: last_line(c, 1, "history"), id="last_line"),
+        pytest.param(lambda c: list(get_lines(c, 1, "output", 5)), id="get_lines"),
+        pytest.param(lambda c: put_lines(c, 1, "history", 3, ["a"]), id="put_lines"),
+        pytest.param(lambda c: runs.by_path(c, "ada", "birds", "run1"), id="by_path"),
+        pytest.param(lambda c: runs.by_words(c, "birds/run"), id="by_words"),
+        pytest.param(lambda c: runs.by_words(c, "run"), id="by_words alone"),
+        pytest.param(lambda c: runs.find_announced(c, "run1"), id="find_announced"),
+        pytest.param(lambda c: attempts.last(c, 1), id="last attempt"),
+        pytest.param(lambda c: attempts.read_console(c, 1, 0, 10), id="read_console"),
+        pytest.param(lambda c: streams.mark_silent(c, 1.0), id="mark_silent"),
+        pytest.param(api._count_runs, id="count runs"),
+    ],
+)
+def test_no_table_is_scanned(connection: sqlite3.Connection, question: Question) -> None:
+    asked: list[str] = []
+    connection.set_trace_callback(asked.append)
+    question(connection)
+    connection.set_trace_callback(None)
+    selects = [statement for statement in asked if statement.startswith("SELECT")]
+    assert selects
+    for statement in selects:
+        for step in connection.execute(f"EXPLAIN QUERY PLAN {statement}"):
+            scans = step["detail"].startswith("SCAN") and "INDEX" not in step["detail"]
+            assert not scans, f"{step['detail']}: {statement}"
+
+
+def test_a_batch_is_put_without_looking_at_all_that_came_before(
+    connection: sqlite3.Connection,
+) -> None:
+    for number in range(2_000):
+        put_lines(connection, 1, "history", number, ["x"])
+    work = 0
+
+    def count() -> int:
+        nonlocal work
+        work += 1
+        return 0
+
+    connection.set_progress_handler(count, 1)
+    put_lines(connection, 1, "history", 2_000, ["x"])
+    count_lines(connection, 1, "history")
+    connection.set_progress_handler(None, 1)
+    assert work < 300  # SQLite's own instructions; a look at every batch takes ten thousand.

@@ -1,0 +1,86 @@
+"""The house itself: its rooms, what they may bring in, and whether the papers are true."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src"
+ROOMS = sorted(
+    folder.name for folder in (SOURCE / "runyard").iterdir() if (folder / "__init__.py").exists()
+)
+LIGHT = ("client", "node", "train")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_room_says_what_it_owns(room: str) -> None:
+    module = importlib.import_module(f"runyard.{room}")
+    assert module.__doc__ is not None
+    assert re.search(r"\b[Oo]wns\b", module.__doc__)
+    assert f"`{room}/`" in (ROOT / "docs" / "design.md").read_text()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_an_init_holds_no_code(room: str) -> None:
+    tree = ast.parse((SOURCE / "runyard" / room / "__init__.py").read_text())
+    assert len(tree.body) == 1, "a docstring and nothing else"
+
+
+@pytest.mark.parametrize("room", LIGHT)
+def test_what_starts_on_every_node_is_the_standard_library_alone(room: str) -> None:
+    """Imported by a Python that has no site-packages at all."""
+    modules = [
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        for path in (SOURCE / "runyard" / room).rglob("*.py")
+    ]
+    code = f"import sys; sys.path.insert(0, {str(SOURCE)!r})\n" + "\n".join(
+        f"import {module.removesuffix('.__init__')}" for module in modules
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_row_of_the_requirements_names_a_test_that_exists() -> None:
+    rows = re.findall(
+        r"^\| (S\d\.\d+) \|.*\| (tests/\S+)::(\w+) \|$",
+        (ROOT / "docs" / "requirements.md").read_text(),
+        re.MULTILINE,
+    )
+    assert rows
+    for statement, file, name in rows:
+        functions = {
+            node.name
+            for node in ast.walk(ast.parse((ROOT / file).read_text()))
+            if isinstance(node, ast.FunctionDef)
+        }
+        assert name in functions, f"{statement}: {file} has no {name}"
+
+
+def test_the_two_commands_of_the_readme_are_there() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for command in ("quickstart", "test"):
+        assert f"./{command} " in readme
+        assert os.access(ROOT / command, os.X_OK)
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_changelog_tells_of_this_version_or_the_next() -> None:
+    from runyard import __version__
+
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog
