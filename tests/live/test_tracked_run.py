@@ -158,6 +158,16 @@ def test_the_entity_can_be_named(runyard: RunRunyard, tmp_path: Path) -> None:
     assert default["entity"] == getpass.getuser()
 
 
+def test_an_unknown_option_starts_nothing(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    refused = runyard("run", "--tagg", "x", "--", "touch", str(tmp_path / "started"))
+    assert refused.returncode == 2
+    assert "--tag" in refused.stderr
+    assert not (tmp_path / "started").exists()
+    assert not state_folder.path.exists()
+
+
 def test_the_options_of_run_reach_the_run(runyard: RunRunyard, tmp_path: Path) -> None:
     program = write_program(tmp_path, LOG_STEPS)
     ended = runyard(
