@@ -267,13 +267,24 @@ def _is_our_server(discovery: Discovery, home: Home) -> bool:
     """Process ids are given out again: make sure before killing one."""
     if discovery.hostname != socket.gethostname():
         return False
+    return f"-m runyard.server --home {home.path} " in f"{_command_line(discovery.pid)} "
+
+
+def _command_line(pid: int) -> str:
+    try:
+        # A small container may have no `ps`; Linux needs none.
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        return words.replace("\0", " ").strip()
+    except OSError:
+        if Path("/proc/self").exists():
+            return ""
     shown = subprocess.run(
-        ["ps", "-ww", "-o", "command=", "-p", str(discovery.pid)],
+        ["ps", "-ww", "-o", "command=", "-p", str(pid)],
         capture_output=True,
         text=True,
         check=False,
-    ).stdout
-    return f"-m runyard.server --home {home.path} " in f"{shown.strip()} "
+    )
+    return shown.stdout.strip()
 
 
 def _same(told: str, home: Home) -> bool:
