@@ -89,12 +89,48 @@ CREATE TABLE console (
 
 CREATE TABLE lines (
     run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    stream TEXT NOT NULL,                -- history, events or output
+    stream TEXT NOT NULL,                -- the client's console
     start INTEGER NOT NULL,              -- line offset
     stop INTEGER NOT NULL,
-    data BLOB NOT NULL,                  -- compressed, one JSON object or console line a line
+    data BLOB NOT NULL,                  -- compressed, a line a line
     PRIMARY KEY (run, stream, start)
 );
+
+CREATE TABLE keys (
+    key INTEGER PRIMARY KEY,
+    name BLOB NOT NULL UNIQUE            -- of a metric; nested parts joined
+);
+
+CREATE TABLE batches (
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    stream INTEGER NOT NULL,             -- history or events
+    start INTEGER NOT NULL,              -- row number
+    stop INTEGER NOT NULL,
+    data BLOB NOT NULL,                  -- columns
+    PRIMARY KEY (run, stream, start)
+);
+
+CREATE TABLE segments (
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    stream INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    PRIMARY KEY (run, stream, start)
+) WITHOUT ROWID;
+
+CREATE TABLE series (
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    stream INTEGER NOT NULL,
+    key INTEGER NOT NULL REFERENCES keys,
+    level INTEGER NOT NULL,              -- 0: every value; 1, 2: coarser, for drawing
+    start INTEGER NOT NULL,              -- of the segment
+    kind INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    lines BLOB,
+    data BLOB NOT NULL,
+    PRIMARY KEY (run, stream, key, level, start, kind)
+);
+CREATE INDEX series_by_segment ON series (run, stream, start);
 
 CREATE TABLE files (
     run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
