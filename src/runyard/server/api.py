@@ -21,7 +21,7 @@ from runyard.server.answers import Unacceptable, answer, read_body, read_json, w
 from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.store import attempts, runs
-from runyard.server.store.lines import count_lines
+from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 from runyard.server.tracker import Caller, Tracker
 
@@ -182,7 +182,7 @@ def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "started_at": row["started_at"],
         "ended_at": row["ended_at"],
         "heartbeat_at": row["heartbeat_at"],
-        "steps": count_lines(connection, row["key"], "history"),
+        "steps": count_rows(connection, row["key"], HISTORY),
     }
 
 

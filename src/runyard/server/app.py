@@ -33,11 +33,15 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        watch = asyncio.create_task(watch_silence(tracker))
+        tasks = [
+            asyncio.create_task(watch_silence(tracker)),
+            asyncio.create_task(tracker.joiner.work(tracker)),
+        ]
         yield
-        watch.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watch
+        for task in tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     is_open = [
         # Clients send no key with an upload: its address is signed.

@@ -17,6 +17,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
 from runyard.server.filesystems import is_network_folder
+from runyard.server.joiner import Joiner
 from runyard.server.store import leftovers
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.uploads import Uploads
@@ -44,6 +45,7 @@ class Tracker:
         self._database = Database(home.database, exclusive=exclusive)
         self._callers: dict[str, Caller] = {}
         self.uploads: Uploads
+        self.joiner = Joiner()
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.inputs import as_list
-from runyard.server.store.lines import count_lines, last_line
+from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
+from runyard.server.store.lines import count_lines
 from runyard.server.store.runs import Row
 from runyard.server.tracker import Tracker
 
@@ -20,7 +21,7 @@ def run_fields(tracker: Tracker, row: Row) -> Source:
     """What needs nothing but the run's own row; counts are asked for when wanted."""
 
     async def history_lines(_arguments: Mapping[str, Any]) -> int:
-        return await tracker.read(count_lines, row["key"], "history")
+        return await tracker.read(count_rows, row["key"], HISTORY)
 
     return {**_row_fields(row), "historyLineCount": history_lines}
 
@@ -28,7 +29,7 @@ def run_fields(tracker: Tracker, row: Row) -> Source:
 def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
     return {
         **_row_fields(row),
-        "historyLineCount": count_lines(connection, row["key"], "history"),
+        "historyLineCount": count_rows(connection, row["key"], HISTORY),
     }
 
 
@@ -44,12 +45,12 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
 
     return {
         **_row_fields(row),
-        "historyLineCount": count_lines(connection, key, "history"),
-        "eventsLineCount": count_lines(connection, key, "events"),
+        "historyLineCount": count_rows(connection, key, HISTORY),
+        "eventsLineCount": count_rows(connection, key, EVENTS),
         "logLineCount": count_lines(connection, key, "output"),
         # A list with one empty object, never an empty list, where there are no lines.
-        "historyTail": json.dumps([last_line(connection, key, "history") or "{}"]),
-        "eventsTail": json.dumps([last_line(connection, key, "events") or "{}"]),
+        "historyTail": json.dumps([last_row(connection, key, HISTORY) or "{}"]),
+        "eventsTail": json.dumps([last_row(connection, key, EVENTS) or "{}"]),
         "wandbConfig": wandb_config,
     }
 

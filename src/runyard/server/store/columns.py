@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 # Joins the parts of a nested key. In JSON it can only stand escaped: a line that has it in a key
 # (or anywhere) is kept as it is.
@@ -30,7 +31,11 @@ _NEST_ESCAPED = ("\\u001f", "\\u001F")
 
 FLOAT, INTEGER, TRUTH, TEXT, RAW = 1, 2, 3, 4, 5
 _CODES = {FLOAT: "d", INTEGER: "q", TRUTH: "b"}
-_DTYPES = {FLOAT: np.dtype("<f8"), INTEGER: np.dtype("<i8"), TRUTH: np.dtype("i1")}
+_DTYPES: dict[int, np.dtype[Any]] = {
+    FLOAT: np.dtype("<f8"),
+    INTEGER: np.dtype("<i8"),
+    TRUTH: np.dtype("i1"),
+}
 _KIND_OF = {float: FLOAT, int: INTEGER, bool: TRUTH}
 _MAGIC = b"RC1"
 _COUNT = struct.Struct("<I")
@@ -167,19 +172,27 @@ def _parse(lines: Sequence[str]) -> list[Any]:
     if not any(mark in text for mark in _NEST_ESCAPED):
         try:
             # One call for all is a third faster than one for each.
-            rows: list[Any] = json.loads(text)
+            rows: list[Any] = _loads(text)
             if len(rows) == len(lines):
                 return rows
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     return [_parse_one(line) for line in lines]
 
 
 def _parse_one(line: str) -> Any:
     try:
-        return None if any(mark in line for mark in _NEST_ESCAPED) else json.loads(line)
-    except ValueError:
+        return None if any(mark in line for mark in _NEST_ESCAPED) else _loads(line)
+    except (ValueError, RecursionError):
         return None
+
+
+def _loads(text: str) -> Any:
+    # Four times as fast, but it refuses NaN, which training knows well.
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return json.loads(text)
 
 
 def _flatten(

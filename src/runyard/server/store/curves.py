@@ -97,11 +97,12 @@ def _thin(
 def _look_up(
     connection: sqlite3.Connection, run: int, stream: int, key: int, lines: Numbers
 ) -> Numbers:
-    """The numbers of another metric in these rows; NaN where it has none."""
+    """The numbers of another metric in these rows; the row's own where it has none."""
     for _, known, numbers in segments.drawable(
         read_columns(connection, run, stream, frozenset([key]))
     ):
         places = np.searchsorted(known, lines)
         places[places == len(known)] = 0
-        return np.where(known[places] == lines, numbers[places], np.nan)
-    return np.full(len(lines), np.nan)
+        usable = (known[places] == lines) & np.isfinite(numbers[places])
+        return np.where(usable, numbers[places], lines)
+    return lines

@@ -60,6 +60,7 @@ CREATE TABLE runs (
     UNIQUE (project, id)
 );
 CREATE INDEX runs_by_id ON runs (id);
+CREATE INDEX runs_by_name ON runs (name);
 CREATE INDEX runs_by_creation ON runs (created_at);
 CREATE INDEX runs_alive ON runs (heartbeat_at) WHERE state IN ('running', 'preempting');
 
@@ -89,7 +90,7 @@ CREATE TABLE console (
 
 CREATE TABLE lines (
     run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    stream TEXT NOT NULL,                -- the client's console
+    stream TEXT NOT NULL,                -- output: the client's console
     start INTEGER NOT NULL,              -- line offset
     stop INTEGER NOT NULL,
     data BLOB NOT NULL,                  -- compressed, a line a line
@@ -141,11 +142,7 @@ CREATE TABLE files (
 ) WITHOUT ROWID;
 """
 
-_FIND_BY_NAME = """
-CREATE INDEX runs_by_name ON runs (name);
-"""
-
-STEPS: tuple[str, ...] = (_FIRST, _FIND_BY_NAME)
+STEPS: tuple[str, ...] = (_FIRST,)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:

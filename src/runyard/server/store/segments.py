@@ -39,6 +39,14 @@ def due(connection: sqlite3.Connection, run: int, stream: int) -> bool:
     return bool(row[0] >= BATCHES or row[1] >= ROWS)
 
 
+def waiting(connection: sqlite3.Connection, run: int, stream: int) -> int:
+    """How many batches are in no segment yet."""
+    found: int = connection.execute(
+        "SELECT count(*) FROM batches WHERE run = ? AND stream = ?", (run, stream)
+    ).fetchone()[0]
+    return found
+
+
 def join_batches(connection: sqlite3.Connection, run: int, stream: int) -> bool:
     """Make a segment of the oldest batches that wait. Says whether there were any."""
     rows = connection.execute(

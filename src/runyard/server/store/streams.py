@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from runyard.server import states
 from runyard.server.store import attempts, runs
+from runyard.server.store.history import put_rows
 from runyard.server.store.lines import put_lines
 
 
@@ -15,8 +16,9 @@ from runyard.server.store.lines import put_lines
 class Post:
     """One message of a client's stream."""
 
-    # stream name → (number of the first line, lines)
-    lines: Mapping[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    # stream → (number of the first row or line, rows or lines)
+    rows: Mapping[int, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    output: tuple[int, Sequence[str]] = (0, ())
     summary: str | None = None
     preempting: bool = False
     complete: bool = False
@@ -25,21 +27,23 @@ class Post:
 
 def record(
     connection: sqlite3.Connection, entity: str, project: str, run_id: str, post: Post, now: float
-) -> bool:
-    """Store a post. Says whether the run exists."""
+) -> int | None:
+    """Store a post. The key of its run, if there is such a run."""
     row = runs.by_path(connection, entity, project, run_id)
     if row is None:
-        return False
-    for stream, (start, lines) in post.lines.items():
-        put_lines(connection, row["key"], stream, start, lines)
+        return None
+    key: int = row["key"]
+    for stream, (start, rows) in post.rows.items():
+        put_rows(connection, key, stream, start, rows)
+    put_lines(connection, key, "output", *post.output)
     columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
     if post.summary is not None:
         columns["summary"] = post.summary
     if post.preempting:
         columns["preempting"] = 1
     columns |= _state_after(connection, row, post, now)
-    runs.update(connection, row["key"], **columns)
-    return True
+    runs.update(connection, key, **columns)
+    return key
 
 
 def _state_after(
