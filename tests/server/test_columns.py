@@ -114,10 +114,14 @@ def test_some_keys_can_be_read_alone() -> None:
 
 def test_batches_join_to_one_column() -> None:
     names = Names()
-    first = encode(['{"a":1.5,"t":"x"}', "{}"], names.number)
+    first = encode(['{"a":1.5,"t":"x"}', '{"b":1}'], names.number)
     second = encode(['{"a":2.5,"t":"y"}'], names.number)
     joined = merge([*decode(first, 0), *decode(second, 2)])
-    assert to_rows(joined, names.name) == {0: {"a": 1.5, "t": "x"}, 2: {"a": 2.5, "t": "y"}}
+    assert to_rows(joined, names.name) == {
+        0: {"a": 1.5, "t": "x"},
+        1: {"b": 1},
+        2: {"a": 2.5, "t": "y"},
+    }
 
 
 @given(st.lists(st.floats(), min_size=1) | st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))

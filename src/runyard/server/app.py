@@ -19,6 +19,7 @@ from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
+from runyard.server.graphql.request import Request as GraphqlRequest
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -84,7 +85,7 @@ async def graphql(request: Request) -> Response:
     text, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
     if not isinstance(text, str) or not isinstance(variables, dict | None):
         raise Unacceptable(400, "query is not a text, or variables is not an object")
-    context = fields.Request(request.app.state.tracker, request.scope["caller"], _base_url(request))
+    context = GraphqlRequest(request.app.state.tracker, request.scope["caller"], _base_url(request))
     try:
         data = await executor.execute(
             text, variables, fields.roots(context), name if isinstance(name, str) else None

@@ -6,6 +6,9 @@ import math
 import sqlite3
 from typing import Any
 
+import numpy as np
+
+from runyard.server.store.columns import Numbers
 from runyard.server.store.curves import Curve, read_curve
 from runyard.server.store.history import HISTORY, keys_of_run
 from runyard.server.store.keys import dotted, find_keys, key_reader
@@ -33,14 +36,15 @@ def _series(name: str, curve: Curve) -> dict[str, Any]:
         "steps": [_step(x) for x in curve.x.tolist()],
         "values": [value if math.isfinite(value) else None for value in last],
         "last": last[-1],
-        "minimum": _finite(curve.low.min()),
-        "maximum": _finite(curve.high.max()),
+        "minimum": min(_finite(curve.low), default=None),
+        "maximum": max(_finite(curve.high), default=None),
     }
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _finite(values: Numbers) -> list[float]:
+    finite: list[float] = values[np.isfinite(values)].tolist()
+    return finite
 
 
 def _step(value: float) -> float:
-    return int(value) if value.is_integer() else value
+    return int(value) if float(value).is_integer() else value

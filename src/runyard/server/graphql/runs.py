@@ -9,26 +9,58 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.graphql.executor import Source
-from runyard.server.graphql.inputs import as_list
+from runyard.server.graphql.executor import Refusal, Source
+from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
+from runyard.server.graphql.request import Request
+from runyard.server.store import runs, upserts
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.store.lines import count_lines
 from runyard.server.store.runs import Row
-from runyard.server.tracker import Tracker
 
 
-def run_fields(tracker: Tracker, row: Row) -> Source:
-    """What needs nothing but the run's own row; counts are asked for when wanted."""
+def in_project(request: Request, entity: str, project: str) -> Source:
+    """The fields of a project that lead to its runs."""
+    tracker = request.tracker
+
+    async def run(given: Mapping[str, Any]) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+        return None if row is None else run_fields(request, row)
+
+    async def bucket(given: Mapping[str, Any]) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+        # A run that only we know of has not started, as far as its client is concerned.
+        if row is None or not row["seen_client"]:
+            return None
+        return await tracker.read(resume_fields, row)
+
+    return {"run": run, "bucket": bucket}
+
+
+def mutations(request: Request) -> Source:
+    async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
+        said = read_upsert(as_object(arguments, "input"), request.caller)
+        try:
+            row, inserted = await request.tracker.write(upserts.upsert, said, time.time())
+        except upserts.Unknown as error:
+            raise Refusal(str(error)) from error
+        bucket = await request.tracker.read(upserted_fields, row)
+        return {"bucket": bucket, "inserted": inserted}
+
+    return {"upsertBucket": upsert_bucket}
+
+
+def run_fields(request: Request, row: Row) -> Source:
+    """A run; what costs more than its row is looked up when it is asked for."""
 
     async def history_lines(_arguments: Mapping[str, Any]) -> int:
-        return await tracker.read(count_rows, row["key"], HISTORY)
+        return await request.tracker.read(count_rows, row["key"], HISTORY)
 
-    return {**_row_fields(row), "historyLineCount": history_lines}
+    return {**row_fields(row), "historyLineCount": history_lines}
 
 
 def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
     return {
-        **_row_fields(row),
+        **row_fields(row),
         "historyLineCount": count_rows(connection, row["key"], HISTORY),
     }
 
@@ -44,7 +76,7 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
         return json.dumps({name: kept[name] for name in wanted if name in kept})
 
     return {
-        **_row_fields(row),
+        **row_fields(row),
         "historyLineCount": count_rows(connection, key, HISTORY),
         "eventsLineCount": count_rows(connection, key, EVENTS),
         "logLineCount": count_lines(connection, key, "output"),
@@ -62,7 +94,7 @@ def _client_internals(row: Row) -> Mapping[str, Any]:
     return kept if isinstance(kept, dict) else {}
 
 
-def _row_fields(row: Row) -> Source:
+def row_fields(row: Row) -> Source:
     entity = {"id": row["entity"], "name": row["entity"]}
     return {
         "__typename": "Run",

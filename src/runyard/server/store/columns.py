@@ -45,6 +45,7 @@ _DEEPEST = 32
 _WORTH_PACKING = 0.7
 
 Numbers = npt.NDArray[Any]
+Columns = dict[str, tuple[list[int], list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -59,22 +60,9 @@ class Column:
 
 def encode(lines: Sequence[str], key_of: Callable[[str], int]) -> bytes:
     """Lines of JSON as one blob; the first line is row 0."""
-    columns: dict[str, tuple[list[int], list[Any]]] = {}
-    unreadable: dict[int, str] = {}
-    for number, row in enumerate(_parse(lines)):
-        if not isinstance(row, dict):
-            unreadable[number] = lines[number]
-            continue
-        for name, value in row.items():
-            if type(value) is dict:
-                _flatten(columns, number, name, value)
-                continue
-            column = columns.get(name)
-            if column is None:
-                columns[name] = ([number], [value])
-            else:
-                column[0].append(number)
-                column[1].append(value)
+    columns, unreadable = _columns(_parse(lines, orjson.loads), lines)
+    if any(_has_lost_integers(values) for _, values in columns.values()):
+        columns, unreadable = _columns(_parse(lines, json.loads), lines)
     heads, bodies = [], []
     for name, (numbers, values) in columns.items():
         for kind, rows, same in _by_kind(numbers, values):
@@ -166,37 +154,66 @@ def unpack_values(kind: int, count: int, data: bytes) -> Numbers | list[str]:
     return np.ascontiguousarray(shuffled.T).view(dtype).ravel()
 
 
-def _parse(lines: Sequence[str]) -> list[Any]:
+def _parse(lines: Sequence[str], loads: Callable[[str], Any]) -> list[Any]:
     """What each line says; None where it says nothing that fits into columns."""
     text = "[" + ",".join(lines) + "]"
     if not any(mark in text for mark in _NEST_ESCAPED):
-        try:
-            # One call for all is a third faster than one for each.
-            rows: list[Any] = _loads(text)
-            if len(rows) == len(lines):
-                return rows
-        except (ValueError, RecursionError):
-            pass
+        for parse in dict.fromkeys((loads, json.loads)):  # The quick one refuses NaN.
+            try:
+                # One call for all is a third faster than one for each.
+                rows: list[Any] = parse(text)
+                if len(rows) == len(lines):
+                    return rows
+            except (ValueError, RecursionError):
+                pass
     return [_parse_one(line) for line in lines]
 
 
 def _parse_one(line: str) -> Any:
     try:
-        return None if any(mark in line for mark in _NEST_ESCAPED) else _loads(line)
+        return None if any(mark in line for mark in _NEST_ESCAPED) else json.loads(line)
     except (ValueError, RecursionError):
         return None
 
 
-def _loads(text: str) -> Any:
-    # Four times as fast, but it refuses NaN, which training knows well.
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return json.loads(text)
+def _columns(rows: list[Any], lines: Sequence[str]) -> tuple[Columns, dict[int, str]]:
+    """Values by key with the rows they stand in; and the lines that are not taken apart."""
+    columns: Columns = {}
+    unreadable: dict[int, str] = {}
+    for number, row in enumerate(rows):
+        if type(row) is not dict or not row:
+            unreadable[number] = lines[number]
+            continue
+        for name, value in row.items():
+            if type(value) is dict:
+                _flatten(columns, number, name, value)
+                continue
+            column = columns.get(name)
+            if column is None:
+                columns[name] = ([number], [value])
+            else:
+                column[0].append(number)
+                column[1].append(value)
+    return columns, unreadable
+
+
+def _has_lost_integers(values: list[Any]) -> bool:
+    """Whether one of them may be an integer of more than 64 bits, of which a float was made."""
+    if type(values[0]) is float and set(map(type, values)) == {float}:
+        return bool(max(values) >= _LARGEST or min(values) <= -_LARGEST)
+    return any(map(_may_be_lost, values))
+
+
+def _may_be_lost(value: Any) -> bool:
+    if type(value) is float:
+        return abs(value) >= _LARGEST
+    if type(value) is list:
+        return any(map(_may_be_lost, value))
+    return any(map(_may_be_lost, value.values())) if type(value) is dict else False
 
 
 def _flatten(
-    columns: dict[str, tuple[list[int], list[Any]]],
+    columns: Columns,
     number: int,
     path: str,
     value: Mapping[str, Any],
