@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runyard.server.store import segments
-from runyard.server.store.curves import read_curve
+from runyard.server.store.curves import read_curve, read_curves
 from runyard.server.store.history import (
     HISTORY,
     count_rows,
@@ -134,7 +134,8 @@ def test_a_curve_keeps_its_ends_and_its_spikes(store: sqlite3.Connection, joined
             segments.join_batches(store, 1, HISTORY)
     keys = find_keys(store, ["a", "_step"])
     for points in (100, 1000, 10_000, 100_000):
-        curve = read_curve(store, 1, HISTORY, keys["a"], points, keys["_step"])
+        curve = read_curve(store, 1, HISTORY, keys["a"], points)
+        assert curve is not None
         assert curve.count == count
         assert len(curve.x) <= points
         assert curve.high.max() == 99.0
@@ -152,9 +153,11 @@ def test_a_curve_of_mixed_numbers_with_nan(store: sqlite3.Connection) -> None:
     segments.join_batches(store, 1, HISTORY)
     key = find_keys(store, ["a"])["a"]
     curve = read_curve(store, 1, HISTORY, key, 1000)
+    assert curve is not None
     assert curve.count == 200
     assert np.isnan(curve.last[2])
     coarse = read_curve(store, 1, HISTORY, key, 20)
+    assert coarse is not None
     assert coarse.low.min() == 1
     assert coarse.high.max() == math.inf
 
@@ -166,3 +169,19 @@ def test_some_keys_of_some_rows(store: sqlite3.Connection) -> None:
         3: {"b": -3},
         4: {"b": -4},
     }
+
+
+def test_many_runs_at_once_and_another_metric_below(store: sqlite3.Connection) -> None:
+    for run in range(1, 4):
+        rows = [{"_step": row, "a": row * run, "epoch": row / 10} for row in range(500 * run)]
+        put(store, 0, rows[:300], run)
+        segments.join_batches(store, run, HISTORY)
+        put(store, 300, rows[300:], run)
+    put(store, 0, [{"_step": 0, "b": 1}], run=4)
+    keys = find_keys(store, ["a", "epoch"])
+    curves = read_curves(store, [1, 2, 3, 4, 5], HISTORY, keys["a"], 50)
+    assert {run: curve.count for run, curve in curves.items()} == {1: 500, 2: 1000, 3: 1500}
+    assert curves[3].last[-1] == 1499 * 3
+    over_epoch = read_curve(store, 2, HISTORY, keys["a"], 2000, keys["epoch"])
+    assert over_epoch is not None
+    assert over_epoch.x.tolist() == [row / 10 for row in range(1000)]

@@ -11,19 +11,18 @@ import numpy as np
 from runyard.server.store.columns import Numbers
 from runyard.server.store.curves import Curve, read_curve
 from runyard.server.store.history import HISTORY, keys_of_run
-from runyard.server.store.keys import dotted, find_keys, key_reader
+from runyard.server.store.keys import dotted, key_reader
 
 
 def read_metrics(connection: sqlite3.Connection, run: int, points: int) -> list[dict[str, Any]]:
     """Every numeric metric as at most `points` points over the steps."""
     name_of = key_reader(connection)
     names = {key: dotted(name_of(key)) for key in keys_of_run(connection, run, HISTORY)}
-    step = find_keys(connection, ["_step"]).get("_step")
     found = []
     for key, name in sorted(names.items(), key=lambda item: item[1]):
         if not name.startswith("_"):
-            curve = read_curve(connection, run, HISTORY, key, max(1, points), step)
-            if curve.count:
+            curve = read_curve(connection, run, HISTORY, key, max(1, points))
+            if curve is not None:
                 found.append(_series(name, curve))
     return found
 

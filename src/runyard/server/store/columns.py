@@ -30,6 +30,7 @@ NEST = "\x1f"
 _NEST_ESCAPED = ("\\u001f", "\\u001F")
 
 FLOAT, INTEGER, TRUTH, TEXT, RAW = 1, 2, 3, 4, 5
+LAST_NUMBER = TRUTH
 _CODES = {FLOAT: "d", INTEGER: "q", TRUTH: "b"}
 _DTYPES: dict[int, np.dtype[Any]] = {
     FLOAT: np.dtype("<f8"),

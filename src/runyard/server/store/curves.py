@@ -1,19 +1,23 @@
 """Metrics for drawing: as many points as are wanted, each with what it stands for.
 
 A point stands for a stretch of rows: the last value there, the smallest and the largest. Reading
-one costs about as much as it shows, whatever the length of the run.
+a curve costs about as much as it shows, whatever the length of the run; many runs are read at once.
 """
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from runyard.server.store import segments
-from runyard.server.store.columns import Column, Numbers, decode
-from runyard.server.store.history import read_columns
+from runyard.server.store.columns import LAST_NUMBER, Column, Numbers, decode
+from runyard.server.store.keys import STEP, find_keys
+
+_RUNS = "run IN (SELECT value FROM json_each(:runs)) AND stream = :stream"
 
 
 @dataclass(frozen=True)
@@ -34,75 +38,136 @@ def read_curve(
     key: int,
     points: int,
     x_key: int | None = None,
-) -> Curve:
-    """One metric of one run; over the rows' numbers, or over another metric."""
-    count, tail = _count(connection, run, stream, key)
-    level = segments.level_for(count, points)
-    lines, last, low, high = _at_level(connection, run, stream, key, level, tail)
-    lines, last, low, high = _thin(lines, last, low, high, points)
-    x = lines if x_key is None else _look_up(connection, run, stream, x_key, lines)
-    return Curve(count, x, last, low, high)
+) -> Curve | None:
+    """One metric of one run, over the steps or over another metric; None if it has no numbers."""
+    return read_curves(connection, [run], stream, key, points, x_key).get(run)
 
 
-def _count(
-    connection: sqlite3.Connection, run: int, stream: int, key: int
-) -> tuple[int, list[Column]]:
-    """How many numbers there are, and those that are in no segment yet."""
-    joined = connection.execute(
-        "SELECT coalesce(sum(count), 0) FROM series "
-        "WHERE run = ? AND stream = ? AND key = ? AND level = 0 AND kind <= 3",
-        (run, stream, key),
-    ).fetchone()[0]
-    tail = [
-        column
-        for row in connection.execute(
-            "SELECT start, data FROM batches WHERE run = ? AND stream = ? ORDER BY start",
-            (run, stream),
+def read_curves(
+    connection: sqlite3.Connection,
+    runs: Sequence[int],
+    stream: int,
+    key: int,
+    points: int,
+    x_key: int | None = None,
+) -> dict[int, Curve]:
+    """One metric of many runs."""
+    step = find_keys(connection, [STEP]).get(STEP, -1)
+    reader = _Reader(connection, stream, key, step if x_key is None else x_key)
+    tails = reader.tails(runs)
+    counts = reader.counts(runs)
+    for run, columns in tails.items():
+        fresh = sum(len(column.lines) for column in columns if _is_number(column, key))
+        counts[run] = counts.get(run, 0) + fresh
+    # Coarser levels know the steps of their points, and no other metric's values.
+    levels = {
+        run: segments.level_for(count, points) if x_key is None else 0
+        for run, count in counts.items()
+        if count
+    }
+    curves: dict[int, Curve] = {}
+    for level in sorted(set(levels.values())):
+        chosen = [run for run, its in levels.items() if its == level]
+        pieces = reader.level(chosen, level) if level else {}
+        whole = reader.whole(chosen) if not level else {}
+        for run in chosen:
+            columns = [*whole.get(run, []), *tails.get(run, [])]
+            table = _joined(pieces.get(run, []), _table(columns, key, reader.x_key, level))
+            curves[run] = Curve(counts[run], *_thin(table, points))
+    return curves
+
+
+class _Reader:
+    """The questions about one metric; each asks about all runs at once."""
+
+    def __init__(self, connection: sqlite3.Connection, stream: int, key: int, x_key: int) -> None:
+        self._connection = connection
+        self._stream = stream
+        self._key = key
+        self.x_key = x_key
+
+    def counts(self, runs: Sequence[int]) -> dict[int, int]:
+        rows = self._ask(
+            f"SELECT run, sum(count) AS count FROM series WHERE {_RUNS} "  # noqa: S608
+            "AND key = :key AND level = 0 AND kind <= :last_number GROUP BY run",
+            runs,
         )
-        for column in decode(row["data"], row["start"], frozenset([key]))
-    ]
-    return joined + sum(len(column.lines) for column in tail if column.kind <= 3), tail
+        return {row["run"]: row["count"] for row in rows}
+
+    def tails(self, runs: Sequence[int]) -> dict[int, list[Column]]:
+        """What is in no segment yet."""
+        wanted = frozenset((self._key, self.x_key))
+        found: dict[int, list[Column]] = {}
+        for row in self._ask(
+            f"SELECT run, start, data FROM batches WHERE {_RUNS} ORDER BY run, start",  # noqa: S608
+            runs,
+        ):
+            found.setdefault(row["run"], []).extend(decode(row["data"], row["start"], wanted))
+        return found
+
+    def whole(self, runs: Sequence[int]) -> dict[int, list[Column]]:
+        """Every value that is in a segment."""
+        found: dict[int, list[Column]] = {}
+        for row in self._ask(
+            f"SELECT * FROM series WHERE {_RUNS} "  # noqa: S608
+            "AND key IN (:key, :x_key) AND level = 0 AND kind <= :last_number",
+            runs,
+        ):
+            found.setdefault(row["run"], []).append(segments.as_column(row))
+        return found
+
+    def level(self, runs: Sequence[int], level: int) -> dict[int, list[Numbers]]:
+        found: dict[int, list[Numbers]] = {}
+        for row in self._ask(
+            f"SELECT run, count, data FROM series WHERE {_RUNS} "  # noqa: S608
+            f"AND key = :key AND level = {int(level)}",
+            runs,
+        ):
+            found.setdefault(row["run"], []).append(segments.as_table(row))
+        return found
+
+    def _ask(self, question: str, runs: Sequence[int]) -> sqlite3.Cursor:
+        return self._connection.execute(
+            question,
+            {
+                "runs": json.dumps(list(runs)),
+                "stream": self._stream,
+                "key": self._key,
+                "x_key": self.x_key,
+                "last_number": LAST_NUMBER,
+            },
+        )
 
 
-def _at_level(
-    connection: sqlite3.Connection, run: int, stream: int, key: int, level: int, tail: list[Column]
-) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    if level == 0:
-        columns = read_columns(connection, run, stream, frozenset([key]))
-        for _, lines, numbers in segments.drawable(columns):
-            return lines, numbers, numbers, numbers
-        return (np.empty(0),) * 4
-    pieces = segments.read_level(connection, run, stream, key, level)
-    width = segments.WIDTHS[level]
-    for _, lines, numbers in segments.drawable(tail):
-        pieces.append((int(lines[0]), segments.summarise(lines, numbers, width)))
-    # A batch may stand before a segment where a gap was filled late.
-    table = np.concatenate([piece for _, piece in sorted(pieces, key=lambda one: one[0])], axis=1)
-    return table[0], table[1], table[2], table[3]
+def _is_number(column: Column, key: int) -> bool:
+    return column.key == key and column.kind <= LAST_NUMBER
 
 
-def _thin(
-    lines: Numbers, last: Numbers, low: Numbers, high: Numbers, points: int
-) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    if len(lines) <= points:
-        return lines, last, low, high
-    firsts = np.arange(points) * len(lines) // points
-    lasts = np.append(firsts[1:], len(lines)) - 1
-    with np.errstate(invalid="ignore"):
-        lowest = np.fmin.reduceat(low, firsts)
-        highest = np.fmax.reduceat(high, firsts)
-    return lines[lasts], last[lasts], lowest, highest
+def _table(columns: Iterable[Column], key: int, x_key: int, level: int) -> list[Numbers]:
+    """Columns as a table of (line, x, last, low, high), at the level's width."""
+    found = {one: (lines, numbers) for one, lines, numbers in segments.drawable(columns)}
+    if key not in found:
+        return []
+    lines, numbers = found[key]
+    x = segments.align(lines, *found[x_key]) if x_key in found else lines.astype(np.float64)
+    if level:
+        return [segments.summarise(lines, x, numbers, segments.WIDTHS[level])]
+    return [np.stack([lines.astype(np.float64), x, numbers, numbers, numbers])]
 
 
-def _look_up(
-    connection: sqlite3.Connection, run: int, stream: int, key: int, lines: Numbers
-) -> Numbers:
-    """The numbers of another metric in these rows; the row's own where it has none."""
-    for _, known, numbers in segments.drawable(
-        read_columns(connection, run, stream, frozenset([key]))
-    ):
-        places = np.searchsorted(known, lines)
-        places[places == len(known)] = 0
-        usable = (known[places] == lines) & np.isfinite(numbers[places])
-        return np.where(usable, numbers[places], lines)
-    return lines
+def _joined(pieces: list[Numbers], rest: list[Numbers]) -> Numbers:
+    tables = [*pieces, *rest]
+    if len(tables) == 1:
+        return tables[0]
+    # By line: a batch may stand before a segment where a gap was filled late.
+    return np.concatenate(sorted(tables, key=lambda table: float(table[0, 0])), axis=1)
+
+
+def _thin(table: Numbers, points: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    _, x, last, low, high = table
+    if len(x) <= points:
+        return x, last, low, high
+    firsts = np.arange(points) * len(x) // points
+    lasts = np.append(firsts[1:], len(x)) - 1
+    # fmin passes over NaN, which is nobody's smallest value.
+    return x[lasts], last[lasts], np.fmin.reduceat(low, firsts), np.fmax.reduceat(high, firsts)

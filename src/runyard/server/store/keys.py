@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 
 from runyard.server.store.columns import NEST
 
+STEP = "_step"
+
 
 def key_writer(connection: sqlite3.Connection) -> Callable[[str], int]:
     """Numbers for names, within one change; new names are added."""

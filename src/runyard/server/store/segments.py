@@ -1,8 +1,8 @@
 """Batches joined: one blob a key for a long stretch of rows, with coarser levels for drawing.
 
-Level 0 holds every value. Levels 1 and 2 hold, for every 10 and 100 values of a key, the number of
-the last one's row, the last value, the smallest and the largest: a chart of any width reads about
-as many points as it draws, and no spike gets lost.
+Level 0 holds every value. Levels 1 and 2 hold, for every 10 and 100 values of a key, the line and
+the step of the last one, the last value, the smallest and the largest: a chart of any width reads
+about as many points as it draws, and no spike gets lost.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from runyard.server.store.columns import (
     pack_values,
     unpack_values,
 )
+from runyard.server.store.keys import STEP, find_keys
 
 WIDTHS = {1: 10, 2: 100}
 # A segment is made when this many rows or batches wait, and again at the run's end.
@@ -72,8 +73,11 @@ def join_batches(connection: sqlite3.Connection, run: int, stream: int) -> bool:
     )
     for column in columns:
         _write(connection, run, stream, start, column)
-    for key, lines, numbers in drawable(columns):
-        _write_levels(connection, run, stream, start, key, lines, numbers)
+    found = {key: (lines, numbers) for key, lines, numbers in drawable(columns)}
+    step = find_keys(connection, [STEP]).get(STEP)
+    for key, (lines, numbers) in found.items():
+        x = align(lines, *found[step]) if step in found else lines.astype(np.float64)
+        _write_levels(connection, (run, stream, key, start), lines, x, numbers)
     connection.execute(
         "DELETE FROM batches WHERE run = ? AND stream = ? AND start >= ? AND start < ?",
         (run, stream, start, stop),
@@ -104,30 +108,22 @@ def read(
                 (run, stream, key, start),
             )
         ]
-    return [
-        Column(
-            row["key"],
-            row["kind"],
-            _unpack_lines(row["lines"], row["count"], start),
-            unpack_values(row["kind"], row["count"], row["data"]),
-        )
-        for row in rows
-    ]
+    return [as_column(row) for row in rows]
 
 
-def read_level(
-    connection: sqlite3.Connection, run: int, stream: int, key: int, level: int
-) -> list[tuple[int, Numbers]]:
-    """For each segment its start, and rows of (row number, last, minimum, maximum)."""
-    found = connection.execute(
-        "SELECT start, count, data FROM series "
-        "WHERE run = ? AND stream = ? AND key = ? AND level = ? ORDER BY start",
-        (run, stream, key, level),
+def as_column(row: sqlite3.Row) -> Column:
+    """A row of level 0."""
+    return Column(
+        row["key"],
+        row["kind"],
+        _unpack_lines(row["lines"], row["count"], row["start"]),
+        unpack_values(row["kind"], row["count"], row["data"]),
     )
-    return [
-        (row["start"], np.frombuffer(row["data"], np.float64).reshape(4, row["count"]))
-        for row in found
-    ]
+
+
+def as_table(row: sqlite3.Row) -> Numbers:
+    """A row of a coarser level: lines, steps, last, smallest, largest."""
+    return np.frombuffer(row["data"], np.float64).reshape(5, row["count"])
 
 
 def keys(connection: sqlite3.Connection, run: int, stream: int) -> set[int]:
@@ -158,8 +154,18 @@ def drawable(columns: Iterable[Column]) -> Iterator[tuple[int, Numbers, Numbers]
         yield key, lines, numbers
 
 
-def summarise(lines: Numbers, numbers: Numbers, width: int) -> Numbers:
-    """For every `width` numbers: the last one's line, the last, the smallest, the largest."""
+def align(lines: Numbers, known: Numbers, numbers: Numbers) -> Numbers:
+    """The numbers that stand in these lines; where there is none, the line's own number."""
+    if len(lines) == len(known) and np.array_equal(lines, known):
+        return np.where(np.isfinite(numbers), numbers, lines)
+    places = np.searchsorted(known, lines)
+    places[places == len(known)] = 0
+    usable = (known[places] == lines) & np.isfinite(numbers[places])
+    return np.where(usable, numbers[places], lines)
+
+
+def summarise(lines: Numbers, x: Numbers, numbers: Numbers, width: int) -> Numbers:
+    """For every `width` numbers: the last one's line and x, the last, the smallest, the largest."""
     firsts = np.arange(0, len(numbers), width)
     lasts = np.minimum(firsts + width, len(numbers)) - 1
     # A NaN is nobody's minimum; where there is nothing else, it is the answer.
@@ -167,7 +173,7 @@ def summarise(lines: Numbers, numbers: Numbers, width: int) -> Numbers:
     high = np.maximum.reduceat(np.where(np.isnan(numbers), -np.inf, numbers), firsts)
     only_nan = np.logical_and.reduceat(np.isnan(numbers), firsts)
     low, high = np.where(only_nan, np.nan, low), np.where(only_nan, np.nan, high)
-    return np.stack([lines[lasts].astype(np.float64), numbers[lasts], low, high])
+    return np.stack([lines[lasts].astype(np.float64), x[lasts], numbers[lasts], low, high])
 
 
 def _write(
@@ -193,20 +199,18 @@ def _write(
 
 def _write_levels(
     connection: sqlite3.Connection,
-    run: int,
-    stream: int,
-    start: int,
-    key: int,
+    place: tuple[int, int, int, int],
     lines: Numbers,
+    x: Numbers,
     numbers: Numbers,
 ) -> None:
     for level, width in WIDTHS.items():
         if len(numbers) >= width:
-            coarse = summarise(lines, numbers, width)
+            table = summarise(lines, x, numbers, width)
             connection.execute(
-                "INSERT INTO series (run, stream, key, level, start, kind, count, data) "
+                "INSERT INTO series (run, stream, key, start, level, kind, count, data) "
                 "VALUES (?, ?, ?, ?, ?, 0, ?, ?)",
-                (run, stream, key, level, start, coarse.shape[1], coarse.tobytes()),
+                (*place, level, table.shape[1], table.tobytes()),
             )
 
 
