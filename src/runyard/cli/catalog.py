@@ -5,6 +5,7 @@ COMMANDS = {
     "runs": "list runs",
     "show": "show a run: config, summary, metrics",
     "logs": "print what a run printed",
+    "export": "write runs as a table: CSV, Parquet, JSON lines",
     "env": "print what a shell needs so that wandb logs here",
     "server": "start, stop or look at the server",
     "completion": "print the completion script of a shell",

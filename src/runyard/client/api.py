@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict
 
 from runyard.client.http import Connection
@@ -117,6 +119,11 @@ class Api:
     def stop_server(self) -> None:
         self._connection.post("/api/server/stop")
 
+    def backup(self, path: str) -> int:
+        """Have the server copy its state folder there, on its machine; the copy's size."""
+        size: int = self._connection.post("/api/server/backup", {"path": path})["bytes"]
+        return size
+
     def runs(
         self,
         *,
@@ -137,6 +144,21 @@ class Api:
     def metrics(self, run: Run, points: int) -> list[Series]:
         found: list[Series] = self._connection.get(f"/api/runs/{run['key']}/metrics", points=points)
         return found
+
+    def rows(
+        self, run: Run, *, stream: str = "history", metrics: Sequence[str] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """What a run logged, row by row; `_row` is the row's number."""
+        start = 0
+        while True:
+            page = self._connection.get_bytes(
+                f"/api/runs/{run['key']}/rows", stream=stream, start=start, metric=list(metrics)
+            )
+            found = [json.loads(line) for line in page.splitlines()]
+            if not found:
+                return
+            yield from found
+            start = found[-1]["_row"] + 1
 
     def console(self, run: Run, after: int = 0, wait: float = 0) -> Console:
         """The console from byte `after` on; waits up to `wait` seconds for something new."""

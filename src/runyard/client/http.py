@@ -34,6 +34,10 @@ class Connection:
     def get(self, path: str, **query: object) -> Any:
         return self.request("GET", path, query=query)
 
+    def get_bytes(self, path: str, **query: object) -> bytes:
+        """An answer that is not JSON."""
+        return self._answer("GET", path, None, query)
+
     def post(self, path: str, payload: object = None, **query: object) -> Any:
         """Send JSON, or bytes as they are."""
         return self.request("POST", path, payload, query=query)
@@ -41,7 +45,10 @@ class Connection:
     def request(
         self, method: str, path: str, payload: object = None, *, query: dict[str, object] | None
     ) -> Any:
-        given = {name: value for name, value in (query or {}).items() if value is not None}
+        return _content(self._answer(method, path, payload, query or {}), self.url)
+
+    def _answer(self, method: str, path: str, payload: object, query: dict[str, object]) -> bytes:
+        given = {name: value for name, value in query.items() if value is not None}
         if given:
             path = f"{path}?{urllib.parse.urlencode(given, doseq=True)}"
         if isinstance(payload, bytes):
@@ -53,7 +60,7 @@ class Connection:
             method, path, body if payload is not None else None, headers
         )
         if status < 300:
-            return _content(answer, self.url)
+            return answer
         raise _as_error(status, answer, f"{method} {path.split('?')[0]}", self.url)
 
     def close(self) -> None:

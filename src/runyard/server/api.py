@@ -18,8 +18,11 @@ from starlette.routing import Route
 from runyard import __version__
 from runyard.server import arguments
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
+from runyard.server.backup import backup
+from runyard.server.charts import curves
 from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
+from runyard.server.rows import rows
 from runyard.server.store import attempts, runs
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
@@ -240,10 +243,13 @@ def _attempt(request: Request) -> int:
 ROUTES = [
     Route("/api/health", health),
     Route("/api/server/stop", stop_server, methods=["POST"]),
+    Route("/api/server/backup", backup, methods=["POST"]),
     Route("/api/run", find_run),
     Route("/api/runs", list_runs),
+    Route("/api/curves", curves),
     Route("/api/runs", create_run, methods=["POST"]),
     Route("/api/runs/{key:int}/metrics", metrics),
+    Route("/api/runs/{key:int}/rows", rows),
     Route("/api/runs/{key:int}/console", console),
     Route("/api/runs/{key:int}/attempts", begin_attempt, methods=["POST"]),
     Route("/api/runs/{key:int}/attempts/{number:int}/console", append_console, methods=["POST"]),
