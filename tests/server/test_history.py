@@ -55,7 +55,7 @@ def put(connection: sqlite3.Connection, start: int, rows: list[Any], run: int = 
 
 some_value = st.sampled_from([1, 2.5, math.inf, "x", None, True, {"q": 1}, {"_type": "h"}, [1], {}])
 some_row = st.dictionaries(st.sampled_from("abc"), some_value, min_size=1)
-some_action = st.one_of(
+some_action: st.SearchStrategy[tuple[str, int, list[Any]]] = st.one_of(
     st.tuples(st.just("put"), st.integers(0, 30), st.lists(some_row, min_size=1, max_size=8)),
     st.tuples(st.just("join"), st.just(0), st.just([])),
     st.tuples(st.just("cut"), st.integers(0, 30), st.lists(st.just({}), max_size=6)),
