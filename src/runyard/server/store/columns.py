@@ -44,6 +44,8 @@ _HEAD = struct.Struct("<IBBHII")
 _LARGEST = 2**63
 _DEEPEST = 32
 _WORTH_PACKING = 0.7
+# A short run is read more often than its size hurts.
+_SMALL = 32 << 10
 
 Numbers = npt.NDArray[Any]
 Columns = dict[str, tuple[list[int], list[Any]]]
@@ -139,6 +141,8 @@ def pack_values(values: Numbers | list[str]) -> bytes:
     """Values for long keeping: compressed where that pays, numbers with like bytes side by side."""
     if isinstance(values, list):
         return zlib.compress(_join_text(values), 1)
+    if values.nbytes < _SMALL:
+        return values.tobytes()
     # The high bytes of neighbouring numbers are alike; next to each other they shrink.
     shuffled = values.view(np.uint8).reshape(len(values), values.itemsize).T
     packed = zlib.compress(shuffled.tobytes(), 1)
