@@ -8,6 +8,7 @@ import os
 import socket
 import sqlite3
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from runyard.server import arguments
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
 from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
+from runyard.server.permissions import Caller, may_read, readable
 from runyard.server.store import attempts, runs
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
-from runyard.server.tracker import Caller, Tracker
+from runyard.server.tracker import Tracker
 
 _LONGEST_WAIT = 30.0
 _LARGEST_KEY = 2**63 - 1
@@ -31,7 +33,7 @@ _LARGEST_KEY = 2**63 - 1
 
 async def health(request: Request) -> Response:
     tracker = _tracker(request)
-    count, running = await tracker.read(_count_runs)
+    count, running = await tracker.read(_count_runs, readable(_caller(request)))
     # Beside the event loop: on a busy network file system a stat can take seconds.
     size = await asyncio.to_thread(_database_bytes, tracker.home.path)
     return answer(
@@ -49,6 +51,8 @@ async def health(request: Request) -> Response:
 
 
 async def stop_server(request: Request) -> Response:
+    if not _caller(request).admin:
+        raise Unacceptable(403, "only the owner of the state folder may stop the server")
     request.app.state.stop()
     return answer({"stopping": True})
 
@@ -56,14 +60,20 @@ async def stop_server(request: Request) -> Response:
 async def list_runs(request: Request) -> Response:
     given = request.query_params
     limit = arguments.number(given.get("limit"), "limit")
-    rows = await _tracker(request).read(_list_runs, given.get("project"), given.get("state"), limit)
+    rows = await _tracker(request).read(
+        _list_runs,
+        given.get("project"),
+        given.get("state"),
+        limit,
+        readable(_caller(request)),
+    )
     return answer(rows)
 
 
 async def find_run(request: Request) -> Response:
     words = request.query_params.get("name") or ""
     try:
-        row = await _tracker(request).read(runs.by_words, words)
+        row = await _tracker(request).read(runs.by_words, words, readable(_caller(request)))
     except runs.Ambiguous as error:
         names = ", ".join(f"{row['project_name']}/{row['id']}" for row in error.rows)
         raise Unacceptable(404, f"{words!r} is more than one run: {names}") from error
@@ -74,11 +84,14 @@ async def find_run(request: Request) -> Response:
 
 async def create_run(request: Request) -> Response:
     new = arguments.new_run(whole_texts(await read_json(request)))
-    caller: Caller = request.scope["caller"]
+    caller = _caller(request)
+    entity = new.get("entity") or caller.name
+    if not _tracker(request).may_write(caller, entity):
+        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
     row = await _tracker(request).write(
         runs.create_launched,
         new,
-        entity=new.get("entity") or caller.name,
+        entity=entity,
         user=caller.key,
         now=time.time(),
     )
@@ -107,7 +120,7 @@ async def console(request: Request) -> Response:
 
 
 async def begin_attempt(request: Request) -> Response:
-    row = await _run(request)
+    row = await _own_run(request)
     given = whole_texts(await read_json(request))
     number = await _tracker(request).write(
         attempts.begin,
@@ -121,7 +134,7 @@ async def begin_attempt(request: Request) -> Response:
 
 
 async def append_console(request: Request) -> Response:
-    row, number = await _run(request), _attempt(request)
+    row, number = await _own_run(request), _attempt(request)
     offset = arguments.number(request.query_params.get("offset"), "offset") or 0
     data = await read_body(request)
     try:
@@ -136,7 +149,7 @@ async def append_console(request: Request) -> Response:
 
 
 async def end_attempt(request: Request) -> Response:
-    row, number = await _run(request), _attempt(request)
+    row, number = await _own_run(request), _attempt(request)
     given = await read_json(request)
     try:
         await _tracker(request).write(
@@ -200,13 +213,22 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
 
 
 def _list_runs(
-    connection: sqlite3.Connection, project: str | None, state: str | None, limit: int | None
+    connection: sqlite3.Connection,
+    project: str | None,
+    state: str | None,
+    limit: int | None,
+    entities: Collection[str] | None,
 ) -> list[dict[str, Any]]:
-    rows = runs.newest(connection, project, state, limit)
+    rows = runs.newest(connection, project, state, limit, entities)
     return [run_json(connection, row) for row in rows]
 
 
-def _count_runs(connection: sqlite3.Connection) -> tuple[int, int]:
+def _count_runs(
+    connection: sqlite3.Connection, entities: Collection[str] | None = None
+) -> tuple[int, int]:
+    if entities is not None:
+        rows = runs.newest(connection, None, None, None, entities)
+        return len(rows), sum(row["state"] in ("running", "preempting") for row in rows)
     # Two questions that indexes answer alone; every command asks them.
     count = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
     running = connection.execute(
@@ -227,9 +249,22 @@ def _tracker(request: Request) -> Tracker:
 async def _run(request: Request) -> Row:
     key: int = request.path_params["key"]
     row = await _tracker(request).read(runs.by_key, key) if key <= _LARGEST_KEY else None
-    if row is None:
+    if row is None or not may_read(_caller(request), row["entity"]):
         raise Unacceptable(404, f"there is no run with key {key}")
     return row
+
+
+async def _own_run(request: Request) -> Row:
+    """A run that the caller may write to."""
+    row = await _run(request)
+    if not _tracker(request).may_write(_caller(request), row["entity"]):
+        raise Unacceptable(403, f"the runs of {row['entity']!r} are not yours to write to")
+    return row
+
+
+def _caller(request: Request) -> Caller:
+    caller: Caller = request.scope["caller"]
+    return caller
 
 
 def _attempt(request: Request) -> int:
