@@ -263,7 +263,7 @@ def test_the_rules_by_themselves() -> None:
     bob = Caller(2, "bob", teams=frozenset({"crew"}))
     admin = Caller(1, "ada", admin=True)
     owned = {"ada", "bob", "eve", "crew", "gang"}
-    assert permissions.readable(bob) == {"bob", "crew"}
+    assert permissions.readable(bob) == frozenset({"bob", "crew"})
     assert permissions.readable(admin) is None
     writes = {
         who.name: {

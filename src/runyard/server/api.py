@@ -99,14 +99,14 @@ async def create_run(request: Request) -> Response:
 
 
 async def metrics(request: Request) -> Response:
-    row = await _run(request)
+    row = await readable_run(request)
     points = arguments.number(request.query_params.get("points"), "points") or 100
     return answer(await _tracker(request).read(read_metrics, row["key"], points))
 
 
 async def console(request: Request) -> Response:
     """The console from `after` on; with `wait`, answers when there is more, or at the end."""
-    row = await _run(request)
+    row = await readable_run(request)
     given = request.query_params
     after = arguments.number(given.get("after"), "after") or 0
     end = time.monotonic() + arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
@@ -161,7 +161,7 @@ async def end_attempt(request: Request) -> Response:
         )
     except attempts.NoAttempt as error:
         raise Unacceptable(404, str(error)) from error
-    ended = await _run(request)
+    ended = await readable_run(request)
     return answer(await _tracker(request).read(run_json, ended))
 
 
@@ -246,7 +246,8 @@ def _tracker(request: Request) -> Tracker:
     return tracker
 
 
-async def _run(request: Request) -> Row:
+async def readable_run(request: Request) -> Row:
+    """The run of the address, if the caller may see it."""
     key: int = request.path_params["key"]
     row = await _tracker(request).read(runs.by_key, key) if key <= _LARGEST_KEY else None
     if row is None or not may_read(_caller(request), row["entity"]):
@@ -256,7 +257,7 @@ async def _run(request: Request) -> Row:
 
 async def _own_run(request: Request) -> Row:
     """A run that the caller may write to."""
-    row = await _run(request)
+    row = await readable_run(request)
     if not _tracker(request).may_write(_caller(request), row["entity"]):
         raise Unacceptable(403, f"the runs of {row['entity']!r} are not yours to write to")
     return row
