@@ -15,7 +15,7 @@ from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.environment import wandb_environment
-from runyard.errors import ServerError
+from runyard.client.http import Unreachable
 from runyard.home import locate, read_discovery
 
 SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
@@ -41,7 +41,7 @@ def _own() -> dict[str, str]:
     home = locate()
     try:
         server(home)
-    except ServerError as error:
+    except Unreachable as error:
         folder = home.runs / "shell"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         say(f"{error.what}: wandb records on disk instead, and `runyard sync` brings it in")

@@ -23,7 +23,7 @@ from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
-from runyard.errors import ProgramError, RunyardError, ServerError, StateError, UsageError
+from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -73,9 +73,6 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
     elsewhere = other_server(args)
     try:
         api = server(home, quiet=args.quiet)
-    except ServerError as error:
-        return _run_offline(home, new, args, error, elsewhere)
-    try:
         made = api.create_run(new)
     except Unreachable as error:
         return _run_offline(home, new, args, error, elsewhere)
@@ -107,7 +104,7 @@ def _run_offline(
     home: Home,
     new: NewRun,
     args: argparse.Namespace,
-    error: ServerError,
+    error: Unreachable,
     elsewhere: dict[str, str] | None,
 ) -> int:
     """The server cannot be reached from here: record on disk, and bring it in when it can be."""

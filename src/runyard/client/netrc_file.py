@@ -31,17 +31,21 @@ def store_key(url: str, key: str, environ: Mapping[str, str]) -> list[str]:
         if host and host != machines[0] and _login_of(text, host) in (None, _LOGIN):
             machines.append(host)
         for machine in machines:
-            text = _without(text, machine)
-            text += "" if not text or text.endswith("\n") else "\n"
-            text += (
-                f"machine {shlex.quote(machine)}\n  login {_LOGIN}\n  password {shlex.quote(key)}\n"
-            )
+            text = with_entry(text, machine, key)
         _replace(path, text)
     except (OSError, UnicodeError) as error:
         raise StateError(
             f"cannot write {path}", said=error, mend="set NETRC to another file, or mend that one"
         ) from error
     return machines
+
+
+def with_entry(text: str, machine: str, key: str) -> str:
+    """The file's text with one entry for a machine, in place of what it had."""
+    text = _without(text, machine)
+    text += "" if not text or text.endswith("\n") else "\n"
+    # Readers differ on quotes; names and keys need none.
+    return f"{text}machine {machine}\n  login {_LOGIN}\n  password {key}\n"
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,6 +1,6 @@
 """A run of our server's, replayed to another server of W&B's protocol.
 
-Asks what the other side has and sends the rest, so a push that was cut off goes on where it was, and
+Asks what the other side has and sends the rest: a push that was cut off goes on where it was, and
 one that is repeated changes nothing. Artifacts are not sent.
 """
 
