@@ -78,7 +78,7 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
             if not is_locked(home):
                 return _start(home, listen, port)
             # It does not answer, but may just be on its way out: `runyard server stop`.
-            if time.monotonic() >= end:
+            if time.monotonic() >= end or _is_out_of_reach(home):
                 raise _silent_server(home)
             time.sleep(0.05)
 
@@ -140,6 +140,13 @@ def is_locked(home: Home) -> bool:
         return False
     with using(home):
         return not FolderLock(home.server_lock).is_free()
+
+
+def _is_out_of_reach(home: Home) -> bool:
+    """Whether the server is on another machine and listens there only: waiting does not help."""
+    discovery = read_discovery(home)
+    elsewhere = discovery is not None and discovery.hostname != socket.gethostname()
+    return discovery is not None and elsewhere and discovery.listen in _LOOPBACK
 
 
 def _may_send_key(discovery: Discovery, home: Home) -> bool:
