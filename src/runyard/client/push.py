@@ -112,7 +112,8 @@ def push_run(api: Api, run: Run, target: Target, tell: Tell, *, dry: bool = Fals
     for number, item in enumerate(missing, 1):
         tell(f"{run['id']}: file {number} of {len(missing)}, {item['name']}")
         _send_file(api, run, server, place, item["name"], item["size"])
-    server.file_stream(*place, _ending(record, report))
+    if report.new or report.completes or missing or any(report.lines.values()):
+        server.file_stream(*place, _ending(record, report))
     return report
 
 

@@ -227,8 +227,7 @@ def _count_runs(
     connection: sqlite3.Connection, entities: Collection[str] | None = None
 ) -> tuple[int, int]:
     if entities is not None:
-        rows = runs.newest(connection, None, None, None, entities)
-        return len(rows), sum(row["state"] in ("running", "preempting") for row in rows)
+        return runs.count_of(connection, entities)
     # Two questions that indexes answer alone; every command asks them.
     count = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
     running = connection.execute(

@@ -128,6 +128,16 @@ def newest(
     ).fetchall()
 
 
+def count_of(connection: sqlite3.Connection, entities: Collection[str]) -> tuple[int, int]:
+    """How many runs these entities have, and how many of them are alive."""
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "
+        f"FROM projects JOIN runs ON runs.project = projects.key WHERE {_one_of(entities)}",
+        list(entities),
+    ).fetchone()
+    return row[0], row[1]
+
+
 def _one_of(entities: Collection[str]) -> str:
     return f"projects.entity IN ({', '.join('?' * len(entities))})"
 
