@@ -131,7 +131,7 @@ def newest(
 def count_of(connection: sqlite3.Connection, entities: Collection[str]) -> tuple[int, int]:
     """How many runs these entities have, and how many of them are alive."""
     row = connection.execute(
-        "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "
+        "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
         f"FROM projects JOIN runs ON runs.project = projects.key WHERE {_one_of(entities)}",
         list(entities),
     ).fetchone()
