@@ -61,11 +61,10 @@ class Record:
     @property
     def is_alive(self) -> bool:
         """Whether its program may still be writing."""
-        if self.note is not None and self.note.pid is not None:
-            if self.note.ended_at is not None:
-                return False
-            if self.note.host == socket.gethostname():
-                return _lives(self.note.pid)
+        if self.note is not None and self.note.ended_at is not None:
+            return False
+        if self.note is not None and self.note.pid and self.note.host == socket.gethostname():
+            return _lives(self.note.pid)
         newest = max((path.stat().st_mtime for path in self.folder.glob("*.wandb")), default=0.0)
         return time.time() - newest < _QUIET_SECONDS
 
