@@ -1,8 +1,8 @@
 """Send runs to W&B's cloud or to any other W&B server, from a machine that reaches it.
 
-Config, history, system metrics, summary, tags, console and files go over, under the same run id. A
-push that was cut off goes on where it was; repeated, it sends what is new. Artifacts are not sent
-yet.
+Config, history, system metrics, summary, tags, files and the console that wandb recorded go over,
+under the same run id. A push that was cut off goes on where it was; repeated, it sends what is new.
+Artifacts are not sent yet, nor is the console of programs without wandb.
 
 runyard push RUN ... --to cloud --entity my-team
 runyard push --all --from-project spirals --to https://wandb.example.org --dry-run

@@ -23,6 +23,13 @@ _SECONDS = 60.0
 _VIEWER = "query Viewer { viewer { id entity username } }"
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """urllib would take the key along to wherever it is sent."""
+
+    def redirect_request(self, *_args: Any, **_kwargs: Any) -> None:
+        return None
+
+
 class KeyRefused(ServerError):
     """The server answers, and does not know the key."""
 
@@ -46,6 +53,7 @@ class WandbServer:
     def __init__(self, url: str, key: str, *, tries: int = _TRIES) -> None:
         self.url = url
         self._tries = tries
+        self._opener = urllib.request.build_opener(_NoRedirect)
         token = base64.b64encode(f"api:{key}".encode()).decode()
         self._headers = {"Authorization": f"Basic {token}", "User-Agent": "runyard"}
 
@@ -102,7 +110,7 @@ class WandbServer:
         """Send, and again where the trouble may pass; every message may be sent twice."""
         for tried in range(1, self._tries + 1):
             try:
-                with urllib.request.urlopen(request(), timeout=_SECONDS) as response:  # noqa: S310
+                with self._opener.open(request(), timeout=_SECONDS) as response:
                     content: bytes = response.read()
                     return content
             except urllib.error.HTTPError as error:
