@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import urllib.parse
 from collections.abc import Iterator, Sequence
-from typing import Any, TypedDict
+from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.http import Connection
+from runyard.client.people import PeopleApi
 
 
 class Run(TypedDict):
@@ -72,6 +74,39 @@ class Console(TypedDict):
     ended: bool
 
 
+class RunFile(TypedDict):
+    name: str
+    size: int
+
+
+class Record(TypedDict):
+    """A run as its client sent it; config and summary are JSON texts."""
+
+    id: str
+    name: str
+    entity: str
+    project: str
+    state: str
+    exit_code: int | None
+    config: str
+    summary: str
+    tags: list[str]
+    notes: str | None
+    group: str | None
+    job_type: str | None
+    host: str | None
+    program: str | None
+    commit_hash: str | None
+    repo: str | None
+    lines: dict[str, int]
+    files: list[RunFile]
+
+
+class Lines(TypedDict):
+    start: int
+    lines: list[str]
+
+
 class NewRun(TypedDict, total=False):
     """What `runyard run` knows of a run before its program starts."""
 
@@ -107,6 +142,10 @@ class Api:
     @property
     def url(self) -> str:
         return self._connection.url
+
+    @property
+    def people(self) -> PeopleApi:
+        return PeopleApi(self._connection)
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""
@@ -166,6 +205,23 @@ class Api:
             f"/api/runs/{run['key']}/console", after=after, wait=wait
         )
         return page
+
+    def record(self, run: Run) -> Record:
+        found: Record = self._connection.get(f"/api/runs/{run['key']}/record")
+        return found
+
+    def lines(self, run: Run, stream: str, after: int) -> Lines:
+        """Lines of `history`, `events` or `output` from `after` on, up to some limit or a gap."""
+        page: Lines = self._connection.get(f"/api/runs/{run['key']}/lines/{stream}", after=after)
+        return page
+
+    def download(self, run: Run, name: str, into: BinaryIO) -> int:
+        """Copy one of a run's files; returns its size."""
+        place = (run["entity"], run["project"], run["id"])
+        parts = [urllib.parse.quote(part, safe="") for part in place]
+        return self._connection.download(
+            f"/files/{'/'.join(parts)}/{urllib.parse.quote(name)}", into
+        )
 
     def create_run(self, new: NewRun) -> Run:
         made: Run = self._connection.post("/api/runs", new)

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api
+from runyard.server import api, export, people
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream
@@ -37,6 +37,7 @@ def create_app(
         tasks = [
             asyncio.create_task(watch_silence(tracker)),
             asyncio.create_task(tracker.joiner.work(tracker)),
+            asyncio.create_task(people.note_uses(tracker)),
         ]
         yield
         for task in tasks:
@@ -57,6 +58,8 @@ def create_app(
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
         *api.ROUTES,
+        *people.ROUTES,
+        *export.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),

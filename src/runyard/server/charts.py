@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import struct
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -20,39 +21,46 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server import arguments
+from runyard.server.access import caller_of, tracker_of
 from runyard.server.answers import Unacceptable
+from runyard.server.permissions import readable
 from runyard.server.store import runs
 from runyard.server.store.curves import Curve, read_curves
 from runyard.server.store.history import HISTORY
 from runyard.server.store.keys import find_keys
-from runyard.server.tracker import Tracker
 
 _MOST_POINTS, _MOST_RUNS = 100_000, 10_000
 
 
 async def curves(request: Request) -> Response:
     """One metric of a project's runs, or of the runs that are named."""
-    tracker: Tracker = request.app.state.tracker
     given = request.query_params
     metric = given.get("metric")
     if not metric:
         raise Unacceptable(400, "metric is missing: which one?")
     points = min(arguments.number(given.get("points"), "points") or 1000, _MOST_POINTS)
-    packed = await tracker.read(
-        _packed, given.get("project"), given.getlist("run"), metric, max(1, points), given.get("x")
+    packed = await tracker_of(request).read(
+        _packed,
+        readable(caller_of(request)),
+        given.get("project"),
+        given.getlist("run"),
+        metric,
+        max(1, points),
+        given.get("x"),
     )
     return Response(packed, media_type="application/octet-stream")
 
 
 def _packed(
     connection: sqlite3.Connection,
+    entities: Collection[str] | None,
     project: str | None,
     words: list[str],
     metric: str,
     points: int,
     x: str | None,
 ) -> bytes:
-    rows = runs.newest(connection, project, None, _MOST_RUNS)
+    rows = runs.newest(connection, project, None, _MOST_RUNS, entities=entities)
     if words:
         wanted = set(words)
         rows = [row for row in rows if row["id"] in wanted]

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from runyard.server.answers import Unacceptable, answer
+from runyard.server.permissions import may_read
 from runyard.server.store import runs
 from runyard.server.tracker import Tracker
 from runyard.server.uploads import BadAddress
@@ -32,7 +33,7 @@ async def download(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     path = request.path_params
     row = await tracker.read(runs.by_path, path["entity"], path["project"], path["run"])
-    if row is not None:
+    if row is not None and may_read(request.scope["caller"], path["entity"]):
         file = tracker.uploads.path(row["key"], path["name"])
         if await asyncio.to_thread(file.is_file):
             # As an attachment: a page that a program uploaded must not run as one of ours.

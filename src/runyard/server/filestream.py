@@ -32,6 +32,9 @@ async def file_stream(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     path = request.path_params
     place = (path["entity"], path["project"], path["run"])
+    if not tracker.may_write(request.scope["caller"], place[0]):
+        # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
+        raise Unacceptable(403, f"{place[0]!r} is not an entity that you may write to")
     post = read_post(await read_json(request))
     run = await tracker.write(streams.record, *place, post, time.time())
     if run is None:

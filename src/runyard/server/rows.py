@@ -14,39 +14,34 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server import arguments
+from runyard.server.access import readable_run, tracker_of
 from runyard.server.answers import Unacceptable
-from runyard.server.store import runs
 from runyard.server.store.history import EVENTS, HISTORY, read_objects
 from runyard.server.store.keys import find_keys
-from runyard.server.tracker import Tracker
 
 _STREAMS = {"history": HISTORY, "system": EVENTS}
 _PAGE = 5_000
 
 
 async def rows(request: Request) -> Response:
-    tracker: Tracker = request.app.state.tracker
+    run = await readable_run(request)
     given = request.query_params
     stream = given.get("stream", "history")
     if stream not in _STREAMS:
         raise Unacceptable(400, f"stream cannot be {stream!r}: it is history or system")
-    text = await tracker.read(
+    text = await tracker_of(request).read(
         _page,
-        request.path_params["key"],
+        run["key"],
         _STREAMS[stream],
         arguments.number(given.get("start"), "start") or 0,
         given.getlist("metric"),
     )
-    if text is None:
-        raise Unacceptable(404, f"there is no run with key {request.path_params['key']}")
     return Response(text, media_type="application/x-ndjson")
 
 
 def _page(
     connection: sqlite3.Connection, run: int, stream: int, start: int, metrics: list[str]
-) -> str | None:
-    if runs.by_key(connection, run) is None:
-        return None
+) -> str:
     keys = frozenset(find_keys(connection, metrics).values()) if metrics else None
     found = islice(read_objects(connection, run, stream, start, keys=keys), _PAGE)
     lines = (

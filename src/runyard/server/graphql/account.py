@@ -16,8 +16,10 @@ _CLIENT_VERSIONS = {"max_cli_version": "0.999.0", "min_cli_version": "0.0.0"}
 def queries(request: Request) -> Source:
     name = request.caller.name
 
-    def entity(arguments: Mapping[str, Any]) -> Source:
+    def entity(arguments: Mapping[str, Any]) -> Source | None:
         named = request.entity(as_text(arguments, "name"))
+        if not request.may_read(named):
+            return None
         return {"id": named, "name": named, "organization": None}
 
     return {
@@ -28,10 +30,15 @@ def queries(request: Request) -> Source:
             "name": name,
             "username": name,
             "email": "",
-            "admin": False,
+            "admin": request.caller.admin,
             "flags": "{}",
             "deletedAt": None,
-            "teams": {"edges": []},
+            "teams": {
+                "edges": [
+                    {"node": {"id": team, "name": team}}
+                    for team in (name, *sorted(request.caller.teams))
+                ]
+            },
             "apiKeys": {"edges": []},
         },
         "serverInfo": {

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.graphql.executor import Refusal
+from runyard.server.permissions import Caller
 from runyard.server.store.names import BadName, check_project, check_run_id
 from runyard.server.store.upserts import Upsert
-from runyard.server.tracker import Caller
 
 _LARGEST_KEY = 2**63 - 1
 

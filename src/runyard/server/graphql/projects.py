@@ -21,9 +21,11 @@ class Project:
 
 
 def queries(request: Request) -> Source:
-    def project(arguments: Mapping[str, Any]) -> Source:
+    def project(arguments: Mapping[str, Any]) -> Source | None:
         name = as_text(arguments, "name") or as_text(arguments, "project") or ""
         entity = request.entity(as_text(arguments, "entityName"))
+        if not request.may_read(entity):
+            return None
         return project_fields(request, Project(entity, name))
 
     return {"model": project, "project": project}

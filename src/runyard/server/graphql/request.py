@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runyard.server.tracker import Caller, Tracker
+from runyard.server.permissions import Caller, may_read
+from runyard.server.tracker import Tracker
 
 
 @dataclass(frozen=True)
@@ -16,3 +17,9 @@ class Request:
     def entity(self, named: str | None) -> str:
         """Clients leave the entity out or empty where they mean their own."""
         return named or self.caller.name
+
+    def may_read(self, entity: str) -> bool:
+        return may_read(self.caller, entity)
+
+    def may_write(self, entity: str) -> bool:
+        return self.tracker.may_write(self.caller, entity)

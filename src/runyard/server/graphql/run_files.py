@@ -18,7 +18,7 @@ def mutations(request: Request) -> Source:
         entity = request.entity(as_text(given, "entityName"))
         project, run = as_text(given, "projectName") or "", as_text(given, "runName") or ""
         row = await request.tracker.read(runs.by_path, entity, project, run)
-        if row is None:
+        if row is None or not request.may_write(entity):
             raise Refusal(f"no run {run} in {entity}/{project}")
         files = []
         for name in as_list(given, "files"):

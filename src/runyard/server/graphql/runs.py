@@ -39,6 +39,7 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 def mutations(request: Request) -> Source:
     async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
         said = read_upsert(as_object(arguments, "input"), request.caller)
+        await _refuse_foreign(request, said)
         try:
             row, inserted = await request.tracker.write(upserts.upsert, said, time.time())
         except upserts.Unknown as error:
@@ -47,6 +48,18 @@ def mutations(request: Request) -> Source:
         return {"bucket": bucket, "inserted": inserted}
 
     return {"upsertBucket": upsert_bucket}
+
+
+async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
+    """Neither where a run is to be, nor where it is now, may be somebody else's."""
+    if not request.may_write(said.entity):
+        raise Refusal(
+            f"{said.entity!r} is not an entity that {request.caller.name!r} may write to: use "
+            f"your own, or a team of yours (`runyard teams list`)"
+        )
+    known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
+    if known is not None and not request.may_write(known["entity"]):
+        raise Refusal("there is no such run")
 
 
 def run_fields(request: Request, row: Row) -> Source:

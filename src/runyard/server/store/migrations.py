@@ -12,14 +12,18 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
 CREATE TABLE users (
     key INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    created_at REAL NOT NULL
+    name TEXT NOT NULL UNIQUE,           -- the entity of the user's own runs, too
+    admin INTEGER NOT NULL DEFAULT 0,
+    created_at REAL NOT NULL,
+    removed_at REAL                      -- the name stays theirs
 );
 
 CREATE TABLE api_keys (
     hash TEXT PRIMARY KEY,
     user INTEGER NOT NULL REFERENCES users,
-    created_at REAL NOT NULL
+    label TEXT NOT NULL DEFAULT '',
+    created_at REAL NOT NULL,
+    used_at REAL
 ) WITHOUT ROWID;
 
 CREATE TABLE projects (
@@ -140,6 +144,18 @@ CREATE TABLE files (
     updated_at REAL NOT NULL,
     PRIMARY KEY (run, name)
 ) WITHOUT ROWID;
+
+CREATE TABLE teams (
+    name TEXT PRIMARY KEY,
+    created_at REAL NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE members (
+    team TEXT NOT NULL REFERENCES teams ON DELETE CASCADE,
+    user INTEGER NOT NULL REFERENCES users,
+    PRIMARY KEY (team, user)
+) WITHOUT ROWID;
+CREATE INDEX members_by_user ON members (user);
 """
 
 STEPS: tuple[str, ...] = (_FIRST,)

@@ -134,7 +134,7 @@ def _find(connection: sqlite3.Connection, said: Upsert, now: float) -> Row | Non
     run = runs.by_path(connection, said.entity, said.project, said.id)
     if run is None:
         # `runyard run` announced it, and the program then names another project: it is that run.
-        run = runs.find_announced(connection, said.id)
+        run = runs.find_announced(connection, said.id, said.user)
         if run is not None:
             project = runs.ensure_project(connection, said.entity, said.project, now)
             runs.update(connection, run["key"], project=project)
