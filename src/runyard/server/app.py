@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api
+from runyard.server import api, artifact_files
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream
@@ -37,6 +37,7 @@ def create_app(
         tasks = [
             asyncio.create_task(watch_silence(tracker)),
             asyncio.create_task(tracker.joiner.work(tracker)),
+            asyncio.create_task(tracker.blobs.keep_clean(tracker)),
         ]
         yield
         for task in tasks:
@@ -47,6 +48,7 @@ def create_app(
     is_open = [
         # Clients send no key with an upload: its address is signed.
         Route("/uploads/{token}", upload, methods=["PUT"]),
+        *artifact_files.OPEN_ROUTES,
         # Clients ask, without a key, whether we take telemetry; only 404 and 405 mean no.
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         Route("/{entity}/{project}", signpost),
@@ -56,6 +58,7 @@ def create_app(
         Route("/graphql", graphql, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
+        *artifact_files.ROUTES,
         *api.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),

@@ -16,6 +16,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
+from runyard.server.addresses import Addresses
+from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
 from runyard.server.store import leftovers
@@ -44,7 +46,9 @@ class Tracker:
             exclusive = is_network_folder(home.path)
         self._database = Database(home.database, exclusive=exclusive)
         self._callers: dict[str, Caller] = {}
+        self.addresses: Addresses
         self.uploads: Uploads
+        self.blobs = Blobs(home.blobs)
         self.joiner = Joiner()
 
     def open(self, key: str) -> None:
@@ -53,8 +57,10 @@ class Tracker:
             self._database.open()
             self._database.write(lambda connection: _add_key(connection, key)).result()
             self._callers = self._database.read(_all_callers).result()
-            self.uploads = Uploads(self.home.files, _server_secret(self.home))
+            self.addresses = Addresses(_server_secret(self.home))
+            self.uploads = Uploads(self.home.files, self.addresses)
             self.uploads.clear_unfinished()
+            self.blobs.clear_unfinished()
             self.take_in_leftovers()
         except (sqlite3.Error, DiskFull) as error:
             self.close()
