@@ -215,26 +215,27 @@ def files_of(request: Request, row: Row) -> Any:
             pages.cursor_text(given) or "",
             size + 1,
             names=as_list(given, "names") or None,
-            stored_only=True,
         )
         edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in found]
-        total = await request.tracker.read(manifests.count_stored, manifest)
-        return pages.connection(edges, size, total)
+        return pages.connection(edges, size, row["file_count"])
 
     return files
 
 
 def _file_fields(request: Request, row: Row, entry: Row) -> Source:
     path, digest = entry["path"], entry["digest"]
-    token = request.tracker.addresses.token(BLOB_DOWN, row["entity"], digest, path)
-    url = f"{request.base_url}/downloads/artifacts/{token}"
+    url = None
+    if entry["is_stored"]:
+        token = request.tracker.addresses.token(BLOB_DOWN, row["entity"], digest, path)
+        url = f"{request.base_url}/downloads/artifacts/{token}"
     return {
         "__typename": "File",
         "id": opaque("File", f"{entry['manifest']}:{path}"),
         "name": path,
         "displayName": path,
         "url": url,
-        "directUrl": url,
+        # Clients go to a reference by themselves, and would send their key to an address here.
+        "directUrl": url or "",
         "sizeBytes": entry["size"],
         "storagePath": path,
         "mimetype": None,

@@ -62,7 +62,7 @@ class NewArtifact:
 
 def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
     row: Row | None = connection.execute(
-        _SELECT + "WHERE artifacts.key = "
+        _SELECT + "WHERE artifacts.key = "  # noqa: S608
         "(SELECT coalesce(same_as, key) FROM artifacts WHERE key = ?)",
         (key,),
     ).fetchone()

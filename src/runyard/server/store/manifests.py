@@ -174,26 +174,17 @@ def entries_after(
     limit: int,
     *,
     names: Sequence[str] | None = None,
-    stored_only: bool = False,
 ) -> list[Row]:
     """Entries in the order of their paths."""
-    tests = "AND is_stored " if stored_only else ""
-    values: list[Any] = [key, path]
+    tests, values = "", list[Any]([key, path])
     if names is not None:
         # One value however many names: SQLite takes only so many.
-        tests += "AND path IN (SELECT value FROM json_each(?)) "
+        tests = "AND path IN (SELECT value FROM json_each(?)) "
         values.append(json.dumps(names))
     return connection.execute(
         f"SELECT * FROM entries WHERE manifest = ? AND path > ? {tests}ORDER BY path LIMIT ?",  # noqa: S608
         [*values, limit],
     ).fetchall()
-
-
-def count_stored(connection: sqlite3.Connection, key: int) -> int:
-    found: int = connection.execute(
-        "SELECT count(*) FROM entries WHERE manifest = ? AND is_stored", (key,)
-    ).fetchone()[0]
-    return found
 
 
 def digests(connection: sqlite3.Connection, artifact: int) -> list[str]:
