@@ -72,11 +72,12 @@ def mutations(request: Request) -> Source:
         for entity in {row["entity"] for row in rows.values()}:
             needed = [(row["key"], md5) for row, _, md5 in wanted if row["entity"] == entity]
             here |= {(entity, md5) for md5 in await tracker.write(blobs.claim, entity, needed)}
-        edges = [
-            {"node": _new_file(request, row, name, md5, (row["entity"], md5) in here)}
-            for row, name, md5 in wanted
-        ]
-        return {"files": {"edges": edges}}
+        nodes = []
+        for row, name, md5 in wanted:
+            nodes.append(_new_file(request, row, name, md5, (row["entity"], md5) in here))
+            # Once is enough; whether it came is looked at when the version is committed.
+            here.add((row["entity"], md5))
+        return {"files": {"edges": [{"node": node} for node in nodes]}}
 
     async def commit_artifact(arguments: Mapping[str, Any]) -> Source:
         key = as_key(as_object(arguments, "input"), "artifactID", ARTIFACT) or 0
