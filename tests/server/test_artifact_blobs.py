@@ -11,7 +11,7 @@ import pytest
 from runyard.home import Home
 from runyard.server.addresses import Addresses
 from runyard.server.artifact_files import BLOB_DOWN, BLOB_UP
-from runyard.server.store import artifacts
+from runyard.server.store import artifact_deletion, artifacts
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import (
     COMMIT,
@@ -171,7 +171,7 @@ def test_a_sweep_removes_what_a_killed_server_left_and_nothing_else(
     async def delete_and_sweep() -> int:
         member = await tracker.read(artifacts.by_name, "ada", "birds", "gone")
         assert member is not None
-        await tracker.write(artifacts.delete, member["artifact"], with_aliases=True)
+        await tracker.write(artifact_deletion.delete, member["artifact"], with_aliases=True)
         assert len(stored(home)) == 3
         return await tracker.blobs.sweep(tracker)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.server.incoming import Incoming
-from runyard.server.store import artifacts, blobs
+from runyard.server.store import artifact_deletion, blobs
 
 if TYPE_CHECKING:
     from runyard.server.tracker import Tracker
@@ -71,7 +71,7 @@ class Blobs:
 
     async def sweep(self, tracker: Tracker) -> int:
         """Remove whatever a killed server, or an upload that never ended, left behind."""
-        await tracker.write(artifacts.delete_abandoned, time.time() - _ABANDONED_AFTER)
+        await tracker.write(artifact_deletion.delete_abandoned, time.time() - _ABANDONED_AFTER)
         swept, place = 0, ("", "")
         while some := await tracker.read(blobs.after, *place, _AT_ONCE):
             swept += await self.free(tracker, some)

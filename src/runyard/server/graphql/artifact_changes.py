@@ -14,7 +14,7 @@ from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import ARTIFACT, COLLECTION, as_key, opaque
 from runyard.server.graphql.inputs import as_json, as_object, as_objects, as_text, as_whole
 from runyard.server.graphql.request import Request
-from runyard.server.store import aliases, artifacts, collections, runs
+from runyard.server.store import aliases, artifact_deletion, artifacts, collections, runs
 from runyard.server.store.aliases import check_alias
 from runyard.server.store.collections import Mismatch, check_collection, check_type
 from runyard.server.store.names import BadName, check_project
@@ -43,8 +43,8 @@ def mutations(request: Request) -> Source:
         given = as_object(arguments, "input")
         key, with_aliases = _artifact_key(given), bool(given.get("deleteAliases"))
         try:
-            freed = await tracker.write(artifacts.delete, key, with_aliases=with_aliases)
-        except (artifacts.Unknown, artifacts.Aliased) as error:
+            freed = await tracker.write(artifact_deletion.delete, key, with_aliases=with_aliases)
+        except (artifacts.Unknown, artifact_deletion.Aliased) as error:
             raise Refusal(str(error)) from error
         await tracker.blobs.free(tracker, freed)
         return {"artifact": {"__typename": "Artifact", "id": opaque(ARTIFACT, key)}}
@@ -79,7 +79,7 @@ def mutations(request: Request) -> Source:
             row = await tracker.read(collections.by_key, key)
             if row is None:
                 raise Refusal("there is no such collection any more")
-            freed = await tracker.write(artifacts.delete_collection, key)
+            freed = await tracker.write(artifact_deletion.delete_collection, key)
             await tracker.blobs.free(tracker, freed)
             return {"artifactCollection": {**collection_fields(request, row), "state": "DELETED"}}
 
