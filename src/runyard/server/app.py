@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api, export, people
+from runyard.server import api, artifact_files, export, people
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream
@@ -38,6 +38,7 @@ def create_app(
             asyncio.create_task(watch_silence(tracker)),
             asyncio.create_task(tracker.joiner.work(tracker)),
             asyncio.create_task(people.note_uses(tracker)),
+            asyncio.create_task(tracker.blobs.keep_clean(tracker)),
         ]
         yield
         for task in tasks:
@@ -48,6 +49,7 @@ def create_app(
     is_open = [
         # Clients send no key with an upload: its address is signed.
         Route("/uploads/{token}", upload, methods=["PUT"]),
+        *artifact_files.OPEN_ROUTES,
         # Clients ask, without a key, whether we take telemetry; only 404 and 405 mean no.
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         Route("/{entity}/{project}", signpost),
@@ -57,6 +59,7 @@ def create_app(
         Route("/graphql", graphql, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
+        *artifact_files.ROUTES,
         *api.ROUTES,
         *people.ROUTES,
         *export.ROUTES,

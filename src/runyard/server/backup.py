@@ -50,7 +50,7 @@ def copy_state(connection: sqlite3.Connection, home: Home, target: Path) -> int:
         discovery = read_discovery(home)
         if discovery is not None:
             write_discovery(Home(aside), replace(discovery, running=False))
-        for folder in (home.files, home.runs, home.spool):
+        for folder in (home.files, home.blobs, home.runs, home.spool):
             shutil.copytree(folder, aside / folder.name, symlinks=True)
         aside.replace(target)
     except BaseException:

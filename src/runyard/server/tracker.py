@@ -14,6 +14,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
+from runyard.server.addresses import Addresses
+from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
 from runyard.server.permissions import Caller, may_write
@@ -40,7 +42,9 @@ class Tracker:
         self._people = people.People()
         self._uses: dict[str, float] = {}
         self.own_key = ""
+        self.addresses: Addresses
         self.uploads: Uploads
+        self.blobs = Blobs(home.blobs)
         self.joiner = Joiner()
 
     def open(self, key: str) -> None:
@@ -51,8 +55,10 @@ class Tracker:
             self._people = self._database.write(
                 lambda connection: _own(connection, key, time.time())
             ).result()
-            self.uploads = Uploads(self.home.files, _server_secret(self.home))
+            self.addresses = Addresses(_server_secret(self.home))
+            self.uploads = Uploads(self.home.files, self.addresses)
             self.uploads.clear_unfinished()
+            self.blobs.clear_unfinished()
             self.take_in_leftovers()
         except (sqlite3.Error, DiskFull) as error:
             self.close()

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from runyard.server.graphql import account, projects, run_files, runs
+from runyard.server.graphql import (
+    account,
+    artifact_changes,
+    artifact_logging,
+    artifacts,
+    collections,
+    projects,
+    run_files,
+    runs,
+)
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.inputs import as_text
 from runyard.server.graphql.introspection import describe_type
 from runyard.server.graphql.request import Request
 
-_WITH_QUERIES = (account, projects)
-_WITH_MUTATIONS = (runs, run_files)
+_WITH_QUERIES = (account, projects, artifacts, collections)
+_WITH_MUTATIONS = (runs, run_files, artifact_logging, artifact_changes)
 
 
 def roots(request: Request) -> dict[str, Source]:

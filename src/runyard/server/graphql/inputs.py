@@ -39,6 +39,24 @@ def as_object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value or {}
 
 
+def as_objects(given: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    value = given.get(name)
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(item, dict) for item in values):
+        raise Refusal(f"{name} is not a list of objects")
+    return values
+
+
+def as_whole(given: Mapping[str, Any], name: str) -> int | None:
+    """A whole number that SQLite can hold."""
+    value = given.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST_KEY:
+        raise Refusal(f"{name} is not a whole number")
+    return value
+
+
 def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
     """Check and translate the input of `upsertBucket`."""
     run_id = as_text(given, "name")
@@ -58,8 +76,8 @@ def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
         user=caller.key,
         key=_as_key(given),
         name=as_text(given, "displayName"),
-        config=_as_json(given, "config"),
-        summary=_as_json(given, "summaryMetrics"),
+        config=as_json(given, "config"),
+        summary=as_json(given, "summaryMetrics"),
         tags=None if given.get("tags") is None else as_list(given, "tags"),
         notes=as_text(given, "notes"),
         group=as_text(given, "groupName"),
@@ -87,7 +105,7 @@ def _as_key(given: Mapping[str, Any]) -> int | None:
     raise Refusal(f"{opaque[:100]!r} is not the id of a run")
 
 
-def _as_json(given: Mapping[str, Any], name: str) -> str | None:
+def as_json(given: Mapping[str, Any], name: str) -> str | None:
     """A JSON object in a text, as it was sent."""
     text = as_text(given, name)
     if text is not None:

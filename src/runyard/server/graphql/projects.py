@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.server.graphql import runs
+from runyard.server.graphql import collections, runs
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.inputs import as_text
 from runyard.server.graphql.request import Request
@@ -39,4 +39,5 @@ def project_fields(request: Request, project: Project) -> Source:
         "entityName": project.entity,
         "entity": {"id": project.entity, "name": project.entity},
         **runs.in_project(request, project.entity, project.name),
+        **collections.in_project(request, project.entity, project.name),
     }

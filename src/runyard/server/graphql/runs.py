@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from runyard.server.graphql import artifacts
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
 from runyard.server.graphql.request import Request
@@ -68,7 +69,11 @@ def run_fields(request: Request, row: Row) -> Source:
     async def history_lines(_arguments: Mapping[str, Any]) -> int:
         return await request.tracker.read(count_rows, row["key"], HISTORY)
 
-    return {**row_fields(row), "historyLineCount": history_lines}
+    return {
+        **row_fields(row),
+        "historyLineCount": history_lines,
+        **artifacts.in_run(request, row["key"]),
+    }
 
 
 def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
