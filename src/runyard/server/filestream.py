@@ -26,13 +26,14 @@ log = logging.getLogger(__name__)
 _STREAMS = {"wandb-history.jsonl": HISTORY, "wandb-events.jsonl": EVENTS}
 # More lines than any run has, and far from where SQLite's integers end.
 _LARGEST_OFFSET = 2**48
+_LONGEST_WRITER = 128
 
 
 async def file_stream(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     path = request.path_params
     place = (path["entity"], path["project"], path["run"])
-    post = read_post(await read_json(request))
+    post = read_post(await read_json(request), read_writer(request.headers))
     run = await tracker.write(streams.record, *place, post, time.time())
     if run is None:
         # A 404 would end the client's stream for good; the run may be back after a restore.
@@ -43,7 +44,14 @@ async def file_stream(request: Request) -> Response:
     return answer({"exitcode": None, "limits": {}})
 
 
-def read_post(body: Mapping[str, Any]) -> Post:
+def read_writer(headers: Mapping[str, str]) -> str:
+    """In shared mode, which of the run's writers speaks; its two headers mean the same."""
+    named = headers.get("x-wandb-async-client-id") or headers.get("x-wandb-client-id") or ""
+    is_shared = headers.get("x-wandb-use-async-filestream", "").lower() == "true"
+    return named[:_LONGEST_WRITER] if is_shared else ""
+
+
+def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
     """Check and translate the body of a post."""
     rows: dict[int, tuple[int, list[str]]] = {}
     output: tuple[int, list[str]] = (0, [])
@@ -66,6 +74,7 @@ def read_post(body: Mapping[str, Any]) -> Post:
         preempting=bool(body.get("preempting")),
         complete=bool(body.get("complete")),
         exit_code=_read_exit_code(body.get("exitcode")),
+        writer=writer,
     )
 
 
