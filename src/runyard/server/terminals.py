@@ -31,7 +31,7 @@ def as_seen(line: str) -> str:
             cells += [" "] * (column - len(cells))
             cells[column : column + 1] = [letter]
             column += 1
-    return "".join(cells)
+    return "".join(cells).rstrip(" ")
 
 
 def _move(cells: list[str], column: int, sequence: re.Match[str]) -> int:

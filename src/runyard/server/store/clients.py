@@ -60,29 +60,31 @@ def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
     ).fetchall()
 
 
-def speaking(connection: sqlite3.Connection, run: int, writer: str, now: float) -> Row | None:
-    """Who a post is from. Only shared writers name themselves; a sync is soon over."""
+def speaking(
+    connection: sqlite3.Connection, run: Row, writer: str, now: float
+) -> tuple[Row | None, bool]:
+    """Who a post is from, and whether a sync may have sent it: only shared writers name themselves.
+
+    A sync is soon over. Until it has long been silent, one of its posts may come again.
+    """
     if writer:
-        where, given = "writer = ?", [writer]
-    else:
-        sync = open_sync(connection, run, now)
-        if sync is not None:
-            return sync
-        where, given = "writer = ''", []
+        return _newest(connection, run["key"], "writer = ?", writer), False
+    sync = _newest(connection, run["key"], "kind = 'sync'")
+    if sync is None:
+        return _newest(connection, run["key"], "writer = ''"), False
+    is_recent = sync["heard_at"] > now - states.SILENT_SECONDS
+    if is_recent and sync["ended_at"] is None:
+        return sync, True
+    living = _newest(connection, run["key"], "kind = 'live' AND ended_at IS NULL")
+    is_alive = living is not None and run["state"] in states.ALIVE
+    return (living if is_alive else sync if is_recent else living or sync), is_recent
+
+
+def _newest(connection: sqlite3.Connection, run: int, where: str, *given: object) -> Row | None:
     found: Row | None = connection.execute(
         f"SELECT * FROM clients WHERE run = ? AND {where} "  # noqa: S608
         "ORDER BY number DESC LIMIT 1",
-        [run, *given],
-    ).fetchone()
-    return found
-
-
-def open_sync(connection: sqlite3.Connection, run: int, now: float) -> Row | None:
-    """The sync that is under way."""
-    found: Row | None = connection.execute(
-        "SELECT * FROM clients WHERE run = ? AND kind = 'sync' AND ended_at IS NULL "
-        "AND heard_at > ? ORDER BY number DESC LIMIT 1",
-        (run, now - states.SILENT_SECONDS),
+        (run, *given),
     ).fetchone()
     return found
 
@@ -100,10 +102,7 @@ def note(connection: sqlite3.Connection, run: int, origin: Origin, writer: str) 
     """What a client tells of itself later than with its first words."""
     if not origin.is_known:
         return
-    newest: Row | None = connection.execute(
-        "SELECT * FROM clients WHERE run = ? AND writer = ? ORDER BY number DESC LIMIT 1",
-        (run, writer),
-    ).fetchone()
+    newest = _newest(connection, run, "writer = ?", writer)
     if newest is None:
         return
     if origin.started_at is not None and newest["started_at"] is None:

@@ -38,9 +38,9 @@ def record(
     if row is None:
         return None
     key: int = row["key"]
-    client = clients.speaking(connection, key, post.writer, now)
+    client, may_be_sync = clients.speaking(connection, row, post.writer, now)
     for stream, (start, rows) in post.rows.items():
-        _put(connection, key, client, stream, start, rows)
+        _put(connection, key, client, may_be_sync, stream, start, rows)
     put_lines(connection, key, clients.output_stream(client), *post.output)
     columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
     if post.summary is not None:
@@ -68,6 +68,7 @@ def _put(
     connection: sqlite3.Connection,
     run: int,
     client: runs.Row | None,
+    may_be_sync: bool,
     stream: int,
     start: int,
     rows: Sequence[str],
@@ -76,7 +77,7 @@ def _put(
         put_rows(connection, run, stream, start, rows)
     elif client["kind"] == "shared":
         put_shared_rows(connection, run, stream, client["writer"], start, rows)
-    elif client["kind"] == "sync":
+    elif may_be_sync or client["kind"] == "sync":
         merge_rows(connection, run, stream, rows)
     else:
         place = clients.row_number(connection, client, stream, start, bool(rows))
