@@ -96,6 +96,7 @@ def test_a_rewind_takes_the_later_rows_out(client: Client, tracker: Tracker) -> 
     assert answer["project"] == {"name": "birds", "entity": {"name": "ada"}}
     assert steps_of(tracker) == [0, 1, 2, 3]
     run = run_of(client)
+    assert run["state"] == "running"
     assert run["summary"]["_step"] == 3
     assert run["summary"]["v"] == {"max": process.started_at}
     assert "typed" not in run["summary"]
@@ -111,6 +112,19 @@ def test_a_rewind_takes_the_later_rows_out(client: Client, tracker: Tracker) -> 
         (4, again.started_at),
         (5, again.started_at),
     ]
+
+
+def test_who_rewinds_may_say_nothing_more_before_its_rows(client: Client, tracker: Tracker) -> None:
+    process, _ = _finished(client)
+    process.post({"output.log": (0, ["one", "two"])})
+    _rewind(client, 3)
+    again = Process(client)
+    again.post({"output.log": (0, ["three"])})
+    again.log(4, [4])
+    again.finish()
+    assert steps_of(tracker) == [0, 1, 2, 3, 4]
+    assert client.get("/api/runs/1/console").json()["text"] == "one\ntwo\nthree\n"
+    assert run_of(client)["state"] == "finished"
 
 
 def test_a_rewind_behind_the_end_changes_no_row(client: Client, tracker: Tracker) -> None:

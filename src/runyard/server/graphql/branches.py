@@ -12,7 +12,7 @@ from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_object, as_text
 from runyard.server.graphql.request import Request
 from runyard.server.graphql.runs import upserted_fields
-from runyard.server.store import archives, runs
+from runyard.server.store import archives, clients, runs
 from runyard.server.store.runs import Row
 
 
@@ -43,4 +43,15 @@ def _rewind(
     if row is None:
         return None
     archives.rewind(connection, row, step, now)
+    # Up to 0.19 at least, who rewinds says nothing else before its rows come.
+    clients.begin(connection, row["key"], "live", now=now)
+    runs.update(
+        connection,
+        row["key"],
+        state="running",
+        preempting=0,
+        heartbeat_at=now,
+        exit_code=None,
+        ended_at=None,
+    )
     return runs.by_key(connection, row["key"])
