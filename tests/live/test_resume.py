@@ -1,4 +1,4 @@
-"""Runs that go on, are begun anew, rewound and forked, by the stock client in separate processes."""
+"""Runs that go on, are begun anew, rewound and forked, in separate processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest

@@ -52,6 +52,19 @@ def test_who_resumes_and_counts_from_zero_overwrites_nothing(
     assert steps_of(tracker) == list(range(13))
 
 
+def test_older_clients_ask_and_then_do_not_name_the_key(client: Client, tracker: Tracker) -> None:
+    _finished(client)
+    asked = client.graphql('{ model(name: "birds") { bucket(name: "run1") { historyLineCount } } }')
+    assert asked["data"]["model"]["bucket"]["historyLineCount"] == 10
+    second = Process(client)
+    assert second.start()["historyLineCount"] == 10
+    second.log(10, [10])
+    second.finish()
+    assert steps_of(tracker) == list(range(11))
+    # Who comes next has not asked.
+    assert Process(client).start()["historyLineCount"] == 0
+
+
 def test_the_same_id_without_resuming_begins_anew_and_keeps_the_old_rows(
     client: Client, tracker: Tracker
 ) -> None:

@@ -19,6 +19,8 @@ from runyard.server.store.runs import Row
 _SAME_START = 1.5
 # Between the start of a process and its first words to us, where it tells only of the latter.
 _LONGEST_INIT = 20.0
+# Between a client's question where a run stopped and its first words to it, retries included.
+_LONGEST_QUESTION = 600.0
 _NAMES = {HISTORY: "history", EVENTS: "events"}
 
 
@@ -87,6 +89,23 @@ def _newest(connection: sqlite3.Connection, run: int, where: str, *given: object
         (run, *given),
     ).fetchone()
     return found
+
+
+def ask_to_resume(connection: sqlite3.Connection, run: int, now: float) -> None:
+    """A client wants to know where the run stopped: it will go on there."""
+    connection.execute(
+        "INSERT OR REPLACE INTO resume_questions (run, asked_at) VALUES (?, ?)", (run, now)
+    )
+
+
+def has_asked_to_resume(connection: sqlite3.Connection, run: int, now: float) -> bool:
+    found = connection.execute(
+        "SELECT asked_at FROM resume_questions WHERE run = ?", (run,)
+    ).fetchone()
+    if found is None:
+        return False
+    connection.execute("DELETE FROM resume_questions WHERE run = ?", (run,))
+    return bool(now - found["asked_at"] < _LONGEST_QUESTION)
 
 
 def hear(connection: sqlite3.Connection, client: Row, now: float) -> None:

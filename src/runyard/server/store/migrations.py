@@ -189,6 +189,11 @@ CREATE TABLE alerts (
     raised_at REAL NOT NULL
 );
 CREATE INDEX alerts_by_run ON alerts (run);
+
+CREATE TABLE resume_questions (          -- a client has asked where a run stopped, to go on there
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    asked_at REAL NOT NULL
+);
 """
 
 STEPS: tuple[str, ...] = (_FIRST,)

@@ -108,7 +108,9 @@ def _begin_client(
     columns: dict[str, Any] = {"seen_client": 1, "heartbeat_at": now}
     kind = "shared" if said.writer else "sync" if origin.is_sync else "live"
     archive = None
-    if run is not None and _begins_anew(run, said, origin, kind):
+    # Up to 0.17, who resumes asks where the run stopped, but does not name the run's key.
+    resumes = clients.has_asked_to_resume(connection, key, now) or said.key is not None
+    if run is not None and not resumes and _begins_anew(run, origin, kind):
         archive = archives.archive_run(connection, run, now)
         columns["summary"] = said.summary or "{}"
     if origin.branch is not None and not count_rows(connection, key, HISTORY):
@@ -131,13 +133,12 @@ def _begin_client(
     return columns
 
 
-def _begins_anew(run: Row, said: Upsert, origin: Origin, kind: str) -> bool:
-    """Whether a process uses the id of a run that has ended, without resuming it.
+def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
+    """Whether a process that does not resume uses the id of a run that has ended.
 
-    W&B documents that this overwrites. Who resumes names the run's key.
+    W&B documents that this overwrites.
     """
-    has_ended = run["state"] not in states.ALIVE
-    return kind == "live" and origin.is_known and said.key is None and has_ended
+    return kind == "live" and origin.is_known and run["state"] not in states.ALIVE
 
 
 def _comes_alive(
