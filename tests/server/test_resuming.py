@@ -191,3 +191,16 @@ def test_the_console_of_each_client_is_kept(client: Client) -> None:
     page = client.get("/api/runs/1/console").json()
     assert page["text"] == text
     assert client.get("/api/runs/1/console", after=page["next"]).json()["text"] == ""
+
+
+def test_a_change_of_the_name_is_no_new_start(client: Client) -> None:
+    """Newer clients name their host again, and their start only from the second time on."""
+    process = Process(client)
+    process.start(internals={"start_time": None})
+    process.post({"output.log": (0, ["one", "4%"])})
+    process.start({"lr": 1}, tags=["late"])
+    process.post({"output.log": (1, ["100%"])})
+    process.start({"lr": 1})
+    process.log(0, range(3))
+    assert client.get("/api/runs/1/console").json()["text"] == "one\n100%\n"
+    assert (run_of(client)["archives"], run_of(client)["tags"]) == ([], ["late"])

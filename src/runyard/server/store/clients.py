@@ -91,6 +91,24 @@ def _newest(connection: sqlite3.Connection, run: int, where: str, *given: object
     return found
 
 
+def is_known(
+    connection: sqlite3.Connection, run: Row, kind: str, writer: str, started_at: float | None
+) -> bool:
+    """Whether the process that speaks has begun before: newer ones name their host again.
+
+    They do so when the run's name or tags change, and then tell when they started; with their
+    first words they do not.
+    """
+    newest = _newest(connection, run["key"], "writer = ?", writer)
+    if newest is None or newest["ended_at"] is not None or newest["kind"] != kind:
+        return False
+    if newest["started_at"] is None:
+        return run["state"] in states.ALIVE
+    if started_at is None:
+        return False
+    return bool(abs(newest["started_at"] - started_at) <= _SAME_START)
+
+
 def ask_to_resume(connection: sqlite3.Connection, run: int, now: float) -> None:
     """A client wants to know where the run stopped: it will go on there."""
     connection.execute(

@@ -109,7 +109,13 @@ def _begin_client(
     kind = "shared" if said.writer else "sync" if origin.is_sync else "live"
     archive = None
     # Up to 0.17, who resumes asks where the run stopped, but does not name the run's key.
-    resumes = clients.has_asked_to_resume(connection, key, now) or said.key is not None
+    has_asked = clients.has_asked_to_resume(connection, key, now)
+    resumes = has_asked or said.key is not None
+    if run is not None and not has_asked:
+        known = clients.is_known(connection, run, kind, said.writer, origin.started_at)
+        if known:
+            clients.note(connection, key, origin, said.writer)
+            return columns
     if run is not None and not resumes and _begins_anew(run, origin, kind):
         archive = archives.archive_run(connection, run, now)
         columns["summary"] = said.summary or "{}"
