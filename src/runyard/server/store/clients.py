@@ -15,8 +15,8 @@ from runyard.server.store.lines import count_lines
 from runyard.server.store.origins import Origin
 from runyard.server.store.runs import Row
 
-# Clients of different generations round the same start differently.
-_SAME_START = 1.5
+# Some clients tell the start of a process in whole seconds.
+_SAME_START, _SAME_SECOND = 0.05, 1.1
 # Between the start of a process and its first words to us, where it tells only of the latter.
 _LONGEST_INIT = 20.0
 # Between a client's question where a run stopped and its first words to it, retries included.
@@ -106,7 +106,7 @@ def is_known(
         return run["state"] in states.ALIVE
     if started_at is None:
         return False
-    return bool(abs(newest["started_at"] - started_at) <= _SAME_START)
+    return is_same_start(newest["started_at"], started_at)
 
 
 def ask_to_resume(connection: sqlite3.Connection, run: int, now: float) -> None:
@@ -194,8 +194,13 @@ def is_same(one: Row, other: Row) -> bool:
     if one["started_at"] is None:
         return False
     if other["started_at"] is None:
-        return bool(-_SAME_START <= other["began_at"] - one["started_at"] <= _LONGEST_INIT)
-    return bool(abs(one["started_at"] - other["started_at"]) <= _SAME_START)
+        return bool(-_SAME_SECOND <= other["began_at"] - one["started_at"] <= _LONGEST_INIT)
+    return is_same_start(one["started_at"], other["started_at"])
+
+
+def is_same_start(one: float, other: float) -> bool:
+    is_rounded = one == int(one) or other == int(other)
+    return abs(one - other) <= (_SAME_SECOND if is_rounded else _SAME_START)
 
 
 def start_of(client: Row) -> float:

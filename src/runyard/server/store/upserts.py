@@ -183,10 +183,12 @@ def _is_newest(connection: sqlite3.Connection, run: int, origin: Origin) -> bool
     """Whether no process of the run began after this one."""
     if origin.started_at is None:
         return False
-    others = clients.of_run(connection, run)
+    starts = [one["started_at"] for one in clients.of_run(connection, run)]
     return all(
-        other["started_at"] is None or other["started_at"] <= origin.started_at + 1.5
-        for other in others
+        start is None
+        or start <= origin.started_at
+        or clients.is_same_start(start, origin.started_at)
+        for start in starts
     )
 
 
