@@ -37,7 +37,7 @@ def stored(tracker: Tracker) -> list[tuple[int, str]]:
 
 
 def console(tracker: Tracker) -> list[tuple[int, str]]:
-    return tracker._database.read(lambda c: list(get_lines(c, 1, "output"))).result()
+    return tracker._database.read(lambda c: list(get_lines(c, 1, "output.1"))).result()
 
 
 def state(client: Client) -> tuple[str, int | None]:

@@ -51,9 +51,29 @@ class Attempt(TypedDict):
     console_bytes: int
 
 
+class Alert(TypedDict):
+    """What a program wanted somebody to know."""
+
+    title: str
+    text: str
+    level: str
+    raised_at: float
+
+
+class Archive(TypedDict):
+    """Rows that a rewind, or a new start under the same id, took out of a run."""
+
+    number: int
+    reason: str
+    made_at: float
+    steps: int
+
+
 class RunDetail(Run):
     attempts: list[Attempt]
     files: list[str]
+    alerts: list[Alert]
+    archives: list[Archive]
 
 
 class Series(TypedDict):

@@ -26,7 +26,7 @@ from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.permissions import readable
 from runyard.server.rows import rows
-from runyard.server.store import attempts, runs
+from runyard.server.store import alerts, archives, attempts, runs
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 
@@ -211,6 +211,8 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
             for attempt in attempts.of_run(connection, row["key"])
         ],
         "files": [file["name"] for file in files],
+        "alerts": alerts.of_run(connection, row["key"]),
+        "archives": archives.of_run(connection, row["key"]),
     }
 
 

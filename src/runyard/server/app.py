@@ -16,7 +16,7 @@ from starlette.routing import Route
 from runyard.server import api, artifact_files, export, people
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
-from runyard.server.filestream import file_stream
+from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
@@ -91,7 +91,12 @@ async def graphql(request: Request) -> Response:
     text, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
     if not isinstance(text, str) or not isinstance(variables, dict | None):
         raise Unacceptable(400, "query is not a text, or variables is not an object")
-    context = GraphqlRequest(request.app.state.tracker, request.scope["caller"], _base_url(request))
+    context = GraphqlRequest(
+        request.app.state.tracker,
+        request.scope["caller"],
+        _base_url(request),
+        read_writer(request.headers),
+    )
     try:
         data = await executor.execute(
             text, variables, fields.roots(context), name if isinstance(name, str) else None

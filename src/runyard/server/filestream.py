@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 _STREAMS = {"wandb-history.jsonl": HISTORY, "wandb-events.jsonl": EVENTS}
 # More lines than any run has, and far from where SQLite's integers end.
 _LARGEST_OFFSET = 2**48
+_LONGEST_WRITER = 128
 
 
 async def file_stream(request: Request) -> Response:
@@ -35,7 +36,7 @@ async def file_stream(request: Request) -> Response:
     if not tracker.may_write(request.scope["caller"], place[0]):
         # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
         raise Unacceptable(403, f"{place[0]!r} is not an entity that you may write to")
-    post = read_post(await read_json(request))
+    post = read_post(await read_json(request), read_writer(request.headers))
     run = await tracker.write(streams.record, *place, post, time.time())
     if run is None:
         # A 404 would end the client's stream for good; the run may be back after a restore.
@@ -46,7 +47,14 @@ async def file_stream(request: Request) -> Response:
     return answer({"exitcode": None, "limits": {}})
 
 
-def read_post(body: Mapping[str, Any]) -> Post:
+def read_writer(headers: Mapping[str, str]) -> str:
+    """In shared mode, which of the run's writers speaks; its two headers mean the same."""
+    named = headers.get("x-wandb-async-client-id") or headers.get("x-wandb-client-id") or ""
+    is_shared = headers.get("x-wandb-use-async-filestream", "").lower() == "true"
+    return named[:_LONGEST_WRITER] if is_shared else ""
+
+
+def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
     """Check and translate the body of a post."""
     rows: dict[int, tuple[int, list[str]]] = {}
     output: tuple[int, list[str]] = (0, [])
@@ -69,6 +77,7 @@ def read_post(body: Mapping[str, Any]) -> Post:
         preempting=bool(body.get("preempting")),
         complete=bool(body.get("complete")),
         exit_code=_read_exit_code(body.get("exitcode")),
+        writer=writer,
     )
 
 

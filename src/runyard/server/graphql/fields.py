@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from runyard.server.graphql import (
     account,
+    alerts,
     artifact_changes,
     artifact_logging,
     artifacts,
+    branches,
     collections,
     projects,
     run_files,
@@ -18,7 +20,7 @@ from runyard.server.graphql.introspection import describe_type
 from runyard.server.graphql.request import Request
 
 _WITH_QUERIES = (account, projects, artifacts, collections)
-_WITH_MUTATIONS = (runs, run_files, artifact_logging, artifact_changes)
+_WITH_MUTATIONS = (runs, run_files, artifact_logging, artifact_changes, branches, alerts)
 
 
 def roots(request: Request) -> dict[str, Source]:

@@ -57,7 +57,7 @@ def as_whole(given: Mapping[str, Any], name: str) -> int | None:
     return value
 
 
-def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
+def read_upsert(given: Mapping[str, Any], caller: Caller, writer: str = "") -> Upsert:
     """Check and translate the input of `upsertBucket`."""
     run_id = as_text(given, "name")
     entity = as_text(given, "entityName") or caller.name
@@ -88,6 +88,7 @@ def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
         commit_hash=as_text(given, "commit"),
         repo=as_text(given, "jobRepo"),
         state=as_text(given, "state"),
+        writer=writer,
     )
 
 

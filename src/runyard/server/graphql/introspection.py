@@ -6,7 +6,14 @@ from runyard.server.graphql.executor import Source
 
 _FIELDS = {
     "Query": ("viewer", "serverInfo", "model", "project", "entity", "artifact"),
-    "Mutation": ("upsertBucket", "createRunFiles", "createArtifact", "updateArtifactManifest"),
+    "Mutation": (
+        "upsertBucket",
+        "createRunFiles",
+        "rewindRun",
+        "notifyScriptableRunAlert",
+        "createArtifact",
+        "updateArtifactManifest",
+    ),
     "ServerInfo": ("features", "cliVersionInfo", "latestLocalVersionInfo"),
     "Artifact": (
         "id", "aliases", "tags", "historyStep", "ttlDurationSeconds", "ttlIsInherited",

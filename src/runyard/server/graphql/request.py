@@ -13,6 +13,8 @@ class Request:
     tracker: Tracker
     caller: Caller
     base_url: str
+    # In shared mode: which of a run's writers asks.
+    writer: str = ""
 
     def entity(self, named: str | None) -> str:
         """Clients leave the entity out or empty where they mean their own."""

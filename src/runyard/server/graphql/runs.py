@@ -13,9 +13,9 @@ from runyard.server.graphql import artifacts
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
 from runyard.server.graphql.request import Request
-from runyard.server.store import runs, upserts
+from runyard.server.store import clients, runs, upserts
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
-from runyard.server.store.lines import count_lines
+from runyard.server.store.origins import read_internals
 from runyard.server.store.runs import Row
 
 
@@ -32,6 +32,7 @@ def in_project(request: Request, entity: str, project: str) -> Source:
         # A run that only we know of has not started, as far as its client is concerned.
         if row is None or not row["seen_client"]:
             return None
+        await tracker.write(clients.ask_to_resume, row["key"], time.time())
         return await tracker.read(resume_fields, row)
 
     return {"run": run, "bucket": bucket}
@@ -39,7 +40,7 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 
 def mutations(request: Request) -> Source:
     async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
-        said = read_upsert(as_object(arguments, "input"), request.caller)
+        said = read_upsert(as_object(arguments, "input"), request.caller, request.writer)
         await _refuse_foreign(request, said)
         try:
             row, inserted = await request.tracker.write(upserts.upsert, said, time.time())
@@ -88,7 +89,7 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
     key = row["key"]
 
     def wandb_config(arguments: Mapping[str, Any]) -> str:
-        kept = _client_internals(row)
+        kept = read_internals(row["config"])
         # A key that is missing must stay missing: clients take a null for "it started".
         wanted = as_list(arguments, "keys")
         return json.dumps({name: kept[name] for name in wanted if name in kept})
@@ -97,19 +98,12 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
         **row_fields(row),
         "historyLineCount": count_rows(connection, key, HISTORY),
         "eventsLineCount": count_rows(connection, key, EVENTS),
-        "logLineCount": count_lines(connection, key, "output"),
+        "logLineCount": clients.count_console(connection, key),
         # A list with one empty object, never an empty list, where there are no lines.
         "historyTail": json.dumps([last_row(connection, key, HISTORY) or "{}"]),
         "eventsTail": json.dumps([last_row(connection, key, EVENTS) or "{}"]),
         "wandbConfig": wandb_config,
     }
-
-
-def _client_internals(row: Row) -> Mapping[str, Any]:
-    """What the client keeps for itself in the config."""
-    entry = json.loads(row["config"]).get("_wandb")
-    kept = entry.get("value") if isinstance(entry, dict) else None
-    return kept if isinstance(kept, dict) else {}
 
 
 def row_fields(row: Row) -> Source:

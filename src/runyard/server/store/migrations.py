@@ -268,6 +268,60 @@ CREATE TABLE claims (
     PRIMARY KEY (digest, artifact)
 ) WITHOUT ROWID;
 CREATE INDEX claims_by_artifact ON claims (artifact);
+
+CREATE TABLE clients (                   -- each process that wrote to a run, or was synced into it
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    kind TEXT NOT NULL,                  -- live, sync, shared
+    writer TEXT NOT NULL DEFAULT '',     -- in shared mode: who of the many it is
+    began_at REAL NOT NULL,              -- when it first spoke to us
+    started_at REAL,                     -- when the process began whose data it brings
+    heard_at REAL NOT NULL,
+    ended_at REAL,
+    exit_code INTEGER,
+    archive INTEGER,                     -- what its start put aside
+    history_told INTEGER NOT NULL DEFAULT 0,  -- how many rows there were, as it was told
+    events_told INTEGER NOT NULL DEFAULT 0,
+    history_shift INTEGER,               -- its own row numbers, plus this, are the run's
+    events_shift INTEGER,
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+
+CREATE TABLE archives (                  -- rows that a rewind or a restart took out of a run
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    number INTEGER NOT NULL,             -- its rows are in the streams 2n and 2n + 1
+    reason TEXT NOT NULL,                -- rewound, restarted
+    made_at REAL NOT NULL,
+    config TEXT NOT NULL,
+    summary TEXT NOT NULL,
+    PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+
+CREATE TABLE placements (                -- where the rows of one of several writers are
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    stream INTEGER NOT NULL,
+    writer TEXT NOT NULL,
+    start INTEGER NOT NULL,              -- row numbers of the writer's own
+    stop INTEGER NOT NULL,
+    place INTEGER NOT NULL,              -- the run's row that the first of them is
+    PRIMARY KEY (run, stream, writer, start)
+) WITHOUT ROWID;
+
+CREATE TABLE alerts (
+    key INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    level TEXT NOT NULL,
+    wait_seconds REAL NOT NULL DEFAULT 0,
+    raised_at REAL NOT NULL
+);
+CREATE INDEX alerts_by_run ON alerts (run);
+
+CREATE TABLE resume_questions (          -- a client has asked where a run stopped, to go on there
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    asked_at REAL NOT NULL
+);
 """
 
 STEPS: tuple[str, ...] = (_FIRST,)

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from runyard.server import states
-from runyard.server.store import attempts, runs
+from runyard.server.store import attempts, clients, runs
 from runyard.server.store.history import put_rows
 from runyard.server.store.lines import put_lines
+from runyard.server.store.merging import merge_rows
+from runyard.server.store.origins import read_origin
+from runyard.server.store.shared import put_shared_rows
+from runyard.server.store.summaries import merge_summaries
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Post:
     preempting: bool = False
     complete: bool = False
     exit_code: int = 0
+    writer: str = ""
 
 
 def record(
@@ -33,17 +38,75 @@ def record(
     if row is None:
         return None
     key: int = row["key"]
+    client, may_be_sync = clients.speaking(connection, row, post.writer, now)
     for stream, (start, rows) in post.rows.items():
-        put_rows(connection, key, stream, start, rows)
-    put_lines(connection, key, "output", *post.output)
+        _put(connection, key, client, may_be_sync, stream, start, rows)
+    put_lines(connection, key, clients.output_stream(client), *post.output)
     columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
     if post.summary is not None:
-        columns["summary"] = post.summary
+        is_one_of_many = client is not None and client["kind"] != "live"
+        columns["summary"] = (
+            merge_summaries(row["summary"], post.summary, shared=bool(post.writer))
+            if is_one_of_many
+            else post.summary
+        )
     if post.preempting:
         columns["preempting"] = 1
-    columns |= _state_after(connection, row, post, now)
+    if client is not None and client["kind"] == "sync":
+        columns |= _state_after_sync(connection, row, client, post, now)
+    else:
+        columns |= _state_after(connection, row, post, now)
+    if client is not None:
+        clients.hear(connection, client, now)
+        if post.complete:
+            clients.end(connection, client, post.exit_code, now)
     runs.update(connection, key, **columns)
     return key
+
+
+def _put(
+    connection: sqlite3.Connection,
+    run: int,
+    client: runs.Row | None,
+    may_be_sync: bool,
+    stream: int,
+    start: int,
+    rows: Sequence[str],
+) -> None:
+    if client is None:
+        put_rows(connection, run, stream, start, rows)
+    elif client["kind"] == "shared":
+        put_shared_rows(connection, run, stream, client["writer"], start, rows)
+    elif may_be_sync or client["kind"] == "sync":
+        merge_rows(connection, run, stream, rows)
+    else:
+        place = clients.row_number(connection, client, stream, start, bool(rows))
+        put_rows(connection, run, stream, place, rows)
+
+
+def _state_after_sync(
+    connection: sqlite3.Connection, row: runs.Row, client: runs.Row, post: Post, now: float
+) -> dict[str, object]:
+    """A sync tells of what is over. What was reported by who was there stands."""
+    attempt = attempts.last(connection, row["key"])
+    if attempt is not None and (attempt["exit_code"] is not None or attempt["ended_at"] is None):
+        return {}
+    others = [one for one in clients.of_run(connection, row["key"]) if one["kind"] != "sync"]
+    if any(one["ended_at"] is None for one in others) and row["state"] in states.ALIVE:
+        return {}  # The run is still being written.
+    if not post.complete:
+        return {} if others else runs.revived(row)
+    if not clients.speaks_last(connection, row["key"], client):
+        return {}
+    fell_silent = row["state"] in ("crashed", "preempted") and row["exit_code"] is None
+    origin = read_origin(row["config"], None)
+    if fell_silent and others and post.exit_code == 0 and not origin.knows_end:
+        return {}
+    return {
+        "state": states.after_completion(post.exit_code, preempting=bool(row["preempting"])),
+        "exit_code": post.exit_code,
+        "ended_at": row["ended_at"] if fell_silent else now,
+    }
 
 
 def _state_after(
