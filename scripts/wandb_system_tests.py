@@ -62,7 +62,8 @@ def main() -> int:
         with stand_in(Path(folder) / "state") as ports:
             answer_for_their_tool(place, ports)
             report = Path(folder) / "report.xml"
-            run_pytest(python, place, args.files, report, args.workers, for_pytest)
+            words = ["-n", str(args.workers), *for_pytest]
+            run_pytest(python, place, args.files, report, args.log, words)
         scores = read_report(report)
     print("\n".join(describe(scores)))
     if args.write_docs:
@@ -81,6 +82,7 @@ def _arguments() -> tuple[argparse.Namespace, list[str]]:
         "files", nargs="*", default=THAT_COUNT, help="below tests/system_tests (default: 13 files)"
     )
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--log", type=Path, default=Path(os.devnull), help="keep pytest's words")
     parser.add_argument("--write-docs", action="store_true", help="write the score into docs/")
     return parser.parse_args(words[:split]), words[split + 1 :]
 
@@ -149,22 +151,23 @@ def answer_for_their_tool(place: Path, ports: str) -> None:
 
 
 def run_pytest(
-    python: Path, place: Path, files: Sequence[str], report: Path, workers: int, more: list[str]
+    python: Path, place: Path, files: Sequence[str], report: Path, log: Path, more: list[str]
 ) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
     kept.pop("PYTHONPATH", None)
     kept.pop("CI", None)
-    words = ["-n", str(workers), "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+    words = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
     paths = [f"tests/system_tests/{name}" for name in files]
-    subprocess.run(
+    done = subprocess.run(
         [str(python), "-m", "pytest", *words, *more, *paths],
         cwd=place,
         env={**kept, "PATH": f"{python.parent}{os.pathsep}{kept['PATH']}"},
-        stdout=(report.with_suffix(".log")).open("w"),
+        stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
+    log.write_bytes(done.stdout)
     if not report.exists():
-        raise SystemExit(report.with_suffix(".log").read_text()[-3000:])
+        raise SystemExit(done.stdout.decode(errors="replace")[-3000:])
 
 
 def read_report(report: Path) -> dict[str, Score]:

@@ -35,7 +35,7 @@ def resuming_itself(client: Client) -> None:
     assert client.series(run_id[1])["seen"]["steps"] == list(range(5))
 
 
-@flow("rewind: resume_from", since="0.17.9")
+@flow("rewind: resume_from", since="0.17.9", to_come="resume and sync")
 def rewinding(client: Client) -> None:
     client.run("rewinding", "base")
     client.run("rewinding", "rewind")
@@ -44,7 +44,7 @@ def rewinding(client: Client) -> None:
     assert values["values"] == [0, 1, 2, 3, 4, 105, 106, 107]
 
 
-@flow("fork: fork_from", since="0.16.6")
+@flow("fork: fork_from", since="0.16.6", to_come="resume and sync")
 def forking(client: Client) -> None:
     client.run("rewinding", "base")
     client.run("rewinding", "fork")
@@ -54,7 +54,7 @@ def forking(client: Client) -> None:
     assert client.series("base")["value"]["values"] == list(range(10))
 
 
-@flow("offline, wandb sync, sync again")
+@flow("offline, wandb sync, sync again", to_come="resume and sync")
 def syncing(client: Client) -> None:
     client.run("offline", "far", "0", "50")
     (folder,) = client.folder.glob("wandb/offline-run-*-far")

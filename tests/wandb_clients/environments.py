@@ -53,7 +53,7 @@ def _install(python: Path, version: str) -> None:
             f"wandb {version} is missing: pip took longer than {_LONGEST_INSTALL} s"
         ) from error
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise MissingClient(
             f"wandb {version} is missing, and pip could not install it: "
             f"{said[-1] if said else f'exit code {done.returncode}'}"

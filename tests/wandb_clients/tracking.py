@@ -90,7 +90,7 @@ def media(client: Client) -> None:
     assert counts == {"images": 8, "html": 2, "object3D": 2}
 
 
-@flow("tables and charts")
+@flow("tables and charts", to_come="artifacts")
 def tables(client: Client) -> None:
     client.run("tables")
     run = client.only_run()
@@ -125,7 +125,7 @@ def preempting(client: Client) -> None:
     assert client.stored("code-1")["exit_code"] == 1
 
 
-@flow("stopped from the server")
+@flow("stopped from the server", to_come="public API")
 def stopping(client: Client) -> None:
     with client.start("stopping") as process:
         assert process.stdout is not None
@@ -144,7 +144,7 @@ def stopping(client: Client) -> None:
     assert 0 < run["steps"] < 600
 
 
-@flow("shared mode: two writers of one run", since="0.19.11")
+@flow("shared mode: two writers of one run", since="0.19.11", to_come="resume and sync")
 def shared(client: Client) -> None:
     with client.start("shared", "rank0") as first:
         wait_until(lambda: client.api.runs(project=f"{client.entity}/{client.project}"))

@@ -1,4 +1,4 @@
-"""Begins a run or goes on with it: `resuming.py MODE ID STEPS [die]`; `die` leaves without an end."""
+"""Begins a run or goes on with it: `resuming.py MODE ID STEPS [die]`."""
 
 import os
 import sys
