@@ -8,7 +8,7 @@ from tests.wandb_clients.client import Client
 from tests.wandb_clients.matrix import flow
 
 
-@flow("resume: allow, must, never")
+@flow("resume: allow, must, never", to_come="resume and sync")
 def resuming(client: Client) -> None:
     assert "resumed=False" in client.run("resuming", "never", "again", "3")
     assert "resumed=True" in client.run("resuming", "allow", "again", "2")

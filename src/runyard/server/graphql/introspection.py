@@ -6,7 +6,7 @@ from runyard.server.graphql.executor import Source
 
 _FIELDS = {
     "Query": ("viewer", "serverInfo", "model", "project", "entity"),
-    "Mutation": ("upsertBucket", "createRunFiles"),
+    "Mutation": ("upsertBucket", "createRunFiles", "notifyScriptableRunAlert"),
     "ServerInfo": ("features", "cliVersionInfo", "latestLocalVersionInfo"),
 }
 
