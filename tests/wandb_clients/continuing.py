@@ -56,7 +56,7 @@ def forking(client: Client) -> None:
 
 @flow("offline, wandb sync, sync again", to_come="resume and sync")
 def syncing(client: Client) -> None:
-    client.run("offline", "far", "0", "50")
+    client.run("offline", "far:0:50")
     (folder,) = client.folder.glob("wandb/offline-run-*-far")
     client.wandb("sync", str(folder))
     _check_synced(client, 50)
@@ -66,17 +66,18 @@ def syncing(client: Client) -> None:
     _check_synced(client, 50)
 
 
-@flow("offline in two segments of one run, synced in turn")
+@flow("offline segments of one run, synced in any order", to_come="resume and sync")
 def syncing_segments(client: Client) -> None:
-    client.run("offline", "far", "0", "20")
-    client.run("offline", "far", "21", "40")
-    folders = sorted(client.folder.glob("wandb/offline-run-*-far"))
-    assert len(folders) == 2
-    client.wandb("sync", str(folders[0]))
+    client.run("offline", "far:0:20", "far:21:40", "near:0:20", "near:21:40")
+    far = sorted(str(path) for path in client.folder.glob("wandb/offline-run-*-far"))
+    near = sorted(str(path) for path in client.folder.glob("wandb/offline-run-*-near"))
     # Newer clients find out by themselves that the run is there already.
-    client.wandb("sync", *([] if client.is_at_least("0.26.0") else ["--append"]), str(folders[1]))
-    values = client.series("far")["value"]
-    assert values["values"] == [*range(20), *range(21, 40)], values["values"]
+    append = [] if client.is_at_least("0.26.0") else ["--append"]
+    for segment in (*far, *reversed(near)):
+        client.wandb("sync", *append, segment)
+    for run_id in ("far", "near"):
+        values = client.series(run_id)["value"]
+        assert values["steps"] == values["values"] == [*range(20), *range(21, 40)], run_id
 
 
 def _check_synced(client: Client, rows: int) -> None:

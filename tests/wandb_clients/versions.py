@@ -9,7 +9,13 @@ VERSIONS = ("0.31.0", "0.25.1", "0.22.3", "0.19.11", "0.17.9", "0.16.6", "0.15.1
 _ALWAYS = ("numpy", "pillow")
 # Older releases import pkg_resources, which setuptools 81 dropped, and met neither numpy 2 nor the
 # click that changed how a flag without a value is read.
-_BEFORE_0_18 = ("numpy<2", "pillow", "setuptools<81", "click<8.2")
+_BEFORE_0_18 = (
+    "numpy<2; python_version < '3.13'",  # There is none for newer ones.
+    "numpy; python_version >= '3.13'",
+    "pillow",
+    "setuptools<81",
+    "click<8.2",
+)
 
 
 def requirements(version: str) -> tuple[str, ...]:
