@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.wandb_clients.versions import requirements
 
-FOLDER = Path(__file__).parents[2] / ".cache" / "wandb-clients"
+FOLDER = (Path(__file__).parents[2] / ".cache" / "wandb-clients").resolve()
 _LONGEST_INSTALL = 600
 
 
