@@ -6,7 +6,7 @@ from runyard.server.graphql.executor import Source
 
 _FIELDS = {
     "Query": ("viewer", "serverInfo", "model", "project", "entity"),
-    "Mutation": ("upsertBucket", "createRunFiles", "notifyScriptableRunAlert"),
+    "Mutation": ("upsertBucket", "createRunFiles"),
     "ServerInfo": ("features", "cliVersionInfo", "latestLocalVersionInfo"),
 }
 
