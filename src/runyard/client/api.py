@@ -47,19 +47,9 @@ class Attempt(TypedDict):
     console_bytes: int
 
 
-class Alert(TypedDict):
-    """What a program wanted its researcher to know at once."""
-
-    at: float
-    title: str
-    text: str
-    level: str
-
-
 class RunDetail(Run):
     attempts: list[Attempt]
     files: list[str]
-    alerts: list[Alert]
 
 
 class Series(TypedDict):

@@ -20,7 +20,7 @@ from runyard.server import arguments
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
 from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
-from runyard.server.store import alerts, attempts, runs
+from runyard.server.store import attempts, runs
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 from runyard.server.tracker import Caller, Tracker
@@ -196,7 +196,6 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
             for attempt in attempts.of_run(connection, row["key"])
         ],
         "files": [file["name"] for file in files],
-        "alerts": alerts.of_run(connection, row["key"]),
     }
 
 

@@ -28,6 +28,5 @@ run.summary["best"] = 0.05
 run.summary.update({"nested": {"value": 1}})
 run.config.update({"later": "yes"})
 run.tags = (*run.tags, "third")
-run.alert("a title", "a text", level=wandb.AlertLevel.WARN)
 time.sleep(3)  # Long enough for a sample of the machine's load.
 run.finish()

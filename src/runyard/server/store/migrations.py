@@ -140,16 +140,6 @@ CREATE TABLE files (
     updated_at REAL NOT NULL,
     PRIMARY KEY (run, name)
 ) WITHOUT ROWID;
-
-CREATE TABLE alerts (
-    key INTEGER PRIMARY KEY,
-    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
-    at REAL NOT NULL,
-    title TEXT NOT NULL,
-    text TEXT NOT NULL,
-    level TEXT NOT NULL
-);
-CREATE INDEX alerts_by_run ON alerts (run, title, at);
 """
 
 STEPS: tuple[str, ...] = (_FIRST,)
