@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import time
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +28,51 @@ _LONGEST = 90
 
 class Ended(Exception):
     """A program of a flow ended otherwise than it should."""
+
+
+class Program:
+    """A process of the client's. Its words go to a file: what it leaves behind may hold a pipe."""
+
+    def __init__(self, command: list[str], folder: Path, environment: dict[str, str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._words = folder / f"{time.monotonic_ns()}.log"
+        with self._words.open("w") as words:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self._words.read_text(errors="replace")
+
+    def wait_for(self, word: str) -> None:
+        wait_until(lambda: word in self.said() or self._process.poll() is not None, 60)
+        if word not in self.said():
+            raise Ended(f"ended before it said {word!r}: {_tail(self.said())}")
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self, code: int | None = 0) -> str:
+        """Wait for the end, with that exit code or, for None, with any that is no success."""
+        try:
+            found = self._process.wait(timeout=_LONGEST)
+        except subprocess.TimeoutExpired as error:
+            raise Ended(f"still there after {_LONGEST} s: {_tail(self.said())}") from error
+        if found != code if code is not None else found == 0:
+            raise Ended(f"exit code {found}, not {code}: {_tail(self.said())}")
+        return self.said()
+
+    def clear_away(self) -> None:
+        """It and what it started, which older clients leave behind when they die."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
 
 @dataclass(frozen=True)
@@ -46,39 +93,27 @@ class Client:
     def api(self) -> Api:
         return connect(self.server)
 
-    def run(self, program: str, *words: str, code: int = 0, **env: str) -> str:
+    def run(self, program: str, *words: str, code: int = 0) -> str:
         """Run a program of `flows/` to its end; gives what it printed."""
-        with self.start(program, *words, **env) as process:
-            return finish(process, code)
+        with self.start(program, *words) as process:
+            return process.end(code)
 
-    @contextmanager
-    def start(self, program: str, *words: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+    def start(self, program: str, *words: str) -> AbstractContextManager[Program]:
         """Start a program of `flows/`; it is gone afterwards in any case."""
-        with self._start([str(_PROGRAMS / f"{program}.py"), *words], env) as process:
-            yield process
+        return self._start(str(_PROGRAMS / f"{program}.py"), *words)
 
-    def wandb(self, *words: str, code: int = 0) -> str:
+    def wandb(self, *words: str) -> str:
         """The client's own command line."""
-        with self._start(["-m", "wandb", *words], {}) as process:
-            return finish(process, code)
+        with self._start("-m", "wandb", *words) as process:
+            return process.end()
 
     @contextmanager
-    def _start(self, words: list[str], env: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        process = subprocess.Popen(
-            [self.python, *words],
-            cwd=self.folder,
-            env={**self._environment(), **env},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        with process:
-            try:
-                yield process
-            finally:
-                process.kill()
+    def _start(self, *words: str) -> Iterator[Program]:
+        program = Program([str(self.python), *words], self.folder, self._environment())
+        try:
+            yield program
+        finally:
+            program.clear_away()
 
     def _environment(self) -> dict[str, str]:
         ours = ("PATH", "LANG", "TMPDIR", "SSL_CERT_FILE")
@@ -144,20 +179,7 @@ class Client:
         return content
 
 
-def finish(process: subprocess.Popen[str], code: int = 0) -> str:
-    """Wait for a program's end, which must be with that exit code."""
-    try:
-        printed, complaint = process.communicate(timeout=_LONGEST)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        printed, complaint = process.communicate()
-        raise Ended(f"still there after {_LONGEST} s: {_tail(printed, complaint)}") from error
-    if process.returncode != code:
-        raise Ended(f"exit code {process.returncode}, not {code}: {_tail(printed, complaint)}")
-    return printed + complaint
-
-
-def wait_until(is_so: Any, seconds: float = 30) -> None:
+def wait_until(is_so: Callable[[], object], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > end:
@@ -165,6 +187,5 @@ def wait_until(is_so: Any, seconds: float = 30) -> None:
         time.sleep(0.2)
 
 
-def _tail(*texts: str) -> str:
-    lines = [line for text in texts for line in text.strip().splitlines()]
-    return "\n".join(lines[-25:])
+def _tail(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[-25:])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any, cast
 
-from tests.wandb_clients.client import Client, finish, wait_until
+from tests.wandb_clients.client import Client, wait_until
 from tests.wandb_clients.matrix import flow
 
 
@@ -56,16 +55,12 @@ def endings(client: Client) -> None:
         client.start("ending", "code") as coded,
         client.start("ending", "exception") as raised,
     ):
-        assert interrupted.stdout is not None
-        for line in interrupted.stdout:
-            if line.startswith("ready"):
-                break
-        interrupted.send_signal(signal.SIGINT)
-        finish(coded, 3)
-        finish(raised, 1)
-        # The client's own handler ends a Python program with 1, 130 or by the signal itself.
-        interrupted.communicate(timeout=60)
-        assert interrupted.returncode != 0
+        interrupted.wait_for("ready")
+        interrupted.interrupt()
+        coded.end(3)
+        raised.end(1)
+        # Versions differ in whether Python ends with 1, with 130 or by the signal itself.
+        interrupted.end(None)
     ends = {name: client.stored(name) for name in ("code", "exception", "interrupt")}
     assert {name: run["state"] for name, run in ends.items()} == dict.fromkeys(ends, "failed")
     assert [run["exit_code"] for run in ends.values()] == [3, 1, 255]
@@ -115,7 +110,8 @@ def saving(client: Client) -> None:
         return client.file(run["id"], name)
 
     assert content("checkpoints/one.bin") == bytes(range(256)) * 1000
-    assert content("empty.txt") == b""
+    # Older clients leave out files without content.
+    assert not client.is_at_least("0.19.0") or content("empty.txt") == b""
     assert content("live.txt") == b"second"
     assert content("end.txt") == b"the end"
     assert content("results.csv") == b"a,b\n1,2\n"
@@ -131,8 +127,8 @@ def alerting(client: Client) -> None:
 @flow("mark_preempting")
 def preempting(client: Client) -> None:
     with client.start("preempting", "0") as well, client.start("preempting", "1") as badly:
-        finish(well)
-        finish(badly, 1)
+        well.end()
+        badly.end(1)
     assert client.stored("code-0")["state"] == "finished"
     assert client.stored("code-1")["state"] == "preempted"
     assert client.stored("code-1")["exit_code"] == 1
@@ -141,17 +137,13 @@ def preempting(client: Client) -> None:
 @flow("stopped from the server", to_come="public API")
 def stopping(client: Client) -> None:
     with client.start("stopping") as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("ready"):
-                break
+        process.wait_for("ready")
         asked = client.bucket("endless", "id")
         reply = client.graphql(
             "mutation S($id: ID!) { stopRun(input: {id: $id}) { success } }", id=asked["id"]
         )
         assert reply["stopRun"]["success"]
-        process.communicate(timeout=60)
-        assert process.returncode != 0
+        process.end(None)
     run = client.stored("endless")
     assert run["state"] == "killed"
     assert 0 < run["steps"] < 600
@@ -162,8 +154,8 @@ def shared(client: Client) -> None:
     with client.start("shared", "rank0") as first:
         wait_until(lambda: client.api.runs(project=f"{client.entity}/{client.project}"))
         with client.start("shared", "rank1") as second:
-            finish(second)
-        finish(first)
+            second.end()
+        first.end()
     run = client.stored("together")
     assert run["state"] == "finished"
     series = client.series("together")
