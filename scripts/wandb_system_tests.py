@@ -121,7 +121,7 @@ def ensure_environment(checkout: Path, version: str) -> Path:
 def lay_out(checkout: Path, folder: Path) -> Path:
     """Their tests alone: beside their sources, `import wandb` would find those, without a core."""
     place = folder / "wandb"
-    ignored = shutil.ignore_patterns("__pycache__", "events.out.*")
+    ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(checkout / "tests", place / "tests", ignore=ignored)
     shutil.copy(checkout / "pyproject.toml", place)
     return place

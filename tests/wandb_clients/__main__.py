@@ -2,7 +2,7 @@
 
 python -m tests.wandb_clients                                 # all of both
 python -m tests.wandb_clients --version 0.16.6 --flow media   # some
-python -m tests.wandb_clients --write-docs                    # all, into the documentation
+python -m tests.wandb_clients --write-docs                    # and write the documentation
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from tests.conftest import end_server
 from tests.wandb_clients.environments import MissingClient
 from tests.wandb_clients.matrix import Outcome, Session, load_flows, pairs
-from tests.wandb_clients.page import put_section
-from tests.wandb_clients.table import draw
+from tests.wandb_clients.page import put_section, read_section
+from tests.wandb_clients.table import draw, read
 from tests.wandb_clients.versions import VERSIONS
 
 
@@ -32,8 +32,6 @@ def main() -> int:
     parser.add_argument("--write-docs", action="store_true", help="write docs/")
     parser.add_argument("-v", "--verbose", action="store_true", help="tell each failure in full")
     args = parser.parse_args()
-    if args.write_docs and (args.version or args.flow):
-        parser.error("the documentation tells of all versions and flows")
     wanted = [
         (version, name)
         for version, name in pairs()
@@ -41,7 +39,7 @@ def main() -> int:
     ]
     outcomes = try_all(wanted, args.at_once, args.verbose)
     if args.write_docs:
-        put_section("flows", draw(outcomes))
+        put_section("flows", draw({**read(read_section("flows")), **outcomes}))
     return int(any(outcome.trouble for outcome in outcomes.values()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import importlib
+import re
 import shutil
 import tempfile
 import traceback
@@ -16,6 +17,8 @@ from runyard.home import Discovery, Home, read_discovery
 from tests.wandb_clients.client import Client, Ended
 from tests.wandb_clients.environments import ensure_environment
 from tests.wandb_clients.versions import VERSIONS, ordered
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 Check = Callable[[Client], None]
 
@@ -108,9 +111,11 @@ class Session:
 
 
 def _in_a_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """What went wrong, for a table: without colours, and without what differs from run to run."""
+    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
     if isinstance(error, Ended):
-        return f"{lines[0].split(': ')[0]}: {lines[-1]}"[:200]
+        told = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b", line)]
+        return f"{lines[0].split(': ')[0]}: {(told or lines)[-1]}"[:200]
     where = traceback.extract_tb(error.__traceback__)
     line = next((step.line for step in reversed(where) if "wandb_clients" in step.filename), "")
-    return f"{type(error).__name__} at `{line}` {lines[0] if lines else ''}"[:200]
+    return f"{type(error).__name__} at `{line}` {lines[0] if lines else ''}"[:200].strip()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.wandb_clients import page
 from tests.wandb_clients.matrix import Outcome, load_flows, pairs
-from tests.wandb_clients.table import draw
+from tests.wandb_clients.table import draw, read
 from tests.wandb_clients.versions import VERSIONS, ordered, requirements
 
 
@@ -17,13 +17,21 @@ def test_the_committed_table_has_every_flow_and_version() -> None:
     """Results are the matrix's business; here they are taken out, and what remains must agree."""
     drawn = draw({pair: Outcome() for pair in pairs()})
     committed = page.read_section("flows").partition("\n\n")[0]
-    assert re.sub(r"✘\[\^\d+\]", "✔", committed) == drawn
+    assert re.sub(r"✘\[\^\d+\]|\?", "✔", committed) == drawn
 
 
 def test_each_failure_in_the_table_has_its_reason_below() -> None:
     table, _, notes = page.read_section("flows").partition("\n\n")
     marked = set(re.findall(r"✘\[\^(\d+)\]", table))
     assert marked == set(re.findall(r"^\[\^(\d+)\]: \S", notes, re.MULTILINE))
+
+
+def test_a_table_is_read_as_it_was_drawn() -> None:
+    """A run of one version leaves the columns of the others as they are."""
+    outcomes = {pair: Outcome() for pair in pairs()[::2]}
+    outcomes[pairs()[0]] = Outcome("the server was asleep")
+    assert read(draw(outcomes)) == outcomes
+    assert read("") == {}
 
 
 def test_a_failure_is_drawn_with_its_reason() -> None:

@@ -126,9 +126,7 @@ def alerting(client: Client) -> None:
 
 @flow("mark_preempting")
 def preempting(client: Client) -> None:
-    with client.start("preempting", "0") as well, client.start("preempting", "1") as badly:
-        well.end()
-        badly.end(1)
+    client.run("preempting", code=1)
     assert client.stored("code-0")["state"] == "finished"
     assert client.stored("code-1")["state"] == "preempted"
     assert client.stored("code-1")["exit_code"] == 1

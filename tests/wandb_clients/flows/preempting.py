@@ -1,10 +1,13 @@
-"""A run that is told to make room: `preempting.py EXIT_CODE`."""
+"""Two runs that are told to make room: one was through with its work, the other was not."""
 
 import sys
 
 import wandb
 
-run = wandb.init(id=f"code-{sys.argv[1]}")
-run.log({"value": 1})
-run.mark_preempting()
-sys.exit(int(sys.argv[1]))
+for code in (0, 1):
+    run = wandb.init(id=f"code-{code}")
+    run.log({"value": 1})
+    run.mark_preempting()
+    if code:
+        sys.exit(code)
+    run.finish()
