@@ -37,6 +37,7 @@ def create_app(
         tasks = [
             asyncio.create_task(watch_silence(tracker)),
             asyncio.create_task(tracker.joiner.work(tracker)),
+            asyncio.create_task(tracker.vacuum.work(tracker)),
         ]
         yield
         for task in tasks:

@@ -18,9 +18,10 @@ from runyard.errors import StateError
 from runyard.home import Home, write_whole
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
-from runyard.server.store import leftovers
+from runyard.server.store import deletion, leftovers
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.uploads import Uploads
+from runyard.server.vacuum import Vacuum
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -46,6 +47,7 @@ class Tracker:
         self._callers: dict[str, Caller] = {}
         self.uploads: Uploads
         self.joiner = Joiner()
+        self.vacuum = Vacuum()
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""
@@ -55,6 +57,7 @@ class Tracker:
             self._callers = self._database.read(_all_callers).result()
             self.uploads = Uploads(self.home.files, _server_secret(self.home))
             self.uploads.clear_unfinished()
+            self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
         except (sqlite3.Error, DiskFull) as error:
             self.close()

@@ -14,8 +14,9 @@ import hmac
 import json
 import os
 import secrets
+import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container
 from pathlib import Path
 from typing import BinaryIO
 
@@ -95,6 +96,19 @@ class Uploads:
         """Remove what uploads left that a dead server was receiving."""
         for path in self._unfinished.glob("*"):
             path.unlink(missing_ok=True)
+
+    def remove(self, run: int, name: str) -> None:
+        self.path(run, name).unlink(missing_ok=True)
+
+    def remove_run(self, run: int) -> None:
+        """Every file of a run. What cannot be removed now goes at the next start."""
+        shutil.rmtree(self._folder / str(run), ignore_errors=True)
+
+    def clear_orphans(self, known: Container[int]) -> None:
+        """Remove the files of runs that are deleted."""
+        for path in self._folder.iterdir():
+            if path.name.isdecimal() and int(path.name) not in known:
+                self.remove_run(int(path.name))
 
     def _open_aside(self) -> tuple[Path, BinaryIO]:
         self._unfinished.mkdir(mode=0o700, exist_ok=True)

@@ -31,7 +31,7 @@ CREATE TABLE projects (
 );
 
 CREATE TABLE runs (
-    key INTEGER PRIMARY KEY,
+    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: clients hold on to keys
     id TEXT NOT NULL,                    -- the name that people and the client use
     project INTEGER NOT NULL REFERENCES projects,
     user INTEGER NOT NULL REFERENCES users,
@@ -139,6 +139,19 @@ CREATE TABLE files (
     size INTEGER NOT NULL,
     updated_at REAL NOT NULL,
     PRIMARY KEY (run, name)
+) WITHOUT ROWID;
+
+ALTER TABLE files ADD COLUMN md5 TEXT;   -- in base64, as clients compare it
+
+ALTER TABLE runs ADD COLUMN stop_asked INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX runs_by_project ON runs (project, created_at);
+
+CREATE TABLE deleted_runs (
+    entity TEXT NOT NULL,
+    project TEXT NOT NULL,
+    id TEXT NOT NULL,
+    deleted_at REAL NOT NULL,
+    PRIMARY KEY (entity, project, id)
 ) WITHOUT ROWID;
 """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server import states
-from runyard.server.store import attempts, runs
+from runyard.server.store import attempts, deletion, runs
 from runyard.server.store.names import invent_name
 from runyard.server.store.runs import Row
 
@@ -74,6 +74,7 @@ def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Ro
     run = _find(connection, said, now)
     columns = said.columns()
     if run is None:
+        _refuse_deleted(connection, said)
         created = True
         key = _create(connection, said, now)
     else:
@@ -83,13 +84,20 @@ def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Ro
         columns["seen_client"] = 1
         if run is None or said.key is not None or not _was_seen_to_end(connection, run):
             columns |= {"state": "running", "preempting": 0, "heartbeat_at": now}
-            columns |= {"exit_code": None, "ended_at": None}
+            columns |= {"exit_code": None, "ended_at": None, "stop_asked": 0}
         if run is None or run["started_at"] is None:
             columns["started_at"] = now
     runs.update(connection, key, **columns)
     stored = runs.by_key(connection, key)
     assert stored is not None
     return stored, created
+
+
+def _refuse_deleted(connection: sqlite3.Connection, said: Upsert) -> None:
+    """What the client of a deleted run still has to say does not bring the run back."""
+    is_late = said.id is not None and not said.starts_client and said.state is None
+    if is_late and deletion.is_deleted(connection, said.entity, said.project, said.id or ""):
+        raise Unknown(f"run {said.entity}/{said.project}/{said.id} was deleted")
 
 
 def _create(connection: sqlite3.Connection, said: Upsert, now: float) -> int:
