@@ -47,7 +47,7 @@ async def download(request: Request) -> Response:
     raise Unacceptable(404, f"there is no file {path['name']!r} of run {path['run']!r}")
 
 
-async def _hashed(chunks: AsyncIterator[bytes], digest: "hashlib._Hash") -> AsyncIterator[bytes]:
+async def _hashed(chunks: AsyncIterator[bytes], digest: hashlib._Hash) -> AsyncIterator[bytes]:
     async for chunk in chunks:
         digest.update(chunk)
         yield chunk

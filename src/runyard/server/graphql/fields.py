@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from runyard.server.graphql import account, projects, run_files, runs
+from runyard.server.graphql import account, projects, run_files, runs, writes
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.inputs import as_text
 from runyard.server.graphql.introspection import describe_type
 from runyard.server.graphql.request import Request
 
 _WITH_QUERIES = (account, projects)
-_WITH_MUTATIONS = (runs, run_files)
+_WITH_MUTATIONS = (runs, run_files, projects, writes)
 
 
 def roots(request: Request) -> dict[str, Source]:

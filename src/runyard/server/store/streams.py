@@ -34,7 +34,7 @@ class Recorded(NamedTuple):
 def record(
     connection: sqlite3.Connection, entity: str, project: str, run_id: str, post: Post, now: float
 ) -> Recorded | None:
-    """Store a post. Says which run it was of, and whether that shall stop; None if there is none."""
+    """Store a post. Says of which run, and whether that shall stop; None if there is none."""
     row = runs.by_path(connection, entity, project, run_id)
     if row is None:
         return None
