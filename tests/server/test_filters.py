@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from runyard.server.store import listing
 from runyard.server.store.database import Database
+from runyard.server.store.field_memory import FieldMemory
 from runyard.server.store.filter_sql import narrow
 from runyard.server.store.filters import BadFilter, fields_of, predicate, read_filter
 from runyard.server.store.listing import matching
@@ -171,7 +172,9 @@ _FILTERS = st.recursive(
     ),
     max_leaves=6,
 )
-_VALUES = st.one_of(_SCALARS, st.lists(_SCALARS, max_size=2), st.fixed_dictionaries({"y": _SCALARS}))
+_VALUES = st.one_of(
+    _SCALARS, st.lists(_SCALARS, max_size=2), st.fixed_dictionaries({"y": _SCALARS})
+)
 _RUNS = st.lists(
     st.fixed_dictionaries(
         {
@@ -199,7 +202,7 @@ def _store(database: Database, runs: list[dict[str, Any]]) -> None:
             names = ", ".join(f'"{name}"' for name in kept)
             marks = ", ".join("?" * len(kept))
             connection.execute(
-                f"INSERT INTO runs ({names}) VALUES ({marks})",  # noqa: S608
+                f"INSERT INTO runs ({names}) VALUES ({marks})",
                 list(kept.values()),
             )
 
@@ -220,10 +223,12 @@ def test_sql_and_python_agree(
         everything = narrow(read_filter(None))
         by_python = {
             record.key
-            for record in listing._records(connection, 1, everything, fields)
+            for record in listing._records(connection, FieldMemory(), 1, everything, fields)
             if passes(record)
         }
-        by_sql = {record.key for record in listing._records(connection, 1, narrowed, set())}
+        by_sql = {
+            record.key for record in listing._records(connection, FieldMemory(), 1, narrowed, set())
+        }
         return by_python, by_sql
 
     by_python, by_sql = database.read(look).result()
@@ -247,11 +252,13 @@ def test_pages_hold_each_run_once_and_in_order(
     condition, order = read_filter(json.dumps(asked)), read_order(text)
 
     def walk(connection: Any, size: int) -> list[str]:
-        keys = matching(connection, 1, condition)
+        keys = matching(connection, FieldMemory(), 1, condition)
         found: list[str] = []
         after = None
         while True:
-            page = listing.read_page(connection, 1, condition, keys, order, after, size)
+            page = listing.read_page(
+                connection, FieldMemory(), 1, condition, keys, order, after, size
+            )
             found += [row["id"] for row, _ in page.runs]
             if not page.more:
                 assert len(found) == listing.count(connection, 1, condition, keys)

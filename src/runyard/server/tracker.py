@@ -20,6 +20,7 @@ from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
 from runyard.server.store import deletion, leftovers
 from runyard.server.store.database import Database, DiskFull
+from runyard.server.store.field_memory import FieldMemory
 from runyard.server.uploads import Uploads
 from runyard.server.vacuum import Vacuum
 
@@ -48,6 +49,7 @@ class Tracker:
         self.uploads: Uploads
         self.joiner = Joiner()
         self.vacuum = Vacuum()
+        self.remembered = FieldMemory()
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""

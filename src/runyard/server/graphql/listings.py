@@ -27,7 +27,7 @@ def in_project(request: Request, project: int | None) -> Source:
                 condition = read_filter(text)
             except BadFilter as error:
                 raise Refusal(str(error)) from error
-            keys = await tracker.read(listing.matching, project or 0, condition)
+            keys = await tracker.read(listing.matching, tracker.remembered, project or 0, condition)
             known[text] = (condition, keys)
         return known[text]
 
@@ -43,7 +43,14 @@ def in_project(request: Request, project: int | None) -> Source:
         except BadOrder as error:
             raise Refusal(str(error)) from error
         found = await tracker.read(
-            listing.read_page, project or 0, condition, keys, order, after, page_size(given)
+            listing.read_page,
+            tracker.remembered,
+            project or 0,
+            condition,
+            keys,
+            order,
+            after,
+            page_size(given),
         )
         counts = await tracker.read(count_rows_of, [row["key"] for row, _ in found.runs], HISTORY)
         nodes = [

@@ -6,19 +6,16 @@ order speaks of them, and whole rows are read for the page alone.
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from runyard.server.store import runs
+from runyard.server.store.field_memory import FieldMemory, Values, parse
 from runyard.server.store.filter_sql import Narrowed, narrow
 from runyard.server.store.filters import Condition, fields_of, predicate
 from runyard.server.store.orders import Order, Place, rank_of, take_page
-from runyard.server.store.run_fields import JSON, LIST, MISSING, SELECTED, TIME, Field, look_up
+from runyard.server.store.run_fields import JSON, LIST, MISSING, SELECTED, TIME, Field
 from runyard.server.store.runs import Row
 
 
@@ -29,7 +26,7 @@ class Page:
 
 
 def matching(
-    connection: sqlite3.Connection, project: int, condition: Condition
+    connection: sqlite3.Connection, memory: FieldMemory, project: int, condition: Condition
 ) -> list[int] | None:
     """Keys of the runs that pass; None where SQL alone can tell them."""
     narrowed = narrow(condition)
@@ -38,7 +35,7 @@ def matching(
     passes = predicate(condition)
     return [
         record.key
-        for record in _records(connection, project, narrowed, fields_of(condition))
+        for record in _records(connection, memory, project, narrowed, fields_of(condition))
         if passes(record)
     ]
 
@@ -58,6 +55,7 @@ def count(
 
 def read_page(
     connection: sqlite3.Connection,
+    memory: FieldMemory,
     project: int,
     condition: Condition,
     keys: list[int] | None,
@@ -73,7 +71,7 @@ def read_page(
         wanted = None if keys is None else set(keys)
         every = [
             Place(rank_of(record.get(order.field, exact=True)), record.key)
-            for record in _records(connection, project, narrowed, {order.field})
+            for record in _records(connection, memory, project, narrowed, {order.field})
             if wanted is None or record.key in wanted
         ]
         places = take_page(every, order.descending, after, first + 1)
@@ -83,47 +81,47 @@ def read_page(
 
 
 class _RunRecord:
-    """One run's columns as filters see them; JSON is read when it is asked for."""
+    """One run as filters see it."""
 
-    __slots__ = ("_parsed", "_row", "key")
+    __slots__ = ("_row", "_values", "key")
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, values: dict[Field, Values]) -> None:
         self._row = row
-        self._parsed: dict[str, Any] = {}
+        self._values = values
         self.key: int = row["key"]
 
     def get(self, field: Field, *, exact: bool = False) -> Any:
-        column = field.column
         if field.kind == JSON:
-            return look_up(self._json(column), field)
-        if field.kind == LIST:
-            return self._json(column)
-        value = self._row[column]
+            return self._values[field].get(self.key, MISSING)
+        value = self._row[field.column]
         if value is None:
             return MISSING
+        if field.kind == LIST:
+            return parse(value)
         return int(value) if field.kind == TIME and not exact else value
-
-    def _json(self, column: str) -> Any:
-        if column not in self._parsed:
-            text = self._row[column]
-            try:
-                self._parsed[column] = orjson.loads(text)
-            except ValueError:  # NaN and the infinities.
-                self._parsed[column] = json.loads(text)
-        return self._parsed[column]
 
 
 def _records(
-    connection: sqlite3.Connection, project: int, narrowed: Narrowed, fields: set[Field]
-) -> Iterator[_RunRecord]:
-    columns = sorted({field.column for field in fields})
+    connection: sqlite3.Connection,
+    memory: FieldMemory,
+    project: int,
+    narrowed: Narrowed,
+    fields: set[Field],
+) -> list[_RunRecord]:
+    columns = sorted({field.column for field in fields if field.kind != JSON})
     chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
     rows = connection.execute(
-        f"SELECT runs.key AS key{chosen} FROM runs "  # noqa: S608
+        f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
+        "FROM runs LEFT JOIN revisions ON revisions.run = runs.key "
         f"WHERE runs.project = ? AND {narrowed.sql}",
         (project, *narrowed.values),
-    )
-    return map(_RunRecord, rows)
+    ).fetchall()
+    inside = [field for field in fields if field.kind == JSON]
+    values: dict[Field, Values] = {}
+    if inside:
+        revisions = {row["key"]: row["revision"] for row in rows}
+        values = memory.values(connection, revisions, inside)
+    return [_RunRecord(row, values) for row in rows]
 
 
 def _places_by_sql(

@@ -153,6 +153,16 @@ CREATE TABLE deleted_runs (
     deleted_at REAL NOT NULL,
     PRIMARY KEY (entity, project, id)
 ) WITHOUT ROWID;
+
+CREATE TABLE revisions (
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    number INTEGER NOT NULL              -- rises whenever the run's config or summary changes
+);
+CREATE TRIGGER runs_revised AFTER UPDATE OF config, summary ON runs
+BEGIN
+    INSERT INTO revisions (run, number) VALUES (NEW.key, 1)
+    ON CONFLICT (run) DO UPDATE SET number = number + 1;
+END;
 """
 
 STEPS: tuple[str, ...] = (_FIRST,)
