@@ -5,6 +5,8 @@ COMMANDS = {
     "runs": "list runs",
     "show": "show a run: config, summary, metrics",
     "logs": "print what a run printed",
+    "stop": "ask a run to stop",
+    "delete": "delete runs for good",
     "env": "print what a shell needs so that wandb logs here",
     "server": "start, stop or look at the server",
     "completion": "print the completion script of a shell",

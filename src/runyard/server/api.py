@@ -16,11 +16,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard import __version__
-from runyard.server import arguments
+from runyard.server import arguments, deletions
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
 from runyard.server.consoles import read_page
+from runyard.server.graphql.request import Request as GraphqlRequest
 from runyard.server.metrics import read_metrics
-from runyard.server.store import attempts, runs
+from runyard.server.store import attempts, runs, stops
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 from runyard.server.tracker import Caller, Tracker
@@ -85,6 +86,20 @@ async def create_run(request: Request) -> Response:
     return answer(await _tracker(request).read(run_json, row))
 
 
+async def delete_run(request: Request) -> Response:
+    row = await _run(request)
+    _check_may_write(request, row)
+    await deletions.delete_run(_tracker(request), row["key"])
+    return answer({"deleted": row["id"]})
+
+
+async def stop_run(request: Request) -> Response:
+    row = await _run(request)
+    _check_may_write(request, row)
+    await _tracker(request).write(stops.ask_to_stop, row["key"], time.time())
+    return answer(await _tracker(request).read(run_json, await _run(request)))
+
+
 async def metrics(request: Request) -> Response:
     row = await _run(request)
     points = arguments.number(request.query_params.get("points"), "points") or 100
@@ -132,7 +147,8 @@ async def append_console(request: Request) -> Response:
         stored = gap.stored
     except attempts.NoAttempt as error:
         raise Unacceptable(404, str(error)) from error
-    return answer({"stored": stored})
+    # A client in the program hears of a stop by itself; a program without one is told by signal.
+    return answer({"stored": stored, "stop": bool(row["stop_asked"] and not row["seen_client"])})
 
 
 async def end_attempt(request: Request) -> Response:
@@ -183,12 +199,15 @@ def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "ended_at": row["ended_at"],
         "heartbeat_at": row["heartbeat_at"],
         "steps": count_rows(connection, row["key"], HISTORY),
+        "stop_asked": bool(row["stop_asked"]),
     }
 
 
 def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
     told = ("number", "host", "pid", "started_at", "ended_at", "exit_code", "cause")
-    files = connection.execute("SELECT name FROM files WHERE run = ? ORDER BY name", (row["key"],))
+    files = connection.execute(
+        "SELECT name, size FROM files WHERE run = ? ORDER BY name", (row["key"],)
+    ).fetchall()
     return {
         **run_json(connection, row),
         "attempts": [
@@ -196,6 +215,7 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
             for attempt in attempts.of_run(connection, row["key"])
         ],
         "files": [file["name"] for file in files],
+        "file_bytes": sum(file["size"] for file in files),
     }
 
 
@@ -232,6 +252,12 @@ async def _run(request: Request) -> Row:
     return row
 
 
+def _check_may_write(request: Request, row: Row) -> None:
+    asker = GraphqlRequest(_tracker(request), request.scope["caller"], "")
+    if not asker.may_write(row["entity"]):
+        raise Unacceptable(403, f"{asker.caller.name} may not change runs of {row['entity']}")
+
+
 def _attempt(request: Request) -> int:
     number: int = request.path_params["number"]
     return min(number, _LARGEST_KEY)
@@ -243,6 +269,8 @@ ROUTES = [
     Route("/api/run", find_run),
     Route("/api/runs", list_runs),
     Route("/api/runs", create_run, methods=["POST"]),
+    Route("/api/runs/{key:int}", delete_run, methods=["DELETE"]),
+    Route("/api/runs/{key:int}/stop", stop_run, methods=["POST"]),
     Route("/api/runs/{key:int}/metrics", metrics),
     Route("/api/runs/{key:int}/console", console),
     Route("/api/runs/{key:int}/attempts", begin_attempt, methods=["POST"]),

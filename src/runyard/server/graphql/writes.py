@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from runyard.server import deletions
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_key, as_object, as_text
 from runyard.server.graphql.request import Request
-from runyard.server.store import deletion, runs, stops
+from runyard.server.store import runs, stops
 from runyard.server.store.runs import Row
-from runyard.server.tracker import Tracker
 
 # What may become of a run by a word from outside, and from which states.
 _BECOMES = {
@@ -25,7 +24,7 @@ _BECOMES = {
 def mutations(request: Request) -> Source:
     async def delete(arguments: Mapping[str, Any]) -> Source:
         row = await _own_run(request, as_object(arguments, "input"))
-        await delete_run(request.tracker, row["key"])
+        await deletions.delete_run(request.tracker, row["key"])
         return {"clientMutationId": None, "success": True}
 
     async def stop(arguments: Mapping[str, Any]) -> Source:
@@ -47,15 +46,6 @@ def mutations(request: Request) -> Source:
 def require_write(request: Request, entity: str) -> None:
     if not request.may_write(entity):
         raise Refusal(f"{request.caller.name} may not change what belongs to {entity}")
-
-
-async def delete_run(tracker: Tracker, key: int) -> bool:
-    """Rows first, then files: cut short in between, the next start removes the files."""
-    if not await tracker.write(deletion.delete_run, key, time.time()):
-        return False
-    await asyncio.to_thread(tracker.uploads.remove_run, key)
-    tracker.vacuum.note()
-    return True
 
 
 async def _own_run(request: Request, given: Mapping[str, Any]) -> Row:
