@@ -5,6 +5,7 @@ Only the columns and rows that are wanted are put together again.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import sqlite3
@@ -78,19 +79,31 @@ def sample_keys(
     if numbers is not None and not len(numbers):
         return []
     bounds = _EVERYTHING if numbers is None else (int(numbers[0]), int(numbers[-1]) + 1)
-    columns = [
-        column
-        for place in _places(connection, run, stream, *bounds)
-        for column in _columns(connection, run, stream, place, frozenset(keys))
-    ]
-    for name in dict.fromkeys(names):
-        lines = [column.lines for column in columns if keys[column.key] == name]
-        having = np.unique(np.concatenate(lines)) if lines else np.empty(0, np.int64)
-        numbers = having if numbers is None else np.intersect1d(numbers, having)
-    assert numbers is not None
-    chosen = numbers[spread(len(numbers), samples)]
+    columns, having = list[Column](), [np.empty(0, np.int64)]
+    for place in _places(connection, run, stream, *bounds):
+        found = _columns(connection, run, stream, place, frozenset(keys))
+        columns += found
+        lines = [_lines([one for one in found if keys[one.key] == name]) for name in set(names)]
+        if numbers is not None:
+            low, high = np.searchsorted(numbers, (place["start"], place["stop"]))
+            lines.append(numbers[low:high])
+        having.append(functools.reduce(_common, lines))
+    complete = np.concatenate(having)
+    chosen = complete[spread(len(complete), samples)]
     picked = [pick(column, chosen) for column in columns]
     return [row for row in to_rows(picked, keys.__getitem__).values() if isinstance(row, dict)]
+
+
+def _lines(columns: Sequence[Column]) -> Numbers:
+    """The rows in which one key has a value, upwards; columns differ in the kind of value."""
+    if len(columns) == 1:
+        return columns[0].lines
+    return np.sort(np.concatenate([np.empty(0, np.int64), *(one.lines for one in columns)]))
+
+
+def _common(one: Numbers, other: Numbers) -> Numbers:
+    # Keys that are logged together have the same rows: no need to sort a million of them.
+    return one if np.array_equal(one, other) else np.intersect1d(one, other)
 
 
 def first_step(connection: sqlite3.Connection, run: int, stream: int) -> int | None:
