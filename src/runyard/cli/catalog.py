@@ -6,6 +6,8 @@ COMMANDS = {
     "show": "show a run: config, summary, metrics",
     "logs": "print what a run printed",
     "export": "write runs as a table: CSV, Parquet, JSON lines",
+    "stop": "ask a run to stop",
+    "delete": "delete runs for good",
     "env": "print what a shell needs so that wandb logs here",
     "login": "store a server's key where wandb finds it, or check it",
     "users": "list, add or remove the people on this server",

@@ -36,6 +36,7 @@ class Run(TypedDict):
     ended_at: float | None
     heartbeat_at: float | None
     steps: int
+    stop_asked: bool
 
 
 class Attempt(TypedDict):
@@ -74,6 +75,7 @@ class RunDetail(Run):
     files: list[str]
     alerts: list[Alert]
     archives: list[Archive]
+    file_bytes: int
 
 
 class Series(TypedDict):
@@ -125,6 +127,13 @@ class Record(TypedDict):
 class Lines(TypedDict):
     start: int
     lines: list[str]
+
+
+class Received(TypedDict):
+    """What became of console bytes; and whether the program is to end."""
+
+    stored: int
+    stop: bool
 
 
 class NewRun(TypedDict, total=False):
@@ -255,13 +264,20 @@ class Api:
         number: int = answer["number"]
         return number
 
-    def send_console(self, run: Run, attempt: int, offset: int, data: bytes) -> int:
-        """Store console bytes; also a sign of life. Returns how many bytes the server has."""
-        answer = self._connection.post(
+    def send_console(self, run: Run, attempt: int, offset: int, data: bytes) -> Received:
+        """Store console bytes; also a sign of life."""
+        received: Received = self._connection.post(
             f"/api/runs/{run['key']}/attempts/{attempt}/console", data, offset=offset
         )
-        stored: int = answer["stored"]
-        return stored
+        return received
+
+    def delete_run(self, run: Run) -> None:
+        self._connection.request("DELETE", f"/api/runs/{run['key']}", query=None)
+
+    def stop_run(self, run: Run) -> Run:
+        """Ask a run to stop; it does so in its own time."""
+        asked: Run = self._connection.post(f"/api/runs/{run['key']}/stop")
+        return asked
 
     def end_attempt(self, run: Run, attempt: int, exit_code: int, ended_at: float) -> Run:
         """`exit_code` as Python tells it: negative for the signal that ended the program."""

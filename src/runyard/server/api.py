@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard import __version__
-from runyard.server import arguments
+from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
 from runyard.server.backup import backup
@@ -26,7 +26,7 @@ from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.permissions import readable
 from runyard.server.rows import rows
-from runyard.server.store import alerts, archives, attempts, runs
+from runyard.server.store import alerts, archives, attempts, runs, stops
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 
@@ -100,6 +100,18 @@ async def create_run(request: Request) -> Response:
     return answer(await tracker_of(request).read(run_json, row))
 
 
+async def delete_run(request: Request) -> Response:
+    row = await own_run(request)
+    await deletions.delete_run(tracker_of(request), row["key"])
+    return answer({"deleted": row["id"]})
+
+
+async def stop_run(request: Request) -> Response:
+    row = await own_run(request)
+    await tracker_of(request).write(stops.ask_to_stop, row["key"], time.time())
+    return answer(await tracker_of(request).read(run_json, await readable_run(request)))
+
+
 async def metrics(request: Request) -> Response:
     row = await readable_run(request)
     points = arguments.number(request.query_params.get("points"), "points") or 100
@@ -147,7 +159,8 @@ async def append_console(request: Request) -> Response:
         stored = gap.stored
     except attempts.NoAttempt as error:
         raise Unacceptable(404, str(error)) from error
-    return answer({"stored": stored})
+    # A client in the program hears of a stop by itself; a program without one is told by signal.
+    return answer({"stored": stored, "stop": bool(row["stop_asked"] and not row["seen_client"])})
 
 
 async def end_attempt(request: Request) -> Response:
@@ -198,12 +211,15 @@ def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "ended_at": row["ended_at"],
         "heartbeat_at": row["heartbeat_at"],
         "steps": count_rows(connection, row["key"], HISTORY),
+        "stop_asked": bool(row["stop_asked"]),
     }
 
 
 def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
     told = ("number", "host", "pid", "started_at", "ended_at", "exit_code", "cause")
-    files = connection.execute("SELECT name FROM files WHERE run = ? ORDER BY name", (row["key"],))
+    files = connection.execute(
+        "SELECT name, size FROM files WHERE run = ? ORDER BY name", (row["key"],)
+    ).fetchall()
     return {
         **run_json(connection, row),
         "attempts": [
@@ -213,6 +229,7 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "files": [file["name"] for file in files],
         "alerts": alerts.of_run(connection, row["key"]),
         "archives": archives.of_run(connection, row["key"]),
+        "file_bytes": sum(file["size"] for file in files),
     }
 
 
@@ -257,6 +274,8 @@ ROUTES = [
     Route("/api/runs", list_runs),
     Route("/api/curves", curves),
     Route("/api/runs", create_run, methods=["POST"]),
+    Route("/api/runs/{key:int}", delete_run, methods=["DELETE"]),
+    Route("/api/runs/{key:int}/stop", stop_run, methods=["POST"]),
     Route("/api/runs/{key:int}/metrics", metrics),
     Route("/api/runs/{key:int}/rows", rows),
     Route("/api/runs/{key:int}/console", console),

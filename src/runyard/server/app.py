@@ -39,6 +39,7 @@ def create_app(
             asyncio.create_task(tracker.joiner.work(tracker)),
             asyncio.create_task(people.note_uses(tracker)),
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
+            asyncio.create_task(tracker.vacuum.work(tracker)),
         ]
         yield
         for task in tasks:

@@ -61,6 +61,13 @@ def _of_client(
 
 def _without_time(line: str) -> str:
     """A console line of the client's without the time (and `ERROR`) that it puts in front."""
+    return split_line(line)[2]
+
+
+def split_line(line: str) -> tuple[str, str | None, str]:
+    """What a client puts in front of a console line, and the line: level, time, text."""
     text = line.removeprefix("ERROR ")
     stamp, blank, rest = text.partition(" ")
-    return rest if blank and len(stamp) >= 19 and stamp[4:5] == "-" and "T" in stamp else line
+    if blank and len(stamp) >= 19 and stamp[4:5] == "-" and "T" in stamp:
+        return ("error" if len(text) < len(line) else ""), stamp, rest
+    return "", None, line

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.answers import Unacceptable, answer, read_json, whole_text
-from runyard.server.store import streams
+from runyard.server.store import deletion, streams
 from runyard.server.store.history import EVENTS, HISTORY
 from runyard.server.store.streams import Post
 from runyard.server.tracker import Tracker
@@ -37,14 +37,18 @@ async def file_stream(request: Request) -> Response:
         # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
         raise Unacceptable(403, f"{place[0]!r} is not an entity that you may write to")
     post = read_post(await read_json(request), read_writer(request.headers))
-    run = await tracker.write(streams.record, *place, post, time.time())
-    if run is None:
+    recorded = await tracker.write(streams.record, *place, post, time.time())
+    if recorded is None:
+        if await tracker.read(deletion.is_deleted, *place):
+            # On purpose: nothing more can come of this stream, and its client shall know.
+            raise Unacceptable(404, f"run {'/'.join(place)} was deleted")
         # A 404 would end the client's stream for good; the run may be back after a restore.
         log.warning("a client streams to %r, which is not known here", "/".join(place))
         return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
     if post.rows or post.complete:
-        tracker.joiner.note(run)
-    return answer({"exitcode": None, "limits": {}})
+        tracker.joiner.note(recorded.run)
+    told = {"stopped": True} if recorded.stop_asked else {}
+    return answer({"exitcode": None, "limits": {}, **told})
 
 
 def read_writer(headers: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runyard.server.store.columns import Numbers
-from runyard.server.store.curves import Curve, read_curve
+from runyard.server.store.curves import Curve, read_all_curves
 from runyard.server.store.history import HISTORY, keys_of_run
 from runyard.server.store.keys import dotted, key_reader
 
@@ -18,13 +18,12 @@ def read_metrics(connection: sqlite3.Connection, run: int, points: int) -> list[
     """Every numeric metric as at most `points` points over the steps."""
     name_of = key_reader(connection)
     names = {key: dotted(name_of(key)) for key in keys_of_run(connection, run, HISTORY)}
-    found = []
-    for key, name in sorted(names.items(), key=lambda item: item[1]):
-        if not name.startswith("_"):
-            curve = read_curve(connection, run, HISTORY, key, max(1, points))
-            if curve is not None:
-                found.append(_series(name, curve))
-    return found
+    curves = read_all_curves(connection, run, HISTORY, max(1, points))
+    return [
+        _series(name, curves[key])
+        for key, name in sorted(names.items(), key=lambda item: item[1])
+        if key in curves and not name.startswith("_")
+    ]
 
 
 def _series(name: str, curve: Curve) -> dict[str, Any]:

@@ -19,9 +19,11 @@ from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
 from runyard.server.permissions import Caller, may_write
-from runyard.server.store import leftovers, people
+from runyard.server.store import deletion, leftovers, people
 from runyard.server.store.database import Database, DiskFull
+from runyard.server.store.field_memory import FieldMemory
 from runyard.server.uploads import Uploads
+from runyard.server.vacuum import Vacuum
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -46,6 +48,8 @@ class Tracker:
         self.uploads: Uploads
         self.blobs = Blobs(home.blobs)
         self.joiner = Joiner()
+        self.vacuum = Vacuum()
+        self.remembered = FieldMemory()
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""
@@ -59,6 +63,7 @@ class Tracker:
             self.uploads = Uploads(self.home.files, self.addresses)
             self.uploads.clear_unfinished()
             self.blobs.clear_unfinished()
+            self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
         except (sqlite3.Error, DiskFull) as error:
             self.close()

@@ -7,7 +7,8 @@ file lies under a hash of its name: what a client calls it cannot lead out of it
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
+import shutil
+from collections.abc import AsyncIterator, Container
 from pathlib import Path
 
 from runyard.server.addresses import Addresses, BadAddress
@@ -61,3 +62,16 @@ class Uploads:
     def clear_unfinished(self) -> None:
         """Remove what uploads left that a dead server was receiving."""
         self._incoming.clear()
+
+    def remove(self, run: int, name: str) -> None:
+        self.path(run, name).unlink(missing_ok=True)
+
+    def remove_run(self, run: int) -> None:
+        """Every file of a run. What cannot be removed now goes at the next start."""
+        shutil.rmtree(self._folder / str(run), ignore_errors=True)
+
+    def clear_orphans(self, known: Container[int]) -> None:
+        """Remove the files of runs that are deleted."""
+        for path in self._folder.iterdir():
+            if path.name.isdecimal() and int(path.name) not in known:
+                self.remove_run(int(path.name))

@@ -13,6 +13,7 @@ from runyard.server.graphql import (
     projects,
     run_files,
     runs,
+    writes,
 )
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.inputs import as_text
@@ -20,7 +21,16 @@ from runyard.server.graphql.introspection import describe_type
 from runyard.server.graphql.request import Request
 
 _WITH_QUERIES = (account, projects, artifacts, collections)
-_WITH_MUTATIONS = (runs, run_files, artifact_logging, artifact_changes, branches, alerts)
+_WITH_MUTATIONS = (
+    runs,
+    run_files,
+    artifact_logging,
+    artifact_changes,
+    branches,
+    alerts,
+    projects,
+    writes,
+)
 
 
 def roots(request: Request) -> dict[str, Source]:

@@ -74,7 +74,7 @@ def read_upsert(given: Mapping[str, Any], caller: Caller, writer: str = "") -> U
         entity=entity,
         project=project,
         user=caller.key,
-        key=_as_key(given),
+        key=None if given.get("id") is None else as_key(given),
         name=as_text(given, "displayName"),
         config=as_json(given, "config"),
         summary=as_json(given, "summaryMetrics"),
@@ -92,11 +92,19 @@ def read_upsert(given: Mapping[str, Any], caller: Caller, writer: str = "") -> U
     )
 
 
-def _as_key(given: Mapping[str, Any]) -> int | None:
+def as_count(given: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    """How many of something: clients are given no more than `most` at once."""
+    value = given.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Refusal(f"{name} is not a number of things")
+    return min(value, most)
+
+
+def as_key(given: Mapping[str, Any]) -> int:
     """A run's key out of the opaque id that we gave the client."""
-    opaque = as_text(given, "id")
-    if opaque is None:
-        return None
+    opaque = as_text(given, "id") or ""
     try:
         kind, _, key = base64.b64decode(opaque, validate=True).decode().partition(":")
         if kind == "Run" and 0 < int(key) <= _LARGEST_KEY:

@@ -5,16 +5,25 @@ from __future__ import annotations
 from runyard.server.graphql.executor import Source
 
 _FIELDS = {
-    "Query": ("viewer", "serverInfo", "model", "project", "entity", "artifact"),
+    "Query": ("viewer", "serverInfo", "model", "models", "project", "entity", "artifact"),
     "Mutation": (
         "upsertBucket",
+        "upsertModel",
         "createRunFiles",
+        "markRunFilesUploaded",
+        "deleteFiles",
+        "deleteRun",
+        "stopRun",
+        "updateRunState",
         "rewindRun",
         "notifyScriptableRunAlert",
         "createArtifact",
         "updateArtifactManifest",
     ),
     "ServerInfo": ("features", "cliVersionInfo", "latestLocalVersionInfo"),
+    # Clients from 0.19 on address a run's project by these where they are known.
+    "Run": ("id", "name", "projectId"),
+    "Project": ("id", "name", "internalId"),
     "Artifact": (
         "id", "aliases", "tags", "historyStep", "ttlDurationSeconds", "ttlIsInherited",
         "digest", "size", "state", "files", "createdBy", "usedBy", "artifactMemberships",
@@ -22,6 +31,7 @@ _FIELDS = {
 }  # fmt: skip
 
 _INPUT_FIELDS = {
+    "DeleteFilesInput": ("files", "projectId"),
     # Without `uploadPartsInput`: large files come in one piece.
     "CreateArtifactFileSpecInput": ("artifactID", "name", "md5", "artifactManifestID"),
     "CreateArtifactInput": (

@@ -9,9 +9,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.graphql import artifacts
+from runyard.server.graphql import artifacts, histories, logs, run_files
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
+from runyard.server.graphql.lists import timestamp
 from runyard.server.graphql.request import Request
 from runyard.server.store import clients, runs, upserts
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
@@ -33,7 +34,7 @@ def in_project(request: Request, entity: str, project: str) -> Source:
         if row is None or not row["seen_client"]:
             return None
         await tracker.write(clients.ask_to_resume, row["key"], time.time())
-        return await tracker.read(resume_fields, row)
+        return {**run_fields(request, row), **await tracker.read(resume_fields, row)}
 
     return {"run": run, "bucket": bucket}
 
@@ -47,7 +48,7 @@ def mutations(request: Request) -> Source:
         except upserts.Unknown as error:
             raise Refusal(str(error)) from error
         bucket = await request.tracker.read(upserted_fields, row)
-        return {"bucket": bucket, "inserted": inserted}
+        return {"bucket": {**run_fields(request, row), **bucket}, "inserted": inserted}
 
     return {"upsertBucket": upsert_bucket}
 
@@ -73,6 +74,9 @@ def run_fields(request: Request, row: Row) -> Source:
     return {
         **row_fields(row),
         "historyLineCount": history_lines,
+        **histories.in_run(request, row["key"]),
+        **logs.in_run(request, row["key"]),
+        **run_files.in_run(request, row),
         **artifacts.in_run(request, row["key"]),
     }
 
@@ -117,7 +121,6 @@ def row_fields(row: Row) -> Source:
         "notes": row["notes"],
         "config": row["config"],
         "summaryMetrics": row["summary"],
-        "systemMetrics": "{}",
         "tags": json.loads(row["tags"]),
         "state": row["state"],
         "group": row["group"],
@@ -126,9 +129,9 @@ def row_fields(row: Row) -> Source:
         "commit": row["commit_hash"],
         "host": row["host"],
         "readOnly": False,
-        "stopped": False,
-        "createdAt": _timestamp(row["created_at"]),
-        "heartbeatAt": _timestamp(row["heartbeat_at"] or row["created_at"]),
+        "stopped": bool(row["stop_asked"]),
+        "createdAt": timestamp(row["created_at"]),
+        "heartbeatAt": timestamp(row["heartbeat_at"] or row["created_at"]),
         "projectId": row["project"],
         "user": {"name": row["entity"], "username": row["entity"]},
         "project": {
@@ -140,7 +143,3 @@ def row_fields(row: Row) -> Source:
             "entity": entity,
         },
     }
-
-
-def _timestamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

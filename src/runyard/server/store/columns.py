@@ -292,3 +292,31 @@ def _join_text(values: Sequence[str]) -> bytes:
 
 def _split_text(data: bytes) -> list[str]:
     return data.decode(errors="surrogatepass").split("\n")
+
+
+def heads(blob: bytes) -> list[tuple[int, int, int]]:
+    """Key, kind and number of values of each column; reads no values."""
+    count = _COUNT.unpack_from(blob, len(_MAGIC))[0]
+    place = len(_MAGIC) + _COUNT.size
+    found = []
+    for number in range(count):
+        key, kind, _, _, size, _ = _HEAD.unpack_from(blob, place + number * _HEAD.size)
+        found.append((key, kind, size))
+    return found
+
+
+def pick(column: Column, numbers: Numbers) -> Column:
+    """What a column holds in these rows; `numbers` go upwards."""
+    if not len(numbers):
+        return Column(column.key, column.kind, numbers, [] if _is_text(column) else numbers)
+    places = np.minimum(np.searchsorted(numbers, column.lines), len(numbers) - 1)
+    chosen = np.flatnonzero(numbers[places] == column.lines)
+    if isinstance(column.values, list):
+        values: Numbers | list[str] = [column.values[number] for number in chosen.tolist()]
+    else:
+        values = column.values[chosen]
+    return Column(column.key, column.kind, column.lines[chosen], values)
+
+
+def _is_text(column: Column) -> bool:
+    return column.kind in (TEXT, RAW)

@@ -77,6 +77,46 @@ def read_curves(
     return curves
 
 
+def read_all_curves(
+    connection: sqlite3.Connection, run: int, stream: int, points: int
+) -> dict[int, Curve]:
+    """Every metric of one run over the steps. Batches are unpacked once, not once a metric."""
+    step = find_keys(connection, [STEP]).get(STEP, -1)
+    place = {"run": run, "stream": stream, "last_number": LAST_NUMBER}
+    tail: dict[int, list[Column]] = {}
+    for row in connection.execute(
+        "SELECT start, data FROM batches WHERE run = :run AND stream = :stream ORDER BY start",
+        place,
+    ):
+        for column in decode(row["data"], row["start"]):
+            if column.kind <= LAST_NUMBER:
+                tail.setdefault(column.key, []).append(column)
+    counts = {key: sum(len(column.lines) for column in found) for key, found in tail.items()}
+    joined = "FROM series WHERE run = :run AND stream = :stream"
+    for row in connection.execute(
+        f"SELECT key, sum(count) AS count {joined} "
+        "AND level = 0 AND kind <= :last_number GROUP BY key",
+        place,
+    ):
+        counts[row["key"]] = counts.get(row["key"], 0) + row["count"]
+    levels = {key: segments.level_for(count, points) for key, count in counts.items()}
+    pieces: dict[int, list[Numbers]] = {}
+    for row in connection.execute(f"SELECT * {joined} AND kind <= :last_number", place):
+        if row["level"] == 0 and (levels[row["key"]] == 0 or row["key"] == step):
+            tail.setdefault(row["key"], []).append(segments.as_column(row))
+        elif row["level"] and row["level"] == levels[row["key"]]:
+            pieces.setdefault(row["key"], []).append(segments.as_table(row))
+    curves = {}
+    for key, count in counts.items():
+        level = levels[key]
+        own = [] if level and key == step and key in pieces else tail.get(key, [])
+        columns = [*own, *(tail.get(step, []) if key != step else [])]
+        tables = [*pieces.get(key, []), *_table(columns, key, step, level)]
+        if tables:
+            curves[key] = Curve(count, *_thin(_joined(tables, []), points))
+    return curves
+
+
 class _Reader:
     """The questions about one metric; each asks about all runs at once."""
 

@@ -35,7 +35,7 @@ CREATE TABLE projects (
 );
 
 CREATE TABLE runs (
-    key INTEGER PRIMARY KEY,
+    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: clients hold on to keys
     id TEXT NOT NULL,                    -- the name that people and the client use
     project INTEGER NOT NULL REFERENCES projects,
     user INTEGER NOT NULL REFERENCES users,
@@ -322,6 +322,29 @@ CREATE TABLE resume_questions (          -- a client has asked where a run stopp
     run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
     asked_at REAL NOT NULL
 );
+
+ALTER TABLE files ADD COLUMN md5 TEXT;   -- in base64, as clients compare it
+
+ALTER TABLE runs ADD COLUMN stop_asked INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX runs_by_project ON runs (project, created_at);
+
+CREATE TABLE deleted_runs (
+    entity TEXT NOT NULL,
+    project TEXT NOT NULL,
+    id TEXT NOT NULL,
+    deleted_at REAL NOT NULL,
+    PRIMARY KEY (entity, project, id)
+) WITHOUT ROWID;
+
+CREATE TABLE revisions (
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    number INTEGER NOT NULL              -- rises whenever the run's config or summary changes
+);
+CREATE TRIGGER runs_revised AFTER UPDATE OF config, summary ON runs
+BEGIN
+    INSERT INTO revisions (run, number) VALUES (NEW.key, 1)
+    ON CONFLICT (run) DO UPDATE SET number = number + 1;
+END;
 """
 
 STEPS: tuple[str, ...] = (_FIRST,)

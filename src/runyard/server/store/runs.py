@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from runyard.server.store.names import invent_name
@@ -192,3 +192,13 @@ def revived(row: Row) -> dict[str, Any]:
     if not seemed_dead and row["state"] != "pending":
         return {}
     return {"state": "preempting" if row["preempting"] else "running", "ended_at": None}
+
+
+def by_keys(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
+    """Whole rows, in the order of the keys; those that are gone are left out."""
+    rows = connection.execute(
+        _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))",  # noqa: S608
+        (json.dumps(keys),),
+    ).fetchall()
+    found = {row["key"]: row for row in rows}
+    return [found[key] for key in keys if key in found]

@@ -126,6 +126,18 @@ def as_table(row: sqlite3.Row) -> Numbers:
     return np.frombuffer(row["data"], np.float64).reshape(5, row["count"])
 
 
+def read_level(
+    connection: sqlite3.Connection, run: int, stream: int, key: int, level: int
+) -> list[tuple[int, Numbers]]:
+    """A key's coarser tables, each with the start of its segment."""
+    found = connection.execute(
+        "SELECT start, count, data FROM series "
+        "WHERE run = ? AND stream = ? AND key = ? AND level = ? ORDER BY start",
+        (run, stream, key, level),
+    )
+    return [(row["start"], as_table(row)) for row in found]
+
+
 def keys(connection: sqlite3.Connection, run: int, stream: int) -> set[int]:
     rows = connection.execute(
         "SELECT DISTINCT key FROM series WHERE run = ? AND stream = ? AND level = 0", (run, stream)

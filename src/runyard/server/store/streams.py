@@ -5,9 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runyard.server import states
-from runyard.server.store import attempts, clients, runs
+from runyard.server.store import attempts, clients, runs, stops
 from runyard.server.store.history import put_rows
 from runyard.server.store.lines import put_lines
 from runyard.server.store.merging import merge_rows
@@ -30,10 +31,15 @@ class Post:
     writer: str = ""
 
 
+class Recorded(NamedTuple):
+    run: int
+    stop_asked: bool
+
+
 def record(
     connection: sqlite3.Connection, entity: str, project: str, run_id: str, post: Post, now: float
-) -> int | None:
-    """Store a post. The key of its run, if there is such a run."""
+) -> Recorded | None:
+    """Store a post. Says of which run, and whether that shall stop; None if there is none."""
     row = runs.by_path(connection, entity, project, run_id)
     if row is None:
         return None
@@ -61,7 +67,7 @@ def record(
         if post.complete:
             clients.end(connection, client, post.exit_code, now)
     runs.update(connection, key, **columns)
-    return key
+    return Recorded(key, bool(row["stop_asked"]))
 
 
 def _put(
@@ -123,8 +129,9 @@ def _state_after(
     if post.complete:
         if attempt is not None and attempt["ended_at"] is None:
             return {}  # The process may go on after `finish()`; its own end is reported.
+        state = states.after_completion(post.exit_code, preempting=preempting)
         return {
-            "state": states.after_completion(post.exit_code, preempting=preempting),
+            "state": stops.end_state(row, state),
             "exit_code": post.exit_code,
             "ended_at": now,
         }
@@ -136,12 +143,12 @@ def _state_after(
 def mark_silent(connection: sqlite3.Connection, before: float) -> int:
     """Runs that were last heard before that time are not alive any more."""
     rows = connection.execute(
-        "SELECT key, preempting, heartbeat_at FROM runs "
+        "SELECT key, preempting, stop_asked, heartbeat_at FROM runs "
         "WHERE state IN ('running', 'preempting') AND heartbeat_at < ?",
         (before,),
     ).fetchall()
     for row in rows:
-        state = states.after_silence(preempting=bool(row["preempting"]))
+        state = stops.end_state(row, states.after_silence(preempting=bool(row["preempting"])))
         runs.update(connection, row["key"], state=state, ended_at=row["heartbeat_at"])
         attempts.lose_open(connection, row["key"], row["heartbeat_at"])
     return len(rows)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server import states
-from runyard.server.store import archives, attempts, clients, runs
+from runyard.server.store import archives, attempts, clients, deletion, runs
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.names import invent_name
 from runyard.server.store.origins import Origin, read_internals, read_origin
@@ -79,6 +79,7 @@ def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Ro
     origin = read_origin(said.config, said.program)
     columns = said.columns()
     if run is None:
+        _refuse_deleted(connection, said)
         created = True
         key = _create(connection, said, now)
     else:
@@ -136,6 +137,7 @@ def _begin_client(
         columns["started_at"] = now if origin.started_at is None else origin.started_at
     if run is None or _comes_alive(connection, run, said, origin, kind):
         columns |= {"state": "running", "preempting": 0, "exit_code": None, "ended_at": None}
+        columns["stop_asked"] = 0
     return columns
 
 
@@ -199,6 +201,13 @@ def _join_environments(config: dict[str, Any], old: str, new: str) -> None:
     writers = {name: one for each in told if isinstance(each, dict) for name, one in each.items()}
     if writers and isinstance(entry, dict) and isinstance(entry.get("value"), dict):
         config["_wandb"] = {**entry, "value": {**entry["value"], "e": writers}}
+
+
+def _refuse_deleted(connection: sqlite3.Connection, said: Upsert) -> None:
+    """What the client of a deleted run still has to say does not bring the run back."""
+    is_late = said.id is not None and not said.starts_client and said.state is None
+    if is_late and deletion.is_deleted(connection, said.entity, said.project, said.id or ""):
+        raise Unknown(f"run {said.entity}/{said.project}/{said.id} was deleted")
 
 
 def _create(connection: sqlite3.Connection, said: Upsert, now: float) -> int:
