@@ -42,6 +42,12 @@ def queries(request: Request) -> Source:
             return None
         return project_fields(request, _project(row))
 
+    async def model(arguments: Mapping[str, Any]) -> Source:
+        """The older name. Here a run is about to start, maybe with its project."""
+        name = as_text(arguments, "name") or as_text(arguments, "project") or ""
+        entity = request.entity(as_text(arguments, "entityName"))
+        return await project(arguments) or project_fields(request, Project(entity, name))
+
     async def models(arguments: Mapping[str, Any]) -> Source:
         entity = request.entity(as_text(arguments, "entityName"))
         after = as_text(arguments, "after")
@@ -54,7 +60,7 @@ def queries(request: Request) -> Source:
             more=len(rows) > first,
         )
 
-    return {"model": project, "project": project, "models": models}
+    return {"model": model, "project": project, "models": models}
 
 
 def mutations(request: Request) -> Source:
