@@ -24,7 +24,8 @@ import uvicorn
 
 from runyard.home import Home, prepare
 from runyard.server.app import create_app
-from runyard.server.tracker import Caller, Tracker, new_key
+from runyard.server.permissions import Caller
+from runyard.server.tracker import Tracker, new_key
 
 
 class GuestBook(Tracker):

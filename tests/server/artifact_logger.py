@@ -134,9 +134,8 @@ class Logger:
         return self.find(f"{name}:{digest_of(manifest)}") or {}
 
     def find(self, name: str, **variables: Any) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = self.ask(BY_NAME, name=name, **variables)["project"][
-            "artifact"
-        ]
+        project = self.ask(BY_NAME, name=name, **variables)["project"] or {}
+        found: dict[str, Any] | None = project.get("artifact")
         return found
 
     def names(self, name: str) -> list[str]:

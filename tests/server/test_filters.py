@@ -193,7 +193,9 @@ _RUNS = st.lists(
 
 def _store(database: Database, runs: list[dict[str, Any]]) -> None:
     def change(connection: Any) -> None:
-        connection.execute("INSERT OR IGNORE INTO users VALUES (1, 'ada', 0)")
+        connection.execute(
+            "INSERT OR IGNORE INTO users (key, name, created_at) VALUES (1, 'ada', 0)"
+        )
         connection.execute("INSERT OR IGNORE INTO projects VALUES (1, 'ada', 'birds', 0)")
         connection.execute("DELETE FROM runs")
         for number, run in enumerate(runs):

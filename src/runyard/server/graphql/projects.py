@@ -42,10 +42,12 @@ def queries(request: Request) -> Source:
             return None
         return project_fields(request, _project(row))
 
-    async def model(arguments: Mapping[str, Any]) -> Source:
+    async def model(arguments: Mapping[str, Any]) -> Source | None:
         """The older name. Here a run is about to start, maybe with its project."""
         name = as_text(arguments, "name") or as_text(arguments, "project") or ""
         entity = request.entity(as_text(arguments, "entityName"))
+        if not request.may_read(entity):
+            return None
         return await project(arguments) or project_fields(request, Project(entity, name))
 
     async def models(arguments: Mapping[str, Any]) -> Source:
