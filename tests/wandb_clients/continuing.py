@@ -8,7 +8,7 @@ from tests.wandb_clients.client import Client
 from tests.wandb_clients.matrix import flow
 
 
-@flow("resume: allow, must, never", to_come="resume and sync")
+@flow("resume: allow, must, never")
 def resuming(client: Client) -> None:
     assert "resumed=False" in client.run("resuming", "never:again", "3")
     assert "resumed=True" in client.run("resuming", "allow:again", "2")
@@ -37,7 +37,7 @@ def resuming_itself(client: Client) -> None:
     assert steps == list(range(5)), steps
 
 
-@flow("rewind: resume_from", since="0.17.9", to_come="resume and sync")
+@flow("rewind: resume_from", since="0.17.9")
 def rewinding(client: Client) -> None:
     client.run("rewinding", "rewind")
     values = client.series("base")["value"]
@@ -45,7 +45,7 @@ def rewinding(client: Client) -> None:
     assert values["values"] == [0, 1, 2, 3, 4, 105, 106, 107]
 
 
-@flow("fork: fork_from", since="0.16.6", to_come="resume and sync")
+@flow("fork: fork_from", since="0.16.6")
 def forking(client: Client) -> None:
     client.run("rewinding", "fork")
     values = client.series("branch")["value"]
@@ -54,7 +54,7 @@ def forking(client: Client) -> None:
     assert client.series("base")["value"]["values"] == list(range(10))
 
 
-@flow("offline, wandb sync, sync again", to_come="resume and sync")
+@flow("offline, wandb sync, sync again")
 def syncing(client: Client) -> None:
     client.run("offline", "far:0:50")
     (folder,) = client.folder.glob("wandb/offline-run-*-far")
@@ -66,7 +66,7 @@ def syncing(client: Client) -> None:
     _check_synced(client, 50)
 
 
-@flow("offline segments of one run, synced in any order", to_come="resume and sync")
+@flow("offline segments of one run, synced in any order")
 def syncing_segments(client: Client) -> None:
     client.run("offline", "far:0:20", "far:21:40", "near:0:20", "near:21:40")
     far = sorted(str(path) for path in client.folder.glob("wandb/offline-run-*-far"))

@@ -31,7 +31,6 @@ class Flow:
     title: str
     check: Check
     since: str = "0.0.0"  # Older clients do not have it.
-    to_come: str | None = None  # The part of the server that it waits for.
 
     def is_in(self, version: str) -> bool:
         return ordered(version) >= ordered(self.since)
@@ -48,14 +47,12 @@ class Outcome:
 FLOWS: dict[str, Flow] = {}
 
 
-def flow(
-    title: str, *, since: str = "0.0.0", to_come: str | None = None
-) -> Callable[[Check], Check]:
+def flow(title: str, *, since: str = "0.0.0") -> Callable[[Check], Check]:
     """Declares a function that drives a client to be a flow."""
 
     def declare(check: Check) -> Check:
         name = check.__name__.replace("_", "-")
-        FLOWS[name] = Flow(name, title, check, since, to_come)
+        FLOWS[name] = Flow(name, title, check, since)
         return check
 
     return declare

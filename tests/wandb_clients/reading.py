@@ -6,20 +6,20 @@ from tests.wandb_clients.client import Client
 from tests.wandb_clients.matrix import flow
 
 
-@flow("artifacts: log, dedupe, aliases, use, download, lineage", to_come="artifacts")
+@flow("artifacts: log, dedupe, aliases, use, download, lineage")
 def artifacts(client: Client) -> None:
     assert "checked" in client.run("artifacts")
     assert client.stored("maker")["state"] == "finished"
     assert client.stored("taker")["state"] == "finished"
 
 
-@flow("log_model, use_model", since="0.16.6", to_come="artifacts")
+@flow("log_model, use_model", since="0.16.6")
 def models(client: Client) -> None:
     client.run("models")
     assert client.stored("tester")["state"] == "finished"
 
 
-@flow("public API: filters, order, history, files, update, delete", to_come="public API")
+@flow("public API: filters, order, history, files, update, delete")
 def querying(client: Client) -> None:
     client.run("querying")
     run = client.stored("one")

@@ -91,7 +91,7 @@ def media(client: Client) -> None:
     assert b"any bytes" in client.file(run["id"], run["summary"]["film"]["path"])
 
 
-@flow("tables and charts", to_come="artifacts")
+@flow("tables and charts")
 def tables(client: Client) -> None:
     client.run("tables")
     run = client.only_run()
@@ -117,7 +117,7 @@ def saving(client: Client) -> None:
     assert content("results.csv") == b"a,b\n1,2\n"
 
 
-@flow("alerts", to_come="alerts")
+@flow("alerts")
 def alerting(client: Client) -> None:
     client.run("alerting")
     (alert,) = cast(Any, client.only_run())["alerts"]
@@ -132,7 +132,7 @@ def preempting(client: Client) -> None:
     assert client.stored("code-1")["exit_code"] == 1
 
 
-@flow("stopped from the server", to_come="public API")
+@flow("stopped from the server")
 def stopping(client: Client) -> None:
     with client.start("stopping") as process:
         process.wait_for("ready")
@@ -147,7 +147,7 @@ def stopping(client: Client) -> None:
     assert 0 < run["steps"] < 600
 
 
-@flow("shared mode: two writers of one run", since="0.19.11", to_come="resume and sync")
+@flow("shared mode: two writers of one run", since="0.19.11")
 def shared(client: Client) -> None:
     with client.start("shared", "rank0") as first:
         wait_until(lambda: client.api.runs(project=f"{client.entity}/{client.project}"))
