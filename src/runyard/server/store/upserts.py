@@ -154,7 +154,8 @@ def _comes_alive(
 ) -> bool:
     if kind == "sync":
         # What it brings is over; only a run that nobody has seen before goes through its life.
-        return run["state"] == "pending" or not run["seen_client"]
+        is_new = run["state"] == "pending" or not run["seen_client"]
+        return is_new and not _was_seen_to_end(connection, run)
     return said.key is not None or origin.is_known or not _was_seen_to_end(connection, run)
 
 
