@@ -37,6 +37,11 @@ class Home:
         return self.path / "files"
 
     @property
+    def blobs(self) -> Path:
+        """The contents of artifacts."""
+        return self.path / "blobs"
+
+    @property
     def runs(self) -> Path:
         """One folder a run started here: what its wandb client keeps."""
         return self.path / "runs"
@@ -131,7 +136,7 @@ def prepare(home: Home) -> None:
             write_whole(marker, _MARKER_TEXT)
         if stat.S_IMODE(found.st_mode) != 0o700:
             path.chmod(0o700)
-        for folder in (home.files, home.runs, home.spool):
+        for folder in (home.files, home.blobs, home.runs, home.spool):
             folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise _unusable(path, error) from error

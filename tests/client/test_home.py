@@ -173,7 +173,7 @@ def test_thirty_at_once_prepare_one_folder(tmp_path: Path) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert names_in(path) == sorted([MARKER, "files", "runs", "spool"])
+    assert names_in(path) == sorted([MARKER, "blobs", "files", "runs", "spool"])
 
 
 def test_what_the_system_refuses_is_told_with_a_mend(tmp_path: Path) -> None:

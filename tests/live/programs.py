@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any
 
 from runyard.client.api import Api, Series
 from runyard.client.discover import ensure_server
-from runyard.home import Home
+from runyard.client.environment import wandb_environment
+from runyard.home import Home, read_discovery
 from tests.conftest import RunRunyard
 
 PYTHON = sys.executable
@@ -43,6 +45,15 @@ def start_run(program: Path, *words: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def stock_client(home: Home) -> dict[str, str]:
+    """What a program's environment needs to log here by itself; the client sends often."""
+    ensure_server(home)
+    found = read_discovery(home)
+    assert found is not None
+    often = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "1", "WANDB_SILENT": "true"}
+    return {**often, **wandb_environment(found.url, found.key, {**os.environ, **often})}
 
 
 def list_runs(runyard: RunRunyard) -> list[dict[str, Any]]:

@@ -93,11 +93,11 @@ def test_everything_that_a_run_sends_is_kept(
 def system_keys(home: Home, run: int) -> set[str]:
     """Names of the system metrics that are stored, read from the database itself."""
     from runyard.server.store.database import Database
-    from runyard.server.store.lines import get_lines
+    from runyard.server.store.history import EVENTS, read_rows
 
     database = Database(home.database)
     try:
-        lines = database.read(lambda connection: list(get_lines(connection, run, "events")))
+        lines = database.read(lambda connection: list(read_rows(connection, run, EVENTS)))
         return {key for _, line in lines.result() for key in json.loads(line)}
     finally:
         database.close()

@@ -169,8 +169,8 @@ def test_an_attempt_from_begin_to_end(client: Client) -> None:
     again = client.post(attempts, {"token": "t", "host": "h", "pid": 7})
     assert again.json() == {"number": 1}
     console = f"{attempts}/1/console"
-    assert client.post(f"{console}?offset=0", b"hello").json() == {"stored": 5}
-    assert client.post(f"{console}?offset=99", b"gap").json() == {"stored": 5}
+    assert client.post(f"{console}?offset=0", b"hello").json() == {"stored": 5, "stop": False}
+    assert client.post(f"{console}?offset=99", b"gap").json() == {"stored": 5, "stop": False}
     ended = client.post(f"{attempts}/1/end", {"exit_code": -2, "ended_at": 12.5}).json()
     assert (ended["state"], ended["exit_code"], ended["ended_at"]) == ("killed", 130, 12.5)
     told = client.get("/api/run", name="run1").json()["attempts"]

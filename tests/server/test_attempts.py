@@ -111,7 +111,7 @@ def test_late_data_does_not_revive(store: sqlite3.Connection) -> None:
     _begin(store)
     _client_starts(store)
     end(store, RUN, 1, exit_code=-9, ended_at=30.0)
-    _post(store, now=40.0, lines={"history": (0, ["{}"])})
+    _post(store, now=40.0, rows={0: (0, ["{}"])})
     _post(store, now=41.0, preempting=True)
     _post(store, now=42.0, complete=True, exit_code=0)
     append_console(store, RUN, 1, 0, b"last words", 43.0)

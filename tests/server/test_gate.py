@@ -17,6 +17,10 @@ from tests.server.conftest import Upsert
 # Who has no key may knock here. A new route is guarded unless it is added to this list too.
 OPEN = {
     "/uploads/{token}",
+    "/uploads/artifacts/{token}",
+    "/uploads/manifests/{token}",
+    "/downloads/artifacts/{token}",
+    "/downloads/manifests/{token}",
     "/sdk/{rest:path}",
     "/{entity}/{project}",
     "/{entity}/{project}/runs/{run}",

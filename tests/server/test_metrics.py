@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.metrics import thin_out
+from runyard.server.metrics import read_metrics
+from runyard.server.store.history import HISTORY, put_rows
+from tests.server.test_history import new_store
 
-_VALUES = st.lists(st.floats(allow_nan=True) | st.integers() | st.booleans(), min_size=1)
+_VALUES = st.lists(st.floats(allow_nan=True) | st.integers(-(2**60), 2**60), min_size=1)
+
+
+def metrics_of(lines: list[str], points: int) -> list[dict[str, Any]]:
+    connection = new_store()
+    put_rows(connection, 1, HISTORY, 0, lines)
+    found = read_metrics(connection, 1, points)
+    connection.close()
+    return found
 
 
 @given(_VALUES, st.integers(1, 20))
 def test_at_most_so_many_points_and_the_last_one_kept(values: list[float], points: int) -> None:
-    lines = [(n, json.dumps({"_step": n * 10, "loss": value})) for n, value in enumerate(values)]
-    (series,) = thin_out(lines, points)
+    lines = [json.dumps({"_step": n * 10, "loss": value}) for n, value in enumerate(values)]
+    (series,) = metrics_of(lines, points)
     assert series["count"] == len(values)
     assert len(series["steps"]) == len(series["values"]) == min(points, len(values))
     assert series["steps"] == sorted(set(series["steps"]))
@@ -34,21 +45,21 @@ def test_nested_keys_media_and_internals() -> None:
         "list": [1, 2],
         "on": True,
     }
-    series = {found["key"]: found["values"] for found in thin_out([(0, json.dumps(row))], 5)}
+    series = {found["key"]: found["values"] for found in metrics_of([json.dumps(row)], 5)}
     assert series == {"loss": [1], "on": [1.0], "train.acc": [0.5], "train.deep.x": [2]}
 
 
 def test_lines_that_are_no_rows_are_passed_over() -> None:
     lines = ["", "nonsense", "[1]", "3", '{"a":' * 5_000, '{"a": 1, "n": ' + "9" * 5_000 + "}"]
-    numbered = [*enumerate(lines), (9, '{"a": 2}')]
-    assert thin_out(numbered, 5)[0]["values"] == [2]
+    values = metrics_of([*lines, '{"_step": 9, "a": 2}'], 5)[0]["values"]
+    assert values[-1] == 2
 
 
-def test_steps_that_are_none_fall_back_on_the_lines_number() -> None:
-    steps = ["NaN", '"x"', "null", "1e999", str(10**400), "7"]
-    lines = [(n, f'{{"_step": {step}, "a": 1}}') for n, step in enumerate(steps)]
-    assert thin_out([*lines, (8, '{"a": 1}')], 9)[0]["steps"] == [0, 1, 2, 3, 4, 7, 8]
+def test_steps_that_are_none_fall_back_on_the_rows_number() -> None:
+    steps = ["NaN", '"x"', "null", "7"]
+    lines = [f'{{"_step": {step}, "a": 1}}' for step in steps]
+    assert metrics_of([*lines, '{"a": 1}'], 9)[0]["steps"] == [0, 1, 2, 7, 4]
 
 
 def test_nothing_at_all() -> None:
-    assert thin_out([], 5) == []
+    assert metrics_of([], 5) == []

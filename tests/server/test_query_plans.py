@@ -35,7 +35,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         pytest.param(lambda c: runs.by_path(c, "ada", "birds", "run1"), id="by_path"),
         pytest.param(lambda c: runs.by_words(c, "birds/run"), id="by_words"),
         pytest.param(lambda c: runs.by_words(c, "run"), id="by_words alone"),
-        pytest.param(lambda c: runs.find_announced(c, "run1"), id="find_announced"),
+        pytest.param(lambda c: runs.find_announced(c, "run1", 1), id="find_announced"),
         pytest.param(lambda c: attempts.last(c, 1), id="last attempt"),
         pytest.param(lambda c: attempts.read_console(c, 1, 0, 10), id="read_console"),
         pytest.param(lambda c: streams.mark_silent(c, 1.0), id="mark_silent"),

@@ -175,16 +175,16 @@ def test_resuming_finds_everything_afterwards(upsert: Upsert, client: Client) ->
     assert json.loads(fresh["wandbConfig"]) == {"t": {"1": 2}}
     assert [name for name, value in fresh.items() if value is None] == ["notes"]
 
-    line = '{"_step": 5, "loss": NaN}'
+    line = '{"_step":5,"loss":NaN}'
     files = {
         "wandb-history.jsonl": {"offset": 5, "content": [line]},
-        "wandb-events.jsonl": {"offset": 0, "content": ["{}", '{"_runtime": 9}']},
+        "wandb-events.jsonl": {"offset": 0, "content": ["{}", '{"_runtime":9}']},
         "output.log": {"offset": 0, "content": ["a", "b", "c"]},
     }
     client.post(STREAM, {"files": files})
     after = _resume(client)
     assert json.loads(after["historyTail"]) == [line]
-    assert json.loads(after["eventsTail"]) == ['{"_runtime": 9}']
+    assert json.loads(after["eventsTail"]) == ['{"_runtime":9}']
     assert (after["historyLineCount"], after["eventsLineCount"], after["logLineCount"]) == (6, 2, 3)
 
 

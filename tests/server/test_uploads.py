@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Home
+from runyard.server.addresses import Addresses
 from runyard.server.tracker import Tracker
 from runyard.server.uploads import BadAddress, UnsafeName, Uploads, check_name
 from tests.server.asgi import Client
@@ -83,7 +84,7 @@ def test_forged_addresses(client: Client, url: str, tracker: Tracker) -> None:
     token = url.rpartition("/")[2]
     raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     other_run = base64.urlsafe_b64encode(raw[:32] + raw[32:].replace(b"[1,", b"[2,")).decode()
-    stranger = Uploads(Path(), b"another secret").url("http://h", 1, "media/plot.png")
+    stranger = Uploads(Path(), Addresses(b"another secret")).url("http://h", 1, "media/plot.png")
     turned = token[::-1]
     for forged in ("x", "%00", token[:-1], turned, other_run, stranger.rpartition("/")[2]):
         assert client.put(f"/uploads/{forged}", b"evil").status == 403, forged
@@ -94,7 +95,7 @@ def test_an_address_does_not_last(
     client: Client, url: str, monkeypatch: pytest.MonkeyPatch, tracker: Tracker
 ) -> None:
     now = time.time()
-    monkeypatch.setattr("runyard.server.uploads.time.time", lambda: now + 25 * 3600)
+    monkeypatch.setattr("runyard.server.addresses.time.time", lambda: now + 25 * 3600)
     with pytest.raises(BadAddress, match="expired"):
         tracker.uploads.read_token(url.rpartition("/")[2])
     assert client.put(url, b"late").status == 403

@@ -8,7 +8,7 @@ from runyard.client.discover import ensure_server, find_server
 from runyard.home import Home, locate
 
 
-def server(home: Home | None = None, *, quiet: bool = False) -> Api:
+def server(home: Home | None = None, *, quiet: bool = False, sync: bool = True) -> Api:
     """The running server; starts it, and says so, where none runs."""
     home = home or locate()
     found = ensure_server(home)
@@ -16,6 +16,10 @@ def server(home: Home | None = None, *, quiet: bool = False) -> Api:
         say(f"started the server at {found.api.url} (state in {home.path})")
     if found.note:
         say(found.note)
+    if found.started and sync:
+        from runyard.cli.sync import sync_in_background
+
+        sync_in_background(home)
     return found.api
 
 

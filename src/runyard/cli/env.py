@@ -12,8 +12,10 @@ import os
 import shlex
 
 from runyard.cli.connect import server
-from runyard.cli.output import print_json
+from runyard.cli.output import print_json, say
+from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.environment import wandb_environment
+from runyard.client.http import Unreachable
 from runyard.home import locate, read_discovery
 
 SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
@@ -21,20 +23,32 @@ SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shell", choices=SHELLS, default="sh", help="whose words (default: sh)")
+    add_tracking(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    server()
-    discovery = read_discovery(locate())
-    assert discovery is not None
-    variables = wandb_environment(discovery.url, discovery.key, os.environ)
+    variables = other_server(args) or _own()
     if args.json:
         print_json(variables)
         return 0
     for name, value in variables.items():
         print(setting(args.shell, name, value))
     return 0
+
+
+def _own() -> dict[str, str]:
+    home = locate()
+    try:
+        server(home)
+    except Unreachable as error:
+        folder = home.runs / "shell"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        say(f"{error.what}: wandb records on disk instead, and `runyard sync` brings it in")
+        return {"WANDB_MODE": "offline", "WANDB_DIR": str(folder)}
+    discovery = read_discovery(home)
+    assert discovery is not None
+    return wandb_environment(discovery.url, discovery.key, os.environ)
 
 
 def setting(shell: str, name: str, value: str) -> str:

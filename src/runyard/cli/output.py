@@ -93,6 +93,16 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} days"
 
 
+def size(count: int) -> str:
+    """Bytes, as short as they can be said."""
+    left: float = count
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if left < 1000:
+            return f"{left:.3g} {unit}"
+        left /= 1000
+    return f"{left:.3g} TB"
+
+
 def number(value: Any) -> str:
     """A value as short as it can be said."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -8,17 +8,21 @@ program's own.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import secrets
 import socket
 import sys
+import time
 from pathlib import Path
 
 from runyard.cli.connect import server
 from runyard.cli.output import duration, say
+from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import wandb_environment
+from runyard.client.http import Unreachable
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 
@@ -37,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="print nothing but the program's"
     )
+    add_tracking(parser)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
     parser.set_defaults(parser=parser)
 
@@ -65,17 +70,23 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
 
     home = locate()
     new = _new_run(args, command)
-    api = server(home, quiet=args.quiet)
-    made = api.create_run(new)
+    elsewhere = other_server(args)
+    try:
+        api = server(home, quiet=args.quiet)
+        made = api.create_run(new)
+    except Unreachable as error:
+        return _run_offline(home, new, args, error, elsewhere)
     if not args.quiet:
         say(f"run {made['id']} ({made['name']})")
     with using(home):
-        environment = _environment(home, made, args)
+        environment = _environment(home, made, args, elsewhere)
         program = Program(command)
         outcome = run_attempt(program, api, made, home.spool, environment, lambda: _revive(home))
     if not args.quiet:
-        _tell_end(outcome.run, made, outcome.exit_code, outcome.seconds)
+        _tell_end(outcome.run, made["id"], outcome.exit_code, outcome.seconds)
     if outcome.run is None:
+        if elsewhere is None and "WANDB_DIR" not in os.environ:
+            _note_owed(home, made, command, environment)
         trouble = outcome.delivery_trouble
         say(
             f"the end of run {made['id']} could not be delivered yet"
@@ -87,6 +98,60 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     return program.end_likewise(outcome.exit_code)
+
+
+def _run_offline(
+    home: Home,
+    new: NewRun,
+    args: argparse.Namespace,
+    error: Unreachable,
+    elsewhere: dict[str, str] | None,
+) -> int:
+    """The server cannot be reached from here: record on disk, and bring it in when it can be."""
+    from runyard.cli.sync import sync_owed
+    from runyard.node.offline import offline_environment, run_offline
+    from runyard.node.process import Program
+
+    say(f"{error.what}; run {new['id']} is recorded in {home.path} and brought in later")
+    with using(home):
+        folder = home.runs / new["id"]
+        environment = {**os.environ, **_named(args)}
+        environment.setdefault("PYTHONUNBUFFERED", "1")
+        environment |= offline_environment(new, folder)
+        if elsewhere is not None:  # Another server is not ours to be offline for.
+            environment = {**os.environ, **_named(args), **elsewhere}
+        program = Program(new["command"])
+        outcome = run_offline(program, new, home.spool, folder, environment)
+    if not args.quiet:
+        _tell_end(None, new["id"], outcome.exit_code, outcome.seconds)
+    try:
+        server(home, quiet=True, sync=False)
+        if new["id"] in sync_owed(home):
+            say(f"run {new['id']} is in after all")
+    except RunyardError:
+        say("`runyard sync` brings it in from a machine that reaches the server")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return program.end_likewise(outcome.exit_code)
+
+
+def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str, str]) -> None:
+    """The server went away for good while the client was sending: some of it may be missing."""
+    from runyard.client.owed import Owed, write_owed
+    from runyard.node.offline import find_interpreter
+
+    with contextlib.suppress(OSError):
+        write_owed(
+            home.runs / made["id"],
+            Owed(
+                run=made["id"],
+                project=made["project"],
+                entity=made["entity"],
+                python=find_interpreter(command, environment),
+                online=True,
+                ended_at=time.time(),
+            ),
+        )
 
 
 def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
@@ -141,12 +206,17 @@ def project_name(folder: Path) -> str:
     return kept[:_LONGEST_NAME] or "uncategorized"
 
 
-def _environment(home: Home, made: Run, args: argparse.Namespace) -> dict[str, str]:
+def _environment(
+    home: Home, made: Run, args: argparse.Namespace, elsewhere: dict[str, str] | None
+) -> dict[str, str]:
     discovery = read_discovery(home)
     assert discovery is not None
-    environment = dict(os.environ)
+    environment = {**os.environ, **_named(args)}
     # Lines show up in the console when they are printed, also where it is no terminal.
     environment.setdefault("PYTHONUNBUFFERED", "1")
+    if elsewhere is not None:
+        # The run is that server's: of ours it gets nothing but what the user typed.
+        return {**environment, **elsewhere}
     environment.update(wandb_environment(discovery.url, discovery.key, environment))
     environment.update(
         {
@@ -160,15 +230,19 @@ def _environment(home: Home, made: Run, args: argparse.Namespace) -> dict[str, s
         folder = home.runs / made["id"]
         folder.mkdir(mode=0o700, exist_ok=True)
         environment["WANDB_DIR"] = str(folder)
-    for name, value in (
-        ("WANDB_NAME", args.name),
-        ("WANDB_RUN_GROUP", args.group),
-        ("WANDB_NOTES", args.notes),
-        ("WANDB_TAGS", ",".join(args.tag)),
-    ):
-        if value:
-            environment[name] = value
     return environment
+
+
+def _named(args: argparse.Namespace) -> dict[str, str]:
+    """What the command line says of the run, for the client."""
+    given = {
+        "WANDB_PROJECT": args.project,
+        "WANDB_NAME": args.name,
+        "WANDB_RUN_GROUP": args.group,
+        "WANDB_NOTES": args.notes,
+        "WANDB_TAGS": ",".join(args.tag),
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def _revive(home: Home) -> Api | None:
@@ -178,7 +252,7 @@ def _revive(home: Home) -> Api | None:
     return connect(discovery) if discovery is not None else None
 
 
-def _tell_end(ended: Run | None, made: Run, exit_code: int, seconds: float) -> None:
+def _tell_end(ended: Run | None, run_id: str, exit_code: int, seconds: float) -> None:
     state = ended["state"] if ended else "ended"
     how = f"exit code {exit_code}" if exit_code >= 0 else f"signal {-exit_code}"
-    say(f"run {made['id']} {state} after {duration(seconds)} ({how}); `runyard show {made['id']}`")
+    say(f"run {run_id} {state} after {duration(seconds)} ({how}); `runyard show {run_id}`")

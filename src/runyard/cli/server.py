@@ -8,7 +8,10 @@ what they have and try again.
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 
+from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say
 from runyard.cli.parser import port
 from runyard.client.discover import (
@@ -19,13 +22,20 @@ from runyard.client.discover import (
     start_server,
     stop_server,
 )
-from runyard.errors import ServerError
+from runyard.errors import ServerError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("start", "stop", "restart", "status"), metavar="ACTION",
-                        help="start, stop, restart or status")  # fmt: skip
+    parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION",
+                        help="start, stop, restart, status or backup")  # fmt: skip
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        metavar="FOLDER",
+        help="with backup: a new folder for the copy",
+    )
     parser.add_argument(
         "--listen", metavar="ADDRESS", help="listen here (default: as last time, or 127.0.0.1)"
     )
@@ -36,8 +46,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     home = locate()
-    action = {"start": _start, "stop": _stop, "restart": _restart, "status": _status}[args.action]
-    return action(home, args)
+    if (args.folder is None) == (args.action == "backup"):
+        raise UsageError(
+            f"runyard server {args.action} takes {'a' if args.folder is None else 'no'} folder",
+            mend="runyard server backup ~/runyard-copy",
+        )
+    return _ACTIONS[args.action](home, args)
+
+
+def _backup(home: Home, args: argparse.Namespace) -> int:
+    """A copy that is a state folder itself, made while everything goes on."""
+    target = Path(os.path.abspath(args.folder.expanduser()))  # noqa: PTH100
+    if os.path.lexists(target):
+        raise StateError(f"{target} is there already", mend="name a folder that is not there yet")
+    size = server(home).backup(str(target))
+    print(f"copied {size / 1e6:.1f} MB to {target}; look at it with RUNYARD_HOME={target}")
+    return 0
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
@@ -111,3 +135,12 @@ def _status(home: Home, args: argparse.Namespace) -> int:
                 print(f"  it died (started {ago(discovery.started_at)} on {discovery.hostname}); "
                       f"any command starts it again, log in {home.log}")  # fmt: skip
     return 0 if health is not None else 3
+
+
+_ACTIONS = {
+    "start": _start,
+    "stop": _stop,
+    "restart": _restart,
+    "status": _status,
+    "backup": _backup,
+}

@@ -106,6 +106,11 @@ def _facts(detail: RunDetail) -> Iterator[str]:
     if len(detail["attempts"]) > 1:
         causes = ", ".join(attempt["cause"] or "running" for attempt in detail["attempts"])
         yield f"{len(detail['attempts'])} attempts: {causes}"
+    for archive in detail["archives"]:
+        yield f"{archive['reason']} {ago(archive['made_at'])}: {archive['steps']} steps put aside"
+    for alert in detail["alerts"]:
+        text = " ".join(alert["text"].split())
+        yield f"alert ({alert['level']}) {ago(alert['raised_at'])}: {alert['title']}: {text}"
 
 
 def _print_section(title: str, rows: list[tuple[str, str]]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+import json
+import urllib.parse
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.http import Connection
+from runyard.client.people import PeopleApi
 
 
 class Run(TypedDict):
@@ -32,6 +36,7 @@ class Run(TypedDict):
     ended_at: float | None
     heartbeat_at: float | None
     steps: int
+    stop_asked: bool
 
 
 class Attempt(TypedDict):
@@ -47,9 +52,30 @@ class Attempt(TypedDict):
     console_bytes: int
 
 
+class Alert(TypedDict):
+    """What a program wanted somebody to know."""
+
+    title: str
+    text: str
+    level: str
+    raised_at: float
+
+
+class Archive(TypedDict):
+    """Rows that a rewind, or a new start under the same id, took out of a run."""
+
+    number: int
+    reason: str
+    made_at: float
+    steps: int
+
+
 class RunDetail(Run):
     attempts: list[Attempt]
     files: list[str]
+    alerts: list[Alert]
+    archives: list[Archive]
+    file_bytes: int
 
 
 class Series(TypedDict):
@@ -68,6 +94,46 @@ class Console(TypedDict):
     text: str
     next: int
     ended: bool
+
+
+class RunFile(TypedDict):
+    name: str
+    size: int
+
+
+class Record(TypedDict):
+    """A run as its client sent it; config and summary are JSON texts."""
+
+    id: str
+    name: str
+    entity: str
+    project: str
+    state: str
+    exit_code: int | None
+    config: str
+    summary: str
+    tags: list[str]
+    notes: str | None
+    group: str | None
+    job_type: str | None
+    host: str | None
+    program: str | None
+    commit_hash: str | None
+    repo: str | None
+    lines: dict[str, int]
+    files: list[RunFile]
+
+
+class Lines(TypedDict):
+    start: int
+    lines: list[str]
+
+
+class Received(TypedDict):
+    """What became of console bytes; and whether the program is to end."""
+
+    stored: int
+    stop: bool
 
 
 class NewRun(TypedDict, total=False):
@@ -106,6 +172,10 @@ class Api:
     def url(self) -> str:
         return self._connection.url
 
+    @property
+    def people(self) -> PeopleApi:
+        return PeopleApi(self._connection)
+
     def close(self) -> None:
         """Close the connection; the next call opens it again."""
         self._connection.close()
@@ -116,6 +186,11 @@ class Api:
 
     def stop_server(self) -> None:
         self._connection.post("/api/server/stop")
+
+    def backup(self, path: str) -> int:
+        """Have the server copy its state folder there, on its machine; the copy's size."""
+        size: int = self._connection.post("/api/server/backup", {"path": path})["bytes"]
+        return size
 
     def runs(
         self,
@@ -138,12 +213,44 @@ class Api:
         found: list[Series] = self._connection.get(f"/api/runs/{run['key']}/metrics", points=points)
         return found
 
+    def rows(
+        self, run: Run, *, stream: str = "history", metrics: Sequence[str] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """What a run logged, row by row; `_row` is the row's number."""
+        start = 0
+        while True:
+            page = self._connection.get_bytes(
+                f"/api/runs/{run['key']}/rows", stream=stream, start=start, metric=list(metrics)
+            )
+            found = [json.loads(line) for line in page.splitlines()]
+            if not found:
+                return
+            yield from found
+            start = found[-1]["_row"] + 1
+
     def console(self, run: Run, after: int = 0, wait: float = 0) -> Console:
         """The console from byte `after` on; waits up to `wait` seconds for something new."""
         page: Console = self._connection.get(
             f"/api/runs/{run['key']}/console", after=after, wait=wait
         )
         return page
+
+    def record(self, run: Run) -> Record:
+        found: Record = self._connection.get(f"/api/runs/{run['key']}/record")
+        return found
+
+    def lines(self, run: Run, stream: str, after: int) -> Lines:
+        """Lines of `history`, `events` or `output` from `after` on, up to some limit or a gap."""
+        page: Lines = self._connection.get(f"/api/runs/{run['key']}/lines/{stream}", after=after)
+        return page
+
+    def download(self, run: Run, name: str, into: BinaryIO) -> int:
+        """Copy one of a run's files; returns its size."""
+        place = (run["entity"], run["project"], run["id"])
+        parts = [urllib.parse.quote(part, safe="") for part in place]
+        return self._connection.download(
+            f"/files/{'/'.join(parts)}/{urllib.parse.quote(name)}", into
+        )
 
     def create_run(self, new: NewRun) -> Run:
         made: Run = self._connection.post("/api/runs", new)
@@ -157,13 +264,20 @@ class Api:
         number: int = answer["number"]
         return number
 
-    def send_console(self, run: Run, attempt: int, offset: int, data: bytes) -> int:
-        """Store console bytes; also a sign of life. Returns how many bytes the server has."""
-        answer = self._connection.post(
+    def send_console(self, run: Run, attempt: int, offset: int, data: bytes) -> Received:
+        """Store console bytes; also a sign of life."""
+        received: Received = self._connection.post(
             f"/api/runs/{run['key']}/attempts/{attempt}/console", data, offset=offset
         )
-        stored: int = answer["stored"]
-        return stored
+        return received
+
+    def delete_run(self, run: Run) -> None:
+        self._connection.request("DELETE", f"/api/runs/{run['key']}", query=None)
+
+    def stop_run(self, run: Run) -> Run:
+        """Ask a run to stop; it does so in its own time."""
+        asked: Run = self._connection.post(f"/api/runs/{run['key']}/stop")
+        return asked
 
     def end_attempt(self, run: Run, attempt: int, exit_code: int, ended_at: float) -> Run:
         """`exit_code` as Python tells it: negative for the signal that ended the program."""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from runyard.client.api import Api
 from runyard.client.http import Connection, Unreachable
-from runyard.errors import RunyardError, ServerError, from_json
+from runyard.errors import ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 
@@ -78,7 +78,7 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
             if not is_locked(home):
                 return _start(home, listen, port)
             # It does not answer, but may just be on its way out: `runyard server stop`.
-            if time.monotonic() >= end:
+            if time.monotonic() >= end or _is_out_of_reach(home):
                 raise _silent_server(home)
             time.sleep(0.05)
 
@@ -140,6 +140,13 @@ def is_locked(home: Home) -> bool:
         return False
     with using(home):
         return not FolderLock(home.server_lock).is_free()
+
+
+def _is_out_of_reach(home: Home) -> bool:
+    """Whether the server is on another machine and listens there only: waiting does not help."""
+    discovery = read_discovery(home)
+    elsewhere = discovery is not None and discovery.hostname != socket.gethostname()
+    return discovery is not None and elsewhere and discovery.listen in _LOOPBACK
 
 
 def _may_send_key(discovery: Discovery, home: Home) -> bool:
@@ -237,11 +244,11 @@ def _wait_unlocked(home: Home, seconds: float) -> bool:
         return lock.acquire(seconds)
 
 
-def _silent_server(home: Home) -> RunyardError:
+def _silent_server(home: Home) -> Unreachable:
     discovery = read_discovery(home)
     here = socket.gethostname()
     if discovery is None:
-        return ServerError(
+        return Unreachable(
             f"a server holds {home.path} but has not said where it is",
             mend=f"wait a moment and try again; else look at {home.log}",
         )
@@ -251,7 +258,7 @@ def _silent_server(home: Home) -> RunyardError:
             f"it listens on that machine only: there, `runyard server stop` and "
             f"`runyard server start --listen 0.0.0.0`, or type this command on {discovery.hostname}"
         )
-        return ServerError(
+        return Unreachable(
             f"the server of {home.path} runs on {discovery.hostname} and does not answer {here} "
             f"at {discovery.url}",
             mend=reach if local else f"check that {here} reaches {discovery.url}",

@@ -10,7 +10,7 @@ import base64
 import http.client
 import json
 import urllib.parse
-from typing import Any
+from typing import Any, BinaryIO
 
 from runyard.errors import NotFoundError, ServerError
 
@@ -34,6 +34,10 @@ class Connection:
     def get(self, path: str, **query: object) -> Any:
         return self.request("GET", path, query=query)
 
+    def get_bytes(self, path: str, **query: object) -> bytes:
+        """An answer that is not JSON."""
+        return self._answer("GET", path, None, query)
+
     def post(self, path: str, payload: object = None, **query: object) -> Any:
         """Send JSON, or bytes as they are."""
         return self.request("POST", path, payload, query=query)
@@ -41,7 +45,10 @@ class Connection:
     def request(
         self, method: str, path: str, payload: object = None, *, query: dict[str, object] | None
     ) -> Any:
-        given = {name: value for name, value in (query or {}).items() if value is not None}
+        return _content(self._answer(method, path, payload, query or {}), self.url)
+
+    def _answer(self, method: str, path: str, payload: object, query: dict[str, object]) -> bytes:
+        given = {name: value for name, value in query.items() if value is not None}
         if given:
             path = f"{path}?{urllib.parse.urlencode(given, doseq=True)}"
         if isinstance(payload, bytes):
@@ -53,8 +60,28 @@ class Connection:
             method, path, body if payload is not None else None, headers
         )
         if status < 300:
-            return _content(answer, self.url)
+            return answer
         raise _as_error(status, answer, f"{method} {path.split('?')[0]}", self.url)
+
+    def download(self, path: str, into: BinaryIO) -> int:
+        """Copy what is at `path`, piece by piece; returns its size."""
+        try:
+            self._http.request("GET", path, headers=self._headers)
+            response = self._http.getresponse()
+            if response.status >= 300:
+                raise _as_error(response.status, response.read(), f"GET {path}", self.url)
+            size = 0
+            while piece := response.read(1 << 20):
+                into.write(piece)
+                size += len(piece)
+            return size
+        except (OSError, http.client.HTTPException) as error:
+            self._http.close()
+            raise Unreachable(
+                f"the server at {self.url} broke off",
+                said=error or type(error).__name__,
+                mend="repeat the command",
+            ) from error
 
     def close(self) -> None:
         self._http.close()
@@ -108,6 +135,8 @@ def _as_error(status: int, answer: bytes, what: str, url: str) -> ServerError | 
             said=said,
             mend="another program may have taken its port: `runyard server status` says more",
         )
+    if status in (403, 409):
+        return ServerError(str(said))  # It says what, and of which name.
     if status == 503:
         return ServerError(
             f"the server at {url} cannot do that now",

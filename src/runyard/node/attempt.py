@@ -66,7 +66,7 @@ def run_attempt(
         record.unlink(missing_ok=True)
         raise
     started = time.monotonic()
-    shipper = Shipper(api, run, number, copy, revive)
+    shipper = Shipper(api, run, number, copy, revive, program.ask_to_end)
     with deaf_threads():
         console.start(program.tell_resized)
         shipper.start()

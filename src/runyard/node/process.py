@@ -108,6 +108,10 @@ class Program:
             if number in self._heeded:
                 signal.signal(number, signal.default_int_handler)
 
+    def ask_to_end(self) -> None:
+        """Somebody asked for this run to stop."""
+        self._send(signal.SIGTERM)
+
     def tell_resized(self) -> None:
         """The kernel does not tell it: the terminal that we made is not its controlling one."""
         if self._process is not None and self._process.returncode is None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runyard.client.api import Api, Run
-from runyard.errors import RunyardError, StateError
+from runyard.errors import NotFoundError, RunyardError, StateError
 
 _SEND_EVERY = 1.0
 _SIGN_OF_LIFE_EVERY = 20.0
@@ -25,13 +25,21 @@ class Shipper:
     """Sends one attempt's console to the server from a thread of its own."""
 
     def __init__(
-        self, api: Api, run: Run, attempt: int, copy: Path, revive: Callable[[], Api | None]
+        self,
+        api: Api,
+        run: Run,
+        attempt: int,
+        copy: Path,
+        revive: Callable[[], Api | None],
+        on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         self._api = api
         self._run = run
         self._attempt = attempt
         self._copy = copy
         self._revive = revive
+        self._on_stop = on_stop
+        self._stopping = False
         self._sent = 0
         self._heard_at = time.monotonic()
         self._wake = threading.Event()
@@ -53,6 +61,9 @@ class Shipper:
                 if self._send_new():
                     continue
                 return self._api.end_attempt(self._run, self._attempt, exit_code, ended_at)
+            except NotFoundError as error:
+                self.trouble = error  # The run was deleted; there is nobody to wait for.
+                return None
             except RunyardError as error:
                 self.trouble = error
                 if time.monotonic() >= end:
@@ -69,6 +80,9 @@ class Shipper:
                 while self._send_new() and not self._ending.is_set():
                     pass
                 pause = _SEND_EVERY
+            except NotFoundError as error:
+                self.trouble = error
+                return
             except RunyardError as error:
                 self.trouble = error
                 self._try_to_revive()
@@ -80,7 +94,11 @@ class Shipper:
         if not data and time.monotonic() - self._heard_at < _SIGN_OF_LIFE_EVERY:
             return False
         # The server says what it has: that is where to go on, whatever was sent before.
-        self._sent = self._api.send_console(self._run, self._attempt, self._sent, data)
+        received = self._api.send_console(self._run, self._attempt, self._sent, data)
+        self._sent = received["stored"]
+        if received.get("stop") and not self._stopping:
+            self._stopping = True
+            self._on_stop()
         self._heard_at = time.monotonic()
         return self._sent < size
 

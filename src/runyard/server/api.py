@@ -8,6 +8,7 @@ import os
 import socket
 import sqlite3
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +17,26 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard import __version__
-from runyard.server import arguments
+from runyard.server import arguments, deletions
+from runyard.server.access import caller_of, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
+from runyard.server.backup import backup
+from runyard.server.charts import curves
 from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
-from runyard.server.store import attempts, runs
-from runyard.server.store.lines import count_lines
+from runyard.server.permissions import readable
+from runyard.server.rows import rows
+from runyard.server.store import alerts, archives, attempts, runs, stops
+from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
-from runyard.server.tracker import Caller, Tracker
 
 _LONGEST_WAIT = 30.0
 _LARGEST_KEY = 2**63 - 1
 
 
 async def health(request: Request) -> Response:
-    tracker = _tracker(request)
-    count, running = await tracker.read(_count_runs)
+    tracker = tracker_of(request)
+    count, running = await tracker.read(_count_runs, readable(caller_of(request)))
     # Beside the event loop: on a busy network file system a stat can take seconds.
     size = await asyncio.to_thread(_database_bytes, tracker.home.path)
     return answer(
@@ -49,6 +54,7 @@ async def health(request: Request) -> Response:
 
 
 async def stop_server(request: Request) -> Response:
+    need_admin(request, "stop the server")
     request.app.state.stop()
     return answer({"stopping": True})
 
@@ -56,49 +62,70 @@ async def stop_server(request: Request) -> Response:
 async def list_runs(request: Request) -> Response:
     given = request.query_params
     limit = arguments.number(given.get("limit"), "limit")
-    rows = await _tracker(request).read(_list_runs, given.get("project"), given.get("state"), limit)
+    rows = await tracker_of(request).read(
+        _list_runs,
+        given.get("project"),
+        given.get("state"),
+        limit,
+        readable(caller_of(request)),
+    )
     return answer(rows)
 
 
 async def find_run(request: Request) -> Response:
     words = request.query_params.get("name") or ""
     try:
-        row = await _tracker(request).read(runs.by_words, words)
+        row = await tracker_of(request).read(runs.by_words, words, readable(caller_of(request)))
     except runs.Ambiguous as error:
         names = ", ".join(f"{row['project_name']}/{row['id']}" for row in error.rows)
         raise Unacceptable(404, f"{words!r} is more than one run: {names}") from error
     if row is None:
         raise Unacceptable(404, f"there is no run {words!r}")
-    return answer(await _tracker(request).read(_detail, row))
+    return answer(await tracker_of(request).read(_detail, row))
 
 
 async def create_run(request: Request) -> Response:
     new = arguments.new_run(whole_texts(await read_json(request)))
-    caller: Caller = request.scope["caller"]
-    row = await _tracker(request).write(
+    caller = caller_of(request)
+    entity = new.get("entity") or caller.name
+    if not tracker_of(request).may_write(caller, entity):
+        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
+    row = await tracker_of(request).write(
         runs.create_launched,
         new,
-        entity=new.get("entity") or caller.name,
+        entity=entity,
         user=caller.key,
         now=time.time(),
     )
-    return answer(await _tracker(request).read(run_json, row))
+    return answer(await tracker_of(request).read(run_json, row))
+
+
+async def delete_run(request: Request) -> Response:
+    row = await own_run(request)
+    await deletions.delete_run(tracker_of(request), row["key"])
+    return answer({"deleted": row["id"]})
+
+
+async def stop_run(request: Request) -> Response:
+    row = await own_run(request)
+    await tracker_of(request).write(stops.ask_to_stop, row["key"], time.time())
+    return answer(await tracker_of(request).read(run_json, await readable_run(request)))
 
 
 async def metrics(request: Request) -> Response:
-    row = await _run(request)
+    row = await readable_run(request)
     points = arguments.number(request.query_params.get("points"), "points") or 100
-    return answer(await _tracker(request).read(read_metrics, row["key"], points))
+    return answer(await tracker_of(request).read(read_metrics, row["key"], points))
 
 
 async def console(request: Request) -> Response:
     """The console from `after` on; with `wait`, answers when there is more, or at the end."""
-    row = await _run(request)
+    row = await readable_run(request)
     given = request.query_params
     after = arguments.number(given.get("after"), "after") or 0
     end = time.monotonic() + arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
     while True:
-        page = await _tracker(request).read(read_page, row["key"], after)
+        page = await tracker_of(request).read(read_page, row["key"], after)
         # Who waits must not hold up a stop; it asks again, and finds the next server.
         is_over = time.monotonic() >= end or request.app.state.is_stopping()
         if page["text"] or page["ended"] or is_over:
@@ -107,9 +134,9 @@ async def console(request: Request) -> Response:
 
 
 async def begin_attempt(request: Request) -> Response:
-    row = await _run(request)
+    row = await own_run(request)
     given = whole_texts(await read_json(request))
-    number = await _tracker(request).write(
+    number = await tracker_of(request).write(
         attempts.begin,
         row["key"],
         token=arguments.field(given, "token", str),
@@ -121,25 +148,26 @@ async def begin_attempt(request: Request) -> Response:
 
 
 async def append_console(request: Request) -> Response:
-    row, number = await _run(request), _attempt(request)
+    row, number = await own_run(request), _attempt(request)
     offset = arguments.number(request.query_params.get("offset"), "offset") or 0
     data = await read_body(request)
     try:
-        stored = await _tracker(request).write(
+        stored = await tracker_of(request).write(
             attempts.append_console, row["key"], number, offset, data, time.time()
         )
     except attempts.ConsoleGap as gap:
         stored = gap.stored
     except attempts.NoAttempt as error:
         raise Unacceptable(404, str(error)) from error
-    return answer({"stored": stored})
+    # A client in the program hears of a stop by itself; a program without one is told by signal.
+    return answer({"stored": stored, "stop": bool(row["stop_asked"] and not row["seen_client"])})
 
 
 async def end_attempt(request: Request) -> Response:
-    row, number = await _run(request), _attempt(request)
+    row, number = await own_run(request), _attempt(request)
     given = await read_json(request)
     try:
-        await _tracker(request).write(
+        await tracker_of(request).write(
             attempts.end,
             row["key"],
             number,
@@ -148,8 +176,8 @@ async def end_attempt(request: Request) -> Response:
         )
     except attempts.NoAttempt as error:
         raise Unacceptable(404, str(error)) from error
-    ended = await _run(request)
-    return answer(await _tracker(request).read(run_json, ended))
+    ended = await readable_run(request)
+    return answer(await tracker_of(request).read(run_json, ended))
 
 
 def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
@@ -182,13 +210,16 @@ def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "started_at": row["started_at"],
         "ended_at": row["ended_at"],
         "heartbeat_at": row["heartbeat_at"],
-        "steps": count_lines(connection, row["key"], "history"),
+        "steps": count_rows(connection, row["key"], HISTORY),
+        "stop_asked": bool(row["stop_asked"]),
     }
 
 
 def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
     told = ("number", "host", "pid", "started_at", "ended_at", "exit_code", "cause")
-    files = connection.execute("SELECT name FROM files WHERE run = ? ORDER BY name", (row["key"],))
+    files = connection.execute(
+        "SELECT name, size FROM files WHERE run = ? ORDER BY name", (row["key"],)
+    ).fetchall()
     return {
         **run_json(connection, row),
         "attempts": [
@@ -196,17 +227,28 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
             for attempt in attempts.of_run(connection, row["key"])
         ],
         "files": [file["name"] for file in files],
+        "alerts": alerts.of_run(connection, row["key"]),
+        "archives": archives.of_run(connection, row["key"]),
+        "file_bytes": sum(file["size"] for file in files),
     }
 
 
 def _list_runs(
-    connection: sqlite3.Connection, project: str | None, state: str | None, limit: int | None
+    connection: sqlite3.Connection,
+    project: str | None,
+    state: str | None,
+    limit: int | None,
+    entities: Collection[str] | None,
 ) -> list[dict[str, Any]]:
-    rows = runs.newest(connection, project, state, limit)
+    rows = runs.newest(connection, project, state, limit, entities)
     return [run_json(connection, row) for row in rows]
 
 
-def _count_runs(connection: sqlite3.Connection) -> tuple[int, int]:
+def _count_runs(
+    connection: sqlite3.Connection, entities: Collection[str] | None = None
+) -> tuple[int, int]:
+    if entities is not None:
+        return runs.count_of(connection, entities)
     # Two questions that indexes answer alone; every command asks them.
     count = connection.execute("SELECT count(*) FROM runs").fetchone()[0]
     running = connection.execute(
@@ -219,19 +261,6 @@ def _database_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("runyard.db*") if path.is_file())
 
 
-def _tracker(request: Request) -> Tracker:
-    tracker: Tracker = request.app.state.tracker
-    return tracker
-
-
-async def _run(request: Request) -> Row:
-    key: int = request.path_params["key"]
-    row = await _tracker(request).read(runs.by_key, key) if key <= _LARGEST_KEY else None
-    if row is None:
-        raise Unacceptable(404, f"there is no run with key {key}")
-    return row
-
-
 def _attempt(request: Request) -> int:
     number: int = request.path_params["number"]
     return min(number, _LARGEST_KEY)
@@ -240,10 +269,15 @@ def _attempt(request: Request) -> int:
 ROUTES = [
     Route("/api/health", health),
     Route("/api/server/stop", stop_server, methods=["POST"]),
+    Route("/api/server/backup", backup, methods=["POST"]),
     Route("/api/run", find_run),
     Route("/api/runs", list_runs),
+    Route("/api/curves", curves),
     Route("/api/runs", create_run, methods=["POST"]),
+    Route("/api/runs/{key:int}", delete_run, methods=["DELETE"]),
+    Route("/api/runs/{key:int}/stop", stop_run, methods=["POST"]),
     Route("/api/runs/{key:int}/metrics", metrics),
+    Route("/api/runs/{key:int}/rows", rows),
     Route("/api/runs/{key:int}/console", console),
     Route("/api/runs/{key:int}/attempts", begin_attempt, methods=["POST"]),
     Route("/api/runs/{key:int}/attempts/{number:int}/console", append_console, methods=["POST"]),

@@ -13,12 +13,13 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api
+from runyard.server import api, artifact_files, export, people
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
-from runyard.server.filestream import file_stream
+from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
+from runyard.server.graphql.request import Request as GraphqlRequest
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -33,15 +34,23 @@ def create_app(
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        watch = asyncio.create_task(watch_silence(tracker))
+        tasks = [
+            asyncio.create_task(watch_silence(tracker)),
+            asyncio.create_task(tracker.joiner.work(tracker)),
+            asyncio.create_task(people.note_uses(tracker)),
+            asyncio.create_task(tracker.blobs.keep_clean(tracker)),
+            asyncio.create_task(tracker.vacuum.work(tracker)),
+        ]
         yield
-        watch.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watch
+        for task in tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
 
     is_open = [
         # Clients send no key with an upload: its address is signed.
         Route("/uploads/{token}", upload, methods=["PUT"]),
+        *artifact_files.OPEN_ROUTES,
         # Clients ask, without a key, whether we take telemetry; only 404 and 405 mean no.
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         Route("/{entity}/{project}", signpost),
@@ -51,7 +60,10 @@ def create_app(
         Route("/graphql", graphql, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
+        *artifact_files.ROUTES,
         *api.ROUTES,
+        *people.ROUTES,
+        *export.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),
@@ -80,7 +92,12 @@ async def graphql(request: Request) -> Response:
     text, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
     if not isinstance(text, str) or not isinstance(variables, dict | None):
         raise Unacceptable(400, "query is not a text, or variables is not an object")
-    context = fields.Request(request.app.state.tracker, request.scope["caller"], _base_url(request))
+    context = GraphqlRequest(
+        request.app.state.tracker,
+        request.scope["caller"],
+        _base_url(request),
+        read_writer(request.headers),
+    )
     try:
         data = await executor.execute(
             text, variables, fields.roots(context), name if isinstance(name, str) else None

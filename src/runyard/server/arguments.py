@@ -56,17 +56,19 @@ def new_run(given: Mapping[str, Any]) -> Mapping[str, Any]:
             check_project(field(given, "entity", str))
     except BadName as error:
         raise Unacceptable(400, str(error)) from error
-    _texts(given, "command")
+    texts(given, "command")
     if not given["command"]:
         raise Unacceptable(400, "command is missing")
     if given.get("tags") is not None:
-        _texts(given, "tags")
+        texts(given, "tags")
     for name in ("name", "notes", "group", "host", "folder"):
         if given.get(name) is not None:
             field(given, name, str)
     return given
 
 
-def _texts(given: Mapping[str, Any], name: str) -> None:
-    if not all(isinstance(item, str) for item in field(given, name, list)):
+def texts(given: Mapping[str, Any], name: str) -> list[str]:
+    values: list[str] = field(given, name, list)
+    if not all(isinstance(item, str) for item in values):
         raise Unacceptable(400, f"{name} is not a list of texts")
+    return values

@@ -7,10 +7,13 @@ import sqlite3
 from typing import Any
 
 from runyard.server import states
-from runyard.server.store import attempts, runs
-from runyard.server.store.lines import count_lines, get_lines
+from runyard.server.store import attempts, clients, runs
+from runyard.server.store.lines import get_lines
+from runyard.server.terminals import as_seen
 
 _PAGE = 1 << 20
+# More than a client sends, and few enough that many clients' places are exact in JSON.
+_LINES_EACH = 1 << 32
 
 
 def read_page(
@@ -40,18 +43,31 @@ def _of_attempts(
 def _of_client(
     connection: sqlite3.Connection, run: int, after: int, size: int
 ) -> tuple[str, int, bool]:
+    """One client's lines after the other's; a place is a client's turn and a line of its own."""
+    streams = clients.console_streams(connection, run)
+    first, line = divmod(after, _LINES_EACH)
     pieces: list[str] = []
-    taken = 0
-    for number, line in get_lines(connection, run, "output", after):
-        if taken >= size:
-            return "".join(pieces), number, True
-        pieces.append(f"{_without_time(line)}\n")
-        taken += len(pieces[-1])
-    return "".join(pieces), max(after, count_lines(connection, run, "output")), False
+    taken, place = 0, after
+    for turn, stream in enumerate(streams[first:], first):
+        begin = line if turn == first else 0
+        for number, text in get_lines(connection, run, stream, begin):
+            if taken >= size:
+                return "".join(pieces), turn * _LINES_EACH + number, True
+            pieces.append(f"{as_seen(_without_time(text))}\n")
+            taken += len(pieces[-1])
+            place = turn * _LINES_EACH + number + 1
+    return "".join(pieces), place, False
 
 
 def _without_time(line: str) -> str:
     """A console line of the client's without the time (and `ERROR`) that it puts in front."""
+    return split_line(line)[2]
+
+
+def split_line(line: str) -> tuple[str, str | None, str]:
+    """What a client puts in front of a console line, and the line: level, time, text."""
     text = line.removeprefix("ERROR ")
     stamp, blank, rest = text.partition(" ")
-    return rest if blank and len(stamp) >= 19 and stamp[4:5] == "-" and "T" in stamp else line
+    if blank and len(stamp) >= 19 and stamp[4:5] == "-" and "T" in stamp:
+        return ("error" if len(text) < len(line) else ""), stamp, rest
+    return "", None, line

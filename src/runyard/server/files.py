@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+import base64
+import hashlib
 import time
+from collections.abc import AsyncIterator
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from runyard.server.answers import Unacceptable, answer
-from runyard.server.store import runs
+from runyard.server.permissions import may_read
+from runyard.server.store import run_files, runs
 from runyard.server.tracker import Tracker
 from runyard.server.uploads import BadAddress
 
@@ -23,8 +26,13 @@ async def upload(request: Request) -> Response:
         raise Unacceptable(403, str(error)) from error
     if await tracker.read(runs.by_key, run) is None:
         raise Unacceptable(404, "the run of this upload is gone")
-    size = await tracker.uploads.receive(run, name, request.stream())
-    await tracker.write(_record_file, run, name, size)
+    digest = hashlib.md5(usedforsecurity=False)
+    size = await tracker.uploads.receive(run, name, _hashed(request.stream(), digest))
+    md5 = base64.b64encode(digest.digest()).decode()
+    if not await tracker.write(run_files.put_file, run, name, size, md5, time.time()):
+        # Deleted while this came in.
+        await asyncio.to_thread(tracker.uploads.remove_run, run)
+        raise Unacceptable(404, "the run of this upload is gone")
     return answer({})
 
 
@@ -32,7 +40,7 @@ async def download(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     path = request.path_params
     row = await tracker.read(runs.by_path, path["entity"], path["project"], path["run"])
-    if row is not None:
+    if row is not None and may_read(request.scope["caller"], path["entity"]):
         file = tracker.uploads.path(row["key"], path["name"])
         if await asyncio.to_thread(file.is_file):
             # As an attachment: a page that a program uploaded must not run as one of ours.
@@ -40,8 +48,7 @@ async def download(request: Request) -> Response:
     raise Unacceptable(404, f"there is no file {path['name']!r} of run {path['run']!r}")
 
 
-def _record_file(connection: sqlite3.Connection, run: int, name: str, size: int) -> None:
-    connection.execute(
-        "INSERT OR REPLACE INTO files (run, name, size, updated_at) VALUES (?, ?, ?, ?)",
-        (run, name, size, time.time()),
-    )
+async def _hashed(chunks: AsyncIterator[bytes], digest: hashlib._Hash) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        digest.update(chunk)
+        yield chunk

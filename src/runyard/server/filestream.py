@@ -16,36 +16,52 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.answers import Unacceptable, answer, read_json, whole_text
-from runyard.server.store import streams
+from runyard.server.store import deletion, streams
+from runyard.server.store.history import EVENTS, HISTORY
 from runyard.server.store.streams import Post
 from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
 
-_STREAMS = {
-    "wandb-history.jsonl": "history",
-    "wandb-events.jsonl": "events",
-    "output.log": "output",
-}
+_STREAMS = {"wandb-history.jsonl": HISTORY, "wandb-events.jsonl": EVENTS}
 # More lines than any run has, and far from where SQLite's integers end.
 _LARGEST_OFFSET = 2**48
+_LONGEST_WRITER = 128
 
 
 async def file_stream(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     path = request.path_params
     place = (path["entity"], path["project"], path["run"])
-    post = read_post(await read_json(request))
-    if not await tracker.write(streams.record, *place, post, time.time()):
+    if not tracker.may_write(request.scope["caller"], place[0]):
+        # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
+        raise Unacceptable(403, f"{place[0]!r} is not an entity that you may write to")
+    post = read_post(await read_json(request), read_writer(request.headers))
+    recorded = await tracker.write(streams.record, *place, post, time.time())
+    if recorded is None:
+        if await tracker.read(deletion.is_deleted, *place):
+            # On purpose: nothing more can come of this stream, and its client shall know.
+            raise Unacceptable(404, f"run {'/'.join(place)} was deleted")
         # A 404 would end the client's stream for good; the run may be back after a restore.
         log.warning("a client streams to %r, which is not known here", "/".join(place))
         return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
-    return answer({"exitcode": None, "limits": {}})
+    if post.rows or post.complete:
+        tracker.joiner.note(recorded.run)
+    told = {"stopped": True} if recorded.stop_asked else {}
+    return answer({"exitcode": None, "limits": {}, **told})
 
 
-def read_post(body: Mapping[str, Any]) -> Post:
+def read_writer(headers: Mapping[str, str]) -> str:
+    """In shared mode, which of the run's writers speaks; its two headers mean the same."""
+    named = headers.get("x-wandb-async-client-id") or headers.get("x-wandb-client-id") or ""
+    is_shared = headers.get("x-wandb-use-async-filestream", "").lower() == "true"
+    return named[:_LONGEST_WRITER] if is_shared else ""
+
+
+def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
     """Check and translate the body of a post."""
-    lines: dict[str, tuple[int, list[str]]] = {}
+    rows: dict[int, tuple[int, list[str]]] = {}
+    output: tuple[int, list[str]] = (0, [])
     summary = None
     files = body.get("files") or {}
     if not isinstance(files, dict):
@@ -53,15 +69,19 @@ def read_post(body: Mapping[str, Any]) -> Post:
     for name, part in files.items():
         offset, content = _read_part(name, part)
         if name in _STREAMS:
-            lines[_STREAMS[name]] = (offset, [_one_line(line, name) for line in content])
+            rows[_STREAMS[name]] = (offset, [_one_line(line, " ") for line in content])
+        elif name == "output.log":
+            output = (offset, [_one_line(line, "\\n") for line in content])
         elif name == "wandb-summary.json" and content:
             summary = _read_summary(content[-1])
     return Post(
-        lines=lines,
+        rows=rows,
+        output=output,
         summary=summary,
         preempting=bool(body.get("preempting")),
         complete=bool(body.get("complete")),
         exit_code=_read_exit_code(body.get("exitcode")),
+        writer=writer,
     )
 
 
@@ -97,10 +117,7 @@ def _read_exit_code(value: Any) -> int:
     return value if isinstance(value, int) and abs(value) < 2**31 else 1
 
 
-def _one_line(line: str, name: str) -> str:
+def _one_line(line: str, instead: str) -> str:
     # Python-generation clients end their lines; inside, a line feed would make two of one. In
     # JSON it can only be a blank between values.
-    line = line.removesuffix("\n")
-    if "\n" not in line:
-        return line
-    return line.replace("\n", "\\n" if name == "output.log" else " ")
+    return line.removesuffix("\n").replace("\n", instead) if "\n" in line else line

@@ -2,72 +2,47 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from runyard.server.store.lines import get_lines
+import numpy as np
+
+from runyard.server.store.columns import Numbers
+from runyard.server.store.curves import Curve, read_all_curves
+from runyard.server.store.history import HISTORY, keys_of_run
+from runyard.server.store.keys import dotted, key_reader
 
 
 def read_metrics(connection: sqlite3.Connection, run: int, points: int) -> list[dict[str, Any]]:
-    return thin_out(get_lines(connection, run, "history"), points)
+    """Every numeric metric as at most `points` points over the steps."""
+    name_of = key_reader(connection)
+    names = {key: dotted(name_of(key)) for key in keys_of_run(connection, run, HISTORY)}
+    curves = read_all_curves(connection, run, HISTORY, max(1, points))
+    return [
+        _series(name, curves[key])
+        for key, name in sorted(names.items(), key=lambda item: item[1])
+        if key in curves and not name.startswith("_")
+    ]
 
 
-def thin_out(lines: Iterable[tuple[int, str]], points: int) -> list[dict[str, Any]]:
-    """Every numeric metric as at most `points` points: the last of each stretch of the run."""
-    series: dict[str, tuple[list[float], list[float]]] = {}
-    for number, line in lines:
-        try:
-            row = json.loads(line)
-            found = list(_numbers(row)) if isinstance(row, dict) else []
-        except (ValueError, RecursionError):
-            continue
-        step = _step(row, number) if found else number
-        for key, value in found:
-            steps, values = series.setdefault(key, ([], []))
-            steps.append(step)
-            values.append(value)
-    return [_series(key, *columns, points) for key, columns in sorted(series.items())]
-
-
-def _series(key: str, steps: list[float], values: list[float], points: int) -> dict[str, Any]:
-    count = len(values)
-    finite = [value for value in values if math.isfinite(value)]
-    wanted = max(1, min(points, count))
-    picks = [((index + 1) * count) // wanted - 1 for index in range(wanted)]
+def _series(name: str, curve: Curve) -> dict[str, Any]:
+    last = curve.last.tolist()
     return {
-        "key": key,
-        "count": count,
-        "steps": [steps[pick] for pick in picks],
-        "values": [values[pick] if math.isfinite(values[pick]) else None for pick in picks],
-        "last": values[-1],
-        "minimum": min(finite, default=None),
-        "maximum": max(finite, default=None),
+        "key": name,
+        "count": curve.count,
+        "steps": [_step(x) for x in curve.x.tolist()],
+        "values": [value if math.isfinite(value) else None for value in last],
+        "last": last[-1],
+        "minimum": min(_finite(curve.low), default=None),
+        "maximum": max(_finite(curve.high), default=None),
     }
 
 
-def _step(row: Mapping[str, Any], number: int) -> float:
-    step = row.get("_step")
-    return step if isinstance(step, int | float) and math.isfinite(_as_float(step)) else number
+def _finite(values: Numbers) -> list[float]:
+    finite: list[float] = values[np.isfinite(values)].tolist()
+    return finite
 
 
-def _numbers(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    for key, value in row.items():
-        if not prefix and key.startswith("_"):
-            continue
-        name = f"{prefix}{key}"
-        if isinstance(value, bool):
-            yield name, float(value)
-        elif isinstance(value, int | float):
-            yield name, value if math.isfinite(_as_float(value)) else _as_float(value)
-        elif isinstance(value, dict) and "_type" not in value:
-            yield from _numbers(value, f"{name}.")
-
-
-def _as_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # JSON's integers know no limit.
-        return math.inf if value > 0 else -math.inf
+def _step(value: float) -> float:
+    return int(value) if float(value).is_integer() else value

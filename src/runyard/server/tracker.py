@@ -5,32 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import getpass
-import hashlib
 import os
 import secrets
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
+from runyard.server.addresses import Addresses
+from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
-from runyard.server.store import leftovers
+from runyard.server.joiner import Joiner
+from runyard.server.permissions import Caller, may_write
+from runyard.server.store import deletion, leftovers, people
 from runyard.server.store.database import Database, DiskFull
+from runyard.server.store.field_memory import FieldMemory
 from runyard.server.uploads import Uploads
+from runyard.server.vacuum import Vacuum
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class Caller:
-    """The user behind a key."""
-
-    key: int
-    name: str
+_NOT_IN_NAMES = str.maketrans(dict.fromkeys("/\\#?%:", "-"))
 
 
 class Tracker:
@@ -42,17 +41,29 @@ class Tracker:
         if exclusive is None:
             exclusive = is_network_folder(home.path)
         self._database = Database(home.database, exclusive=exclusive)
-        self._callers: dict[str, Caller] = {}
+        self._people = people.People()
+        self._uses: dict[str, float] = {}
+        self.own_key = ""
+        self.addresses: Addresses
         self.uploads: Uploads
+        self.blobs = Blobs(home.blobs)
+        self.joiner = Joiner()
+        self.vacuum = Vacuum()
+        self.remembered = FieldMemory()
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""
         try:
             self._database.open()
-            self._database.write(lambda connection: _add_key(connection, key)).result()
-            self._callers = self._database.read(_all_callers).result()
-            self.uploads = Uploads(self.home.files, _server_secret(self.home))
+            self.own_key = key
+            self._people = self._database.write(
+                lambda connection: _own(connection, key, time.time())
+            ).result()
+            self.addresses = Addresses(_server_secret(self.home))
+            self.uploads = Uploads(self.home.files, self.addresses)
             self.uploads.clear_unfinished()
+            self.blobs.clear_unfinished()
+            self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
         except (sqlite3.Error, DiskFull) as error:
             self.close()
@@ -62,13 +73,48 @@ class Tracker:
             raise
 
     def close(self) -> None:
+        with contextlib.suppress(Exception):  # On a full disk, say: the times are not worth it.
+            uses = self._take_uses()
+            self._database.write(lambda connection: people.note_uses(connection, uses)).result()
         self._database.close()
 
     def take_in_leftovers(self) -> None:
         leftovers.take_in(self._database, self.home.spool, time.time())
 
     def caller(self, key: str) -> Caller | None:
-        return self._callers.get(hash_key(key))
+        hashed = people.hash_key(key)
+        found = self._people.callers.get(hashed)
+        if found is not None:
+            self._uses[hashed] = time.time()
+        return found
+
+    def may_write(self, caller: Caller, entity: str) -> bool:
+        return may_write(caller, entity, self._people.owned)
+
+    async def change_people(
+        self,
+        change: Callable[Concatenate[sqlite3.Connection, Given], Result],
+        *args: Given.args,
+        **kwargs: Given.kwargs,
+    ) -> Result:
+        """Make a change of users, keys or teams; it holds from the moment this comes back."""
+
+        def both(connection: sqlite3.Connection) -> tuple[Result, people.People]:
+            return change(connection, *args, **kwargs), people.load(connection)
+
+        # Changes come back in the order in which they were made: the last one stays.
+        result, self._people = await self.write(both)
+        return result
+
+    async def store_uses(self) -> None:
+        """Write down when keys were last used. In memory until then: it is noted on each call."""
+        uses = self._take_uses()
+        if uses:
+            await self.write(people.note_uses, uses)
+
+    def _take_uses(self) -> dict[str, float]:
+        uses, self._uses = self._uses, {}
+        return uses
 
     async def write(
         self,
@@ -97,34 +143,17 @@ def new_key() -> str:
     return secrets.token_hex(20)
 
 
-def hash_key(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
-
-
-def _add_key(connection: sqlite3.Connection, key: str) -> None:
-    now, name = time.time(), _user_name()
-    connection.execute(
-        "INSERT INTO users (name, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, now)
-    )
-    connection.execute(
-        "INSERT INTO api_keys (hash, user, created_at) "
-        "SELECT ?, key, ? FROM users WHERE name = ? ON CONFLICT DO NOTHING",
-        (hash_key(key), now, name),
-    )
+def _own(connection: sqlite3.Connection, key: str, now: float) -> people.People:
+    people.add_owner(connection, key, _user_name(), now)
+    return people.load(connection)
 
 
 def _user_name() -> str:
     try:
-        return getpass.getuser()
+        # A domain's name can stand before it.
+        return getpass.getuser().translate(_NOT_IN_NAMES)
     except (KeyError, OSError):  # In a container, a user can be a mere number.
         return f"user{os.getuid()}"
-
-
-def _all_callers(connection: sqlite3.Connection) -> dict[str, Caller]:
-    rows = connection.execute(
-        "SELECT hash, users.key AS key, name FROM api_keys JOIN users ON users.key = api_keys.user"
-    )
-    return {row["hash"]: Caller(row["key"], row["name"]) for row in rows}
 
 
 def _server_secret(home: Home) -> bytes:

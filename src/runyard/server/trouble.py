@@ -74,6 +74,7 @@ async def unacceptable(request: Request, error: Exception) -> Response:
 
 def _place(scope: Scope) -> str:
     path: str = scope["path"]
-    if path.startswith("/uploads/"):
-        path = "/uploads/..."  # The rest is as good as a key.
+    for open_to_all in ("/uploads/", "/downloads/"):
+        if path.startswith(open_to_all):
+            path = f"{open_to_all}..."  # The rest is as good as a key.
     return f"{scope['method']} {path[:300]!r}"

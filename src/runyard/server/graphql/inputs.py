@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.graphql.executor import Refusal
+from runyard.server.permissions import Caller
 from runyard.server.store.names import BadName, check_project, check_run_id
 from runyard.server.store.upserts import Upsert
-from runyard.server.tracker import Caller
 
 _LARGEST_KEY = 2**63 - 1
 
@@ -39,7 +39,25 @@ def as_object(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value or {}
 
 
-def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
+def as_objects(given: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    value = given.get(name)
+    values = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(item, dict) for item in values):
+        raise Refusal(f"{name} is not a list of objects")
+    return values
+
+
+def as_whole(given: Mapping[str, Any], name: str) -> int | None:
+    """A whole number that SQLite can hold."""
+    value = given.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST_KEY:
+        raise Refusal(f"{name} is not a whole number")
+    return value
+
+
+def read_upsert(given: Mapping[str, Any], caller: Caller, writer: str = "") -> Upsert:
     """Check and translate the input of `upsertBucket`."""
     run_id = as_text(given, "name")
     entity = as_text(given, "entityName") or caller.name
@@ -56,10 +74,10 @@ def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
         entity=entity,
         project=project,
         user=caller.key,
-        key=_as_key(given),
+        key=None if given.get("id") is None else as_key(given),
         name=as_text(given, "displayName"),
-        config=_as_json(given, "config"),
-        summary=_as_json(given, "summaryMetrics"),
+        config=as_json(given, "config"),
+        summary=as_json(given, "summaryMetrics"),
         tags=None if given.get("tags") is None else as_list(given, "tags"),
         notes=as_text(given, "notes"),
         group=as_text(given, "groupName"),
@@ -70,14 +88,23 @@ def read_upsert(given: Mapping[str, Any], caller: Caller) -> Upsert:
         commit_hash=as_text(given, "commit"),
         repo=as_text(given, "jobRepo"),
         state=as_text(given, "state"),
+        writer=writer,
     )
 
 
-def _as_key(given: Mapping[str, Any]) -> int | None:
+def as_count(given: Mapping[str, Any], name: str, default: int, most: int) -> int:
+    """How many of something: clients are given no more than `most` at once."""
+    value = given.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Refusal(f"{name} is not a number of things")
+    return min(value, most)
+
+
+def as_key(given: Mapping[str, Any]) -> int:
     """A run's key out of the opaque id that we gave the client."""
-    opaque = as_text(given, "id")
-    if opaque is None:
-        return None
+    opaque = as_text(given, "id") or ""
     try:
         kind, _, key = base64.b64decode(opaque, validate=True).decode().partition(":")
         if kind == "Run" and 0 < int(key) <= _LARGEST_KEY:
@@ -87,7 +114,7 @@ def _as_key(given: Mapping[str, Any]) -> int | None:
     raise Refusal(f"{opaque[:100]!r} is not the id of a run")
 
 
-def _as_json(given: Mapping[str, Any], name: str) -> str | None:
+def as_json(given: Mapping[str, Any], name: str) -> str | None:
     """A JSON object in a text, as it was sent."""
     text = as_text(given, name)
     if text is not None:

@@ -9,26 +9,82 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.graphql.executor import Source
-from runyard.server.graphql.inputs import as_list
-from runyard.server.store.lines import count_lines, last_line
+from runyard.server.graphql import artifacts, histories, logs, run_files
+from runyard.server.graphql.executor import Refusal, Source
+from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
+from runyard.server.graphql.lists import timestamp
+from runyard.server.graphql.request import Request
+from runyard.server.store import clients, runs, upserts
+from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
+from runyard.server.store.origins import read_internals
 from runyard.server.store.runs import Row
-from runyard.server.tracker import Tracker
 
 
-def run_fields(tracker: Tracker, row: Row) -> Source:
-    """What needs nothing but the run's own row; counts are asked for when wanted."""
+def in_project(request: Request, entity: str, project: str) -> Source:
+    """The fields of a project that lead to its runs."""
+    tracker = request.tracker
+
+    async def run(given: Mapping[str, Any]) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+        return None if row is None else run_fields(request, row)
+
+    async def bucket(given: Mapping[str, Any]) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+        # A run that only we know of has not started, as far as its client is concerned.
+        if row is None or not row["seen_client"]:
+            return None
+        await tracker.write(clients.ask_to_resume, row["key"], time.time())
+        return {**run_fields(request, row), **await tracker.read(resume_fields, row)}
+
+    return {"run": run, "bucket": bucket}
+
+
+def mutations(request: Request) -> Source:
+    async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
+        said = read_upsert(as_object(arguments, "input"), request.caller, request.writer)
+        await _refuse_foreign(request, said)
+        try:
+            row, inserted = await request.tracker.write(upserts.upsert, said, time.time())
+        except upserts.Unknown as error:
+            raise Refusal(str(error)) from error
+        bucket = await request.tracker.read(upserted_fields, row)
+        return {"bucket": {**run_fields(request, row), **bucket}, "inserted": inserted}
+
+    return {"upsertBucket": upsert_bucket}
+
+
+async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
+    """Neither where a run is to be, nor where it is now, may be somebody else's."""
+    if not request.may_write(said.entity):
+        raise Refusal(
+            f"{said.entity!r} is not an entity that {request.caller.name!r} may write to: use "
+            f"your own, or a team of yours (`runyard teams list`)"
+        )
+    known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
+    if known is not None and not request.may_write(known["entity"]):
+        raise Refusal("there is no such run")
+
+
+def run_fields(request: Request, row: Row) -> Source:
+    """A run; what costs more than its row is looked up when it is asked for."""
 
     async def history_lines(_arguments: Mapping[str, Any]) -> int:
-        return await tracker.read(count_lines, row["key"], "history")
+        return await request.tracker.read(count_rows, row["key"], HISTORY)
 
-    return {**_row_fields(row), "historyLineCount": history_lines}
+    return {
+        **row_fields(row),
+        "historyLineCount": history_lines,
+        **histories.in_run(request, row["key"]),
+        **logs.in_run(request, row["key"]),
+        **run_files.in_run(request, row),
+        **artifacts.in_run(request, row["key"]),
+    }
 
 
 def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
     return {
-        **_row_fields(row),
-        "historyLineCount": count_lines(connection, row["key"], "history"),
+        **row_fields(row),
+        "historyLineCount": count_rows(connection, row["key"], HISTORY),
     }
 
 
@@ -37,31 +93,24 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
     key = row["key"]
 
     def wandb_config(arguments: Mapping[str, Any]) -> str:
-        kept = _client_internals(row)
+        kept = read_internals(row["config"])
         # A key that is missing must stay missing: clients take a null for "it started".
         wanted = as_list(arguments, "keys")
         return json.dumps({name: kept[name] for name in wanted if name in kept})
 
     return {
-        **_row_fields(row),
-        "historyLineCount": count_lines(connection, key, "history"),
-        "eventsLineCount": count_lines(connection, key, "events"),
-        "logLineCount": count_lines(connection, key, "output"),
+        **row_fields(row),
+        "historyLineCount": count_rows(connection, key, HISTORY),
+        "eventsLineCount": count_rows(connection, key, EVENTS),
+        "logLineCount": clients.count_console(connection, key),
         # A list with one empty object, never an empty list, where there are no lines.
-        "historyTail": json.dumps([last_line(connection, key, "history") or "{}"]),
-        "eventsTail": json.dumps([last_line(connection, key, "events") or "{}"]),
+        "historyTail": json.dumps([last_row(connection, key, HISTORY) or "{}"]),
+        "eventsTail": json.dumps([last_row(connection, key, EVENTS) or "{}"]),
         "wandbConfig": wandb_config,
     }
 
 
-def _client_internals(row: Row) -> Mapping[str, Any]:
-    """What the client keeps for itself in the config."""
-    entry = json.loads(row["config"]).get("_wandb")
-    kept = entry.get("value") if isinstance(entry, dict) else None
-    return kept if isinstance(kept, dict) else {}
-
-
-def _row_fields(row: Row) -> Source:
+def row_fields(row: Row) -> Source:
     entity = {"id": row["entity"], "name": row["entity"]}
     return {
         "__typename": "Run",
@@ -72,7 +121,6 @@ def _row_fields(row: Row) -> Source:
         "notes": row["notes"],
         "config": row["config"],
         "summaryMetrics": row["summary"],
-        "systemMetrics": "{}",
         "tags": json.loads(row["tags"]),
         "state": row["state"],
         "group": row["group"],
@@ -81,9 +129,9 @@ def _row_fields(row: Row) -> Source:
         "commit": row["commit_hash"],
         "host": row["host"],
         "readOnly": False,
-        "stopped": False,
-        "createdAt": _timestamp(row["created_at"]),
-        "heartbeatAt": _timestamp(row["heartbeat_at"] or row["created_at"]),
+        "stopped": bool(row["stop_asked"]),
+        "createdAt": timestamp(row["created_at"]),
+        "heartbeatAt": timestamp(row["heartbeat_at"] or row["created_at"]),
         "projectId": row["project"],
         "user": {"name": row["entity"], "username": row["entity"]},
         "project": {
@@ -95,7 +143,3 @@ def _row_fields(row: Row) -> Source:
             "entity": entity,
         },
     }
-
-
-def _timestamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

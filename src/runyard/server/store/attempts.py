@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 
 from runyard.server import states
-from runyard.server.store import runs
+from runyard.server.store import runs, stops
 from runyard.server.store.runs import Row
 
 
@@ -52,6 +52,7 @@ def begin(
         run,
         state="running",
         preempting=0,
+        stop_asked=0,
         heartbeat_at=now,
         exit_code=None,
         ended_at=None,
@@ -118,10 +119,11 @@ def end(
     )
     row = runs.by_key(connection, run)
     if row is not None and _is_last(connection, run, number):
+        state = states.after_exit(exit_code, preempting=bool(row["preempting"]))
         runs.update(
             connection,
             run,
-            state=states.after_exit(exit_code, preempting=bool(row["preempting"])),
+            state=stops.end_state(row, state),
             exit_code=states.shell_code(exit_code),
             ended_at=ended_at,
         )

@@ -64,6 +64,8 @@ class Database:
         try:
             # Before anything that could write: what a newer runyard made stays as it is.
             refuse_newer(self._connection)
+            # Only a new database takes this: what is deleted can then be given back.
+            self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             if mode != "wal" and not self._exclusive:
                 log.warning("this file system cannot do WAL (%s): opened exclusively", mode)

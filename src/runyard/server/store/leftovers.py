@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runyard.server.store import attempts
+from runyard.server.store import attempts, runs
 from runyard.server.store.database import Database
+from runyard.server.store.names import check_project, check_run_id
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ def take_in(database: Database, spool: Path, now: float) -> int:
     for path in sorted(spool.glob("*.json")):
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            if not _is_dead(record):
+            if not _is_over(record):
                 continue
             copy = path.with_suffix(".log")
             _store(database, record, copy, now)
@@ -39,6 +40,11 @@ def take_in(database: Database, spool: Path, now: float) -> int:
         except Exception as error:  # One bad record must not keep the others, or us, from work.
             log.warning("%s could not be taken in: %s: %s", path, type(error).__name__, error)
     return taken
+
+
+def _is_over(record: Mapping[str, Any]) -> bool:
+    """Whether its process is gone. One that never reached us is over when it says so."""
+    return ("new" in record and "exit_code" in record) or _is_dead(record)
 
 
 def _is_dead(record: Mapping[str, Any]) -> bool:
@@ -54,12 +60,43 @@ def _is_dead(record: Mapping[str, Any]) -> bool:
 
 
 def _store(database: Database, record: Mapping[str, Any], copy: Path, now: float) -> None:
+    if "new" in record:
+        known = database.write(lambda connection: _announce(connection, record)).result()
+        record = {**record, **known}
     run, number = int(record["run"]), int(record["number"])
     try:
         _store_console(database, run, number, copy)
         database.write(lambda connection: _close(connection, record, now)).result()
     except attempts.NoAttempt:
         return  # The run was deleted.
+
+
+def _announce(connection: sqlite3.Connection, record: Mapping[str, Any]) -> dict[str, int]:
+    """A run of whose start we could not be told: it is the folder's owner's."""
+    new, begun = record["new"], float(record["begun_at"])
+    owner = connection.execute("SELECT key, name FROM users WHERE admin").fetchone()
+    entity = new.get("entity") or owner["name"]
+    check_run_id(new["id"])
+    check_project(new["project"])
+    check_project(entity)
+    # The client's own record may have come in before this one, under a project of its choice.
+    run = connection.execute(
+        "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "
+        "WHERE runs.id = ? AND projects.entity = ? ORDER BY runs.created_at DESC LIMIT 1",
+        (new["id"], entity),
+    ).fetchone()
+    if run is None:
+        run = runs.create_launched(connection, new, entity=entity, user=owner["key"], now=begun)
+    key: int = run["key"]
+    number = attempts.begin(
+        connection,
+        key,
+        token=record["token"],
+        host=record["host"],
+        pid=int(record["pid"]),
+        now=begun,
+    )
+    return {"run": key, "number": number}
 
 
 def _store_console(database: Database, run: int, number: int, copy: Path) -> None:

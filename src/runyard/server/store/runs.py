@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from runyard.server.store.names import invent_name
@@ -37,12 +37,12 @@ def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: 
     return key
 
 
-def find_announced(connection: sqlite3.Connection, run_id: str) -> Row | None:
-    """A run that `runyard run` announced and that no client has written to yet."""
+def find_announced(connection: sqlite3.Connection, run_id: str, user: int) -> Row | None:
+    """A run that this user's `runyard run` announced, and no client has written to yet."""
     row: Row | None = connection.execute(
         _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.command IS NOT NULL "
-        "ORDER BY runs.created_at DESC LIMIT 1",
-        (run_id,),
+        "AND runs.user = ? ORDER BY runs.created_at DESC LIMIT 1",
+        (run_id, user),
     ).fetchone()
     return row
 
@@ -60,8 +60,13 @@ def by_path(connection: sqlite3.Connection, entity: str, project: str, run_id: s
     return row
 
 
-def by_words(connection: sqlite3.Connection, words: str) -> Row | None:
-    """The run that a person means: by id, name, or the beginning of an id; PROJECT/... narrows."""
+def by_words(
+    connection: sqlite3.Connection, words: str, entities: Collection[str] | None = None
+) -> Row | None:
+    """The run that a person means: by id, name, or the beginning of an id; PROJECT/... narrows.
+
+    Only runs of these entities, where some are given.
+    """
     place, _, name = words.rpartition("/")
     entity, _, project = place.rpartition("/")
     tests, given = [""], list[Any]()
@@ -74,6 +79,7 @@ def by_words(connection: sqlite3.Connection, words: str) -> Row | None:
     narrowed = "".join(tests)
     if not name:
         return None
+    allowed = "" if entities is None else f" AND {_one_of(entities)}"
     for where, values in (
         (f"{narrowed}runs.id = ?", [*given, name]),
         (f"{narrowed}runs.name = ?", [*given, name]),
@@ -82,7 +88,8 @@ def by_words(connection: sqlite3.Connection, words: str) -> Row | None:
         (f"{narrowed}runs.id >= ? AND runs.id < ?", [*given, name, f"{name}\U0010ffff"]),
     ):
         rows = connection.execute(
-            f"{_SELECT} WHERE {where} ORDER BY runs.created_at DESC LIMIT 10", values
+            f"{_SELECT} WHERE {where}{allowed} ORDER BY runs.created_at DESC LIMIT 10",
+            [*values, *(entities or ())],
         ).fetchall()
         if len(rows) > 1:
             raise Ambiguous(rows)
@@ -93,9 +100,13 @@ def by_words(connection: sqlite3.Connection, words: str) -> Row | None:
 
 
 def newest(
-    connection: sqlite3.Connection, project: str | None, state: str | None, limit: int | None
+    connection: sqlite3.Connection,
+    project: str | None,
+    state: str | None,
+    limit: int | None,
+    entities: Collection[str] | None = None,
 ) -> list[Row]:
-    """Runs, the newest first."""
+    """Runs, the newest first; only of these entities, where some are given."""
     tests, values = ["1"], list[Any]()
     if project is not None:
         entity, _, name = project.rpartition("/")
@@ -107,11 +118,28 @@ def newest(
     if state is not None:
         tests.append("runs.state = ?")
         values.append(state)
+    if entities is not None:
+        tests.append(_one_of(entities))
+        values += entities
     return connection.execute(
         f"{_SELECT} WHERE {' AND '.join(tests)} "
         "ORDER BY runs.created_at DESC, runs.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
     ).fetchall()
+
+
+def count_of(connection: sqlite3.Connection, entities: Collection[str]) -> tuple[int, int]:
+    """How many runs these entities have, and how many of them are alive."""
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
+        f"FROM projects JOIN runs ON runs.project = projects.key WHERE {_one_of(entities)}",
+        list(entities),
+    ).fetchone()
+    return row[0], row[1]
+
+
+def _one_of(entities: Collection[str]) -> str:
+    return f"projects.entity IN ({', '.join('?' * len(entities))})"
 
 
 def create_launched(
@@ -164,3 +192,13 @@ def revived(row: Row) -> dict[str, Any]:
     if not seemed_dead and row["state"] != "pending":
         return {}
     return {"state": "preempting" if row["preempting"] else "running", "ended_at": None}
+
+
+def by_keys(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
+    """Whole rows, in the order of the keys; those that are gone are left out."""
+    rows = connection.execute(
+        _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))",  # noqa: S608
+        (json.dumps(keys),),
+    ).fetchall()
+    found = {row["key"]: row for row in rows}
+    return [found[key] for key in keys if key in found]

@@ -5,41 +5,114 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from runyard.server import states
-from runyard.server.store import attempts, runs
+from runyard.server.store import attempts, clients, runs, stops
+from runyard.server.store.history import put_rows
 from runyard.server.store.lines import put_lines
+from runyard.server.store.merging import merge_rows
+from runyard.server.store.origins import read_origin
+from runyard.server.store.shared import put_shared_rows
+from runyard.server.store.summaries import merge_summaries
 
 
 @dataclass(frozen=True)
 class Post:
     """One message of a client's stream."""
 
-    # stream name → (number of the first line, lines)
-    lines: Mapping[str, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    # stream → (number of the first row or line, rows or lines)
+    rows: Mapping[int, tuple[int, Sequence[str]]] = field(default_factory=dict)
+    output: tuple[int, Sequence[str]] = (0, ())
     summary: str | None = None
     preempting: bool = False
     complete: bool = False
     exit_code: int = 0
+    writer: str = ""
+
+
+class Recorded(NamedTuple):
+    run: int
+    stop_asked: bool
 
 
 def record(
     connection: sqlite3.Connection, entity: str, project: str, run_id: str, post: Post, now: float
-) -> bool:
-    """Store a post. Says whether the run exists."""
+) -> Recorded | None:
+    """Store a post. Says of which run, and whether that shall stop; None if there is none."""
     row = runs.by_path(connection, entity, project, run_id)
     if row is None:
-        return False
-    for stream, (start, lines) in post.lines.items():
-        put_lines(connection, row["key"], stream, start, lines)
+        return None
+    key: int = row["key"]
+    client, may_be_sync = clients.speaking(connection, row, post.writer, now)
+    for stream, (start, rows) in post.rows.items():
+        _put(connection, key, client, may_be_sync, stream, start, rows)
+    put_lines(connection, key, clients.output_stream(client), *post.output)
     columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
     if post.summary is not None:
-        columns["summary"] = post.summary
+        is_one_of_many = client is not None and client["kind"] != "live"
+        columns["summary"] = (
+            merge_summaries(row["summary"], post.summary, shared=bool(post.writer))
+            if is_one_of_many
+            else post.summary
+        )
     if post.preempting:
         columns["preempting"] = 1
-    columns |= _state_after(connection, row, post, now)
-    runs.update(connection, row["key"], **columns)
-    return True
+    if client is not None and client["kind"] == "sync":
+        columns |= _state_after_sync(connection, row, client, post, now)
+    else:
+        columns |= _state_after(connection, row, post, now)
+    if client is not None:
+        clients.hear(connection, client, now)
+        if post.complete:
+            clients.end(connection, client, post.exit_code, now)
+    runs.update(connection, key, **columns)
+    return Recorded(key, bool(row["stop_asked"]))
+
+
+def _put(
+    connection: sqlite3.Connection,
+    run: int,
+    client: runs.Row | None,
+    may_be_sync: bool,
+    stream: int,
+    start: int,
+    rows: Sequence[str],
+) -> None:
+    if client is None:
+        put_rows(connection, run, stream, start, rows)
+    elif client["kind"] == "shared":
+        put_shared_rows(connection, run, stream, client["writer"], start, rows)
+    elif may_be_sync or client["kind"] == "sync":
+        merge_rows(connection, run, stream, rows)
+    else:
+        place = clients.row_number(connection, client, stream, start, bool(rows))
+        put_rows(connection, run, stream, place, rows)
+
+
+def _state_after_sync(
+    connection: sqlite3.Connection, row: runs.Row, client: runs.Row, post: Post, now: float
+) -> dict[str, object]:
+    """A sync tells of what is over. What was reported by who was there stands."""
+    attempt = attempts.last(connection, row["key"])
+    if attempt is not None and (attempt["exit_code"] is not None or attempt["ended_at"] is None):
+        return {}
+    others = [one for one in clients.of_run(connection, row["key"]) if one["kind"] != "sync"]
+    if any(one["ended_at"] is None for one in others) and row["state"] in states.ALIVE:
+        return {}  # The run is still being written.
+    if not post.complete:
+        return {} if others else runs.revived(row)
+    if not clients.speaks_last(connection, row["key"], client):
+        return {}
+    fell_silent = row["state"] in ("crashed", "preempted") and row["exit_code"] is None
+    origin = read_origin(row["config"], None)
+    if fell_silent and others and post.exit_code == 0 and not origin.knows_end:
+        return {}
+    return {
+        "state": states.after_completion(post.exit_code, preempting=bool(row["preempting"])),
+        "exit_code": post.exit_code,
+        "ended_at": row["ended_at"] if fell_silent else now,
+    }
 
 
 def _state_after(
@@ -56,8 +129,9 @@ def _state_after(
     if post.complete:
         if attempt is not None and attempt["ended_at"] is None:
             return {}  # The process may go on after `finish()`; its own end is reported.
+        state = states.after_completion(post.exit_code, preempting=preempting)
         return {
-            "state": states.after_completion(post.exit_code, preempting=preempting),
+            "state": stops.end_state(row, state),
             "exit_code": post.exit_code,
             "ended_at": now,
         }
@@ -69,12 +143,12 @@ def _state_after(
 def mark_silent(connection: sqlite3.Connection, before: float) -> int:
     """Runs that were last heard before that time are not alive any more."""
     rows = connection.execute(
-        "SELECT key, preempting, heartbeat_at FROM runs "
+        "SELECT key, preempting, stop_asked, heartbeat_at FROM runs "
         "WHERE state IN ('running', 'preempting') AND heartbeat_at < ?",
         (before,),
     ).fetchall()
     for row in rows:
-        state = states.after_silence(preempting=bool(row["preempting"]))
+        state = stops.end_state(row, states.after_silence(preempting=bool(row["preempting"])))
         runs.update(connection, row["key"], state=state, ended_at=row["heartbeat_at"])
         attempts.lose_open(connection, row["key"], row["heartbeat_at"])
     return len(rows)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server import states
-from runyard.server.store import attempts, runs
+from runyard.server.store import archives, attempts, clients, deletion, runs
+from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.names import invent_name
+from runyard.server.store.origins import Origin, read_internals, read_origin
 from runyard.server.store.runs import Row
 
 
@@ -40,6 +42,8 @@ class Upsert:
     commit_hash: str | None = None
     repo: str | None = None
     state: str | None = None
+    # In shared mode: which of the run's writers this is.
+    writer: str = ""
 
     @property
     def starts_client(self) -> bool:
@@ -72,24 +76,139 @@ def new_run_id() -> str:
 def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Row, bool]:
     """Create or update the run a client speaks of. Says whether it is new to clients."""
     run = _find(connection, said, now)
+    origin = read_origin(said.config, said.program)
     columns = said.columns()
     if run is None:
+        _refuse_deleted(connection, said)
         created = True
         key = _create(connection, said, now)
     else:
         created = not run["seen_client"]
         key = run["key"]
     if said.starts_client:
-        columns["seen_client"] = 1
-        if run is None or said.key is not None or not _was_seen_to_end(connection, run):
-            columns |= {"state": "running", "preempting": 0, "heartbeat_at": now}
-            columns |= {"exit_code": None, "ended_at": None}
-        if run is None or run["started_at"] is None:
-            columns["started_at"] = now
+        columns |= _begin_client(connection, key, run, said, origin, now)
+    else:
+        clients.note(connection, key, origin, said.writer)
+    if run is not None and run["seen_client"] and (said.writer or origin.is_sync):
+        columns |= _complemented(connection, run, columns, said, origin)
     runs.update(connection, key, **columns)
     stored = runs.by_key(connection, key)
     assert stored is not None
     return stored, created
+
+
+def _begin_client(
+    connection: sqlite3.Connection,
+    key: int,
+    run: Row | None,
+    said: Upsert,
+    origin: Origin,
+    now: float,
+) -> dict[str, Any]:
+    """A process begins to write: what becomes of the run, and of what it holds already."""
+    columns: dict[str, Any] = {"seen_client": 1, "heartbeat_at": now}
+    kind = "shared" if said.writer else "sync" if origin.is_sync else "live"
+    archive = None
+    # Up to 0.17, who resumes asks where the run stopped, but does not name the run's key.
+    has_asked = clients.has_asked_to_resume(connection, key, now)
+    resumes = has_asked or said.key is not None
+    if run is not None and not has_asked:
+        known = clients.is_known(connection, run, kind, said.writer, origin.started_at)
+        if known:
+            clients.note(connection, key, origin, said.writer)
+            return columns
+    if run is not None and not resumes and _begins_anew(run, origin, kind):
+        archive = archives.archive_run(connection, run, now)
+        columns["summary"] = said.summary or "{}"
+    if origin.branch is not None and not count_rows(connection, key, HISTORY):
+        parent = runs.by_path(connection, said.entity, said.project, origin.branch.run_id)
+        if parent is not None and parent["key"] != key:
+            archives.fork(connection, parent["key"], key, origin.branch.step)
+    clients.begin(
+        connection,
+        key,
+        kind,
+        writer=said.writer,
+        started_at=origin.started_at,
+        archive=archive,
+        now=now,
+    )
+    if run is None or run["started_at"] is None:
+        columns["started_at"] = now if origin.started_at is None else origin.started_at
+    if run is None or _comes_alive(connection, run, said, origin, kind):
+        columns |= {"state": "running", "preempting": 0, "exit_code": None, "ended_at": None}
+        columns["stop_asked"] = 0
+    return columns
+
+
+def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
+    """Whether a process that does not resume uses the id of a run that has ended.
+
+    W&B documents that this overwrites.
+    """
+    return kind == "live" and origin.is_known and run["state"] not in states.ALIVE
+
+
+def _comes_alive(
+    connection: sqlite3.Connection, run: Row, said: Upsert, origin: Origin, kind: str
+) -> bool:
+    if kind == "sync":
+        # What it brings is over; only a run that nobody has seen before goes through its life.
+        is_new = run["state"] == "pending" or not run["seen_client"]
+        return is_new and not _was_seen_to_end(connection, run)
+    return said.key is not None or origin.is_known or not _was_seen_to_end(connection, run)
+
+
+def _complemented(
+    connection: sqlite3.Connection,
+    run: Row,
+    columns: dict[str, Any],
+    said: Upsert,
+    origin: Origin,
+) -> dict[str, Any]:
+    """What one of several writers, or of several segments, says: beside what the others said."""
+    merged: dict[str, Any] = {}
+    if said.config is not None:
+        old, new = json.loads(run["config"]), json.loads(said.config)
+        newer = bool(said.writer) or _is_newest(connection, run["key"], origin)
+        both = {**old, **new} if newer else {**new, **old}
+        _join_environments(both, run["config"], said.config)
+        merged["config"] = json.dumps(both)
+    if said.tags is not None:
+        merged["tags"] = json.dumps(list(dict.fromkeys([*json.loads(run["tags"]), *said.tags])))
+    if origin.is_sync and not said.writer and run["host"]:
+        # The machine that synced is not the one that computed.
+        merged |= {name: run[name] for name in ("host", "program") if name in columns}
+    return merged
+
+
+def _is_newest(connection: sqlite3.Connection, run: int, origin: Origin) -> bool:
+    """Whether no process of the run began after this one."""
+    if origin.started_at is None:
+        return False
+    starts = [one["started_at"] for one in clients.of_run(connection, run)]
+    return all(
+        start is None
+        or start <= origin.started_at
+        or clients.is_same_start(start, origin.started_at)
+        for start in starts
+    )
+
+
+def _join_environments(config: dict[str, Any], old: str, new: str) -> None:
+    """Each writer tells of its own surroundings under its own name."""
+    entry = config.get("_wandb")
+    told = [read_internals(text).get("e") for text in (old, new)]
+    writers = {name: one for each in told if isinstance(each, dict) for name, one in each.items()}
+    if writers and isinstance(entry, dict) and isinstance(entry.get("value"), dict):
+        config["_wandb"] = {**entry, "value": {**entry["value"], "e": writers}}
+
+
+def _refuse_deleted(connection: sqlite3.Connection, said: Upsert) -> None:
+    """What the client of a deleted run still has to say does not bring the run back."""
+    is_late = said.id is not None and not said.starts_client and said.state is None
+    if is_late and deletion.is_deleted(connection, said.entity, said.project, said.id or ""):
+        raise Unknown(f"run {said.entity}/{said.project}/{said.id} was deleted")
 
 
 def _create(connection: sqlite3.Connection, said: Upsert, now: float) -> int:
@@ -134,7 +253,7 @@ def _find(connection: sqlite3.Connection, said: Upsert, now: float) -> Row | Non
     run = runs.by_path(connection, said.entity, said.project, said.id)
     if run is None:
         # `runyard run` announced it, and the program then names another project: it is that run.
-        run = runs.find_announced(connection, said.id)
+        run = runs.find_announced(connection, said.id, said.user)
         if run is not None:
             project = runs.ensure_project(connection, said.entity, said.project, now)
             runs.update(connection, run["key"], project=project)

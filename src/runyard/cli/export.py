@@ -1,0 +1,66 @@
+"""Write runs as a table: every row they logged, or one row a run.
+
+runyard export -p spirals -o runs.csv
+runyard export a1b2c3d4 --metric loss --metric accuracy | column -ts,
+runyard export --what summary -o runs.parquet      (needs `runyard[export]`)
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from runyard.cli.connect import complete_run, server
+from runyard.cli.output import say
+from runyard.cli.show import find_run
+from runyard.client.api import Api, Run
+from runyard.errors import NotFoundError, UsageError
+from runyard.report.export import FORMATS, WHAT, select_rows, write_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    runs = parser.add_argument("run", nargs="*", metavar="RUN", help="which runs (default: all)")
+    runs.completer = complete_run  # type: ignore[attr-defined]
+    parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
+    parser.add_argument("-w", "--what", choices=WHAT, default="history",
+                        help="history (default), system, or summary: one row a run")  # fmt: skip
+    parser.add_argument("-m", "--metric", action="append", default=[],
+                        help="only this metric; may be repeated")  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, help="file (default: standard output)")
+    parser.add_argument(
+        "-f", "--format", choices=FORMATS, help="default: by the file's name, or csv"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    form = args.format or _form_of(args.output)
+    api = server()
+    chosen = _choose(api, args.run, args.project)
+    rows = select_rows(api, chosen, args.what, args.metric)
+    count = write_table(rows, args.output or sys.stdout, form)
+    if args.output is not None:
+        say(f"{count} rows of {len(chosen)} runs in {args.output}")
+    return 0
+
+
+def _choose(api: Api, words: list[str], project: str | None) -> list[Run]:
+    if words:
+        return [find_run(api, word) for word in words]
+    found = api.runs(project=project)
+    if not found:
+        where = f" in project {project}" if project else ""
+        raise NotFoundError(f"there are no runs{where}", mend="`runyard runs` lists them")
+    return found
+
+
+def _form_of(path: Path | None) -> str:
+    if path is None:
+        return "csv"
+    form = {"json": "jsonl", "ndjson": "jsonl"}.get(path.suffix[1:], path.suffix[1:])
+    if form not in FORMATS:
+        raise UsageError(
+            f"{path.name} does not say which format it is",
+            mend=f"end its name in .csv, .jsonl or .parquet, or give --format {'|'.join(FORMATS)}",
+        )
+    return form

@@ -1,0 +1,96 @@
+"""Send runs to W&B's cloud or to any other W&B server, from a machine that reaches it.
+
+Config, history, system metrics, summary, tags, files and the console that wandb recorded go over,
+under the same run id. A push that was cut off goes on where it was; repeated, it sends what is new.
+Artifacts are not sent yet, nor is the console of programs without wandb.
+
+runyard push RUN ... --to cloud --entity my-team
+runyard push --all --from-project spirals --to https://wandb.example.org --dry-run
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+from runyard.cli.connect import complete_run, server
+from runyard.cli.output import print_json, say
+from runyard.cli.show import find_run
+from runyard.client.api import Api, Run
+from runyard.client.keys import find_key
+from runyard.client.push import Report, Target, Tell, push_run
+from runyard.client.wandb_server import WandbServer, target_url
+from runyard.errors import RunyardError, ServerError, UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    runs = parser.add_argument("runs", nargs="*", metavar="RUN", help="which runs")
+    runs.completer = complete_run  # type: ignore[attr-defined]
+    parser.add_argument("--to", required=True, metavar="WHERE", help="cloud, or a server's URL")
+    parser.add_argument("-a", "--all", action="store_true", help="all runs (of --from-project)")
+    parser.add_argument("--from-project", metavar="NAME", help="with --all: only this project's")
+    parser.add_argument("--entity", help="user or team there (default: the key's own)")
+    parser.add_argument("--project", help="project there (default: the same name)")
+    parser.add_argument("--account", metavar="NAME", help="the key's name in keys.json")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be sent")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if bool(args.runs) == args.all:
+        raise UsageError("runyard push: which runs?", mend="name some, or --all (not both)")
+    url = target_url(args.to)
+    found = find_key(url, os.environ, Path.cwd(), args.account)
+    if found.warning:
+        say(found.warning)
+    there = WandbServer(url, found.key)
+    entity = args.entity or there.viewer().get("entity")
+    if not entity:
+        raise ServerError(f"{url} does not say whose the key is", mend="name one with --entity")
+    api = server()
+    reports, failed = [], 0
+    for one in _chosen(api, args):
+        target = Target(there, entity, args.project or one["project"])
+        try:
+            report = push_run(api, one, target, _progress(args), dry=args.dry_run)
+        except RunyardError as error:
+            failed += 1
+            say(f"{one['id']}: {error.what}{f' ({error.said})' if error.said else ''}; "
+                f"the same command goes on from there")  # fmt: skip
+            continue
+        reports.append(dataclasses.asdict(report))
+        if not args.json:
+            print(_words(report, dry=args.dry_run), flush=True)
+    if args.json:
+        print_json(reports)
+    return 1 if failed else 0
+
+
+def _chosen(api: Api, args: argparse.Namespace) -> list[Run]:
+    if args.all:
+        return api.runs(project=args.from_project)
+    return [find_run(api, words) for words in args.runs]
+
+
+def _progress(args: argparse.Namespace) -> Tell:
+    shown = not args.quiet and sys.stderr.isatty()
+    return say if shown else _silent
+
+
+def _silent(_text: str) -> None:
+    pass
+
+
+def _words(report: Report, *, dry: bool) -> str:
+    lines = ", ".join(f"{count} {name}" for name, count in report.lines.items() if count)
+    parts = [f"lines: {lines}"] if lines else []
+    if report.files:
+        parts.append(f"{len(report.files)} files ({report.bytes / 1e6:.1f} MB)")
+    if not parts and not report.new:
+        return f"{report.run}: {report.to} has it all"
+    verb = "would go to" if dry else "is at"
+    return f"{report.run} {verb} {report.to} ({'; '.join(parts) or 'no data'})"

@@ -1,0 +1,37 @@
+"""Ask a run to stop.
+
+Its client hears of it within seconds, or half a minute, and ends the program as Ctrl-C would; what
+was logged is kept, and the run ends as killed. A program without wandb gets SIGTERM from the
+`runyard run` beside it.
+
+RUN is an id, the beginning of one, a name, or PROJECT/any of these.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from runyard.cli.connect import complete_run, server
+from runyard.cli.output import print_json, say
+from runyard.cli.show import find_run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    argument = parser.add_argument("run", metavar="RUN", help="which run")
+    argument.completer = complete_run  # type: ignore[attr-defined]
+    parser.add_argument("--json", action="store_true", help="print the run as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    api = server()
+    found = find_run(api, args.run)
+    asked = api.stop_run(found)
+    if args.json:
+        print_json(asked)
+    elif asked["stop_asked"] and asked["state"] != "killed":
+        say(f"run {asked['id']} was asked to stop; `runyard show {asked['id']}` says when it has")
+    elif found["state"] == "pending":
+        say(f"run {asked['id']} had not started, and will not")
+    else:
+        say(f"run {asked['id']} has ended already ({asked['state']})")
+    return 0

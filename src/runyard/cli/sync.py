@@ -1,0 +1,154 @@
+"""Bring in runs that were recorded without the server.
+
+Where a node cannot reach the server, `runyard run` lets wandb record on disk. That is brought in at
+the job's end if the server can be reached then, by the next command that starts the server, or by
+this one. What is in is marked and not sent again; sending it twice would do no harm.
+
+runyard sync               every run of the state folder that is owed
+runyard sync RUN ...       these: by id, or folders that a wandb client wrote
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from runyard.cli.connect import server
+from runyard.cli.output import print_json, say
+from runyard.client.environment import wandb_environment
+from runyard.client.owed import Record, find_records
+from runyard.errors import NotFoundError, RunyardError
+from runyard.home import Home, locate, read_discovery
+from runyard.locks import FolderLock
+
+_OPTIONS = ("--include-online", "--include-synced")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="a run's id, or a wandb folder")
+    parser.add_argument("--all", action="store_true", help="every run that is owed (the default)")
+    parser.add_argument("--again", action="store_true", help="also what was brought in before")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print only what goes wrong")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    home = locate()
+    chosen = list(_choose(home, args.runs))
+    todo = [record for record in chosen if args.again or not record.is_synced]
+    if args.runs and not chosen:
+        raise NotFoundError(
+            f"nothing was recorded without the server for {', '.join(args.runs)}",
+            mend="`runyard sync` without words takes all there is",
+        )
+    results = []
+    if todo:
+        server(home, sync=False)
+        results = [_sync_told(home, record, args, named=bool(args.runs)) for record in todo]
+    if args.json:
+        print_json(results)
+    elif not results and not args.quiet:
+        print("nothing to bring in")
+    return 1 if any(result["state"] == "failed" for result in results) else 0
+
+
+def _choose(home: Home, words: list[str]) -> Iterator[Record]:
+    paths = [Path(word) for word in words if Path(word).is_dir()]
+    ids = {word for word in words if not Path(word).is_dir()}
+    for record in find_records(home, paths):
+        inside = any(path.resolve() in (record.folder.resolve(), *record.folder.resolve().parents)
+                     for path in paths)  # fmt: skip
+        if not words or inside or record.run in ids:
+            yield record
+
+
+def _sync_told(
+    home: Home, record: Record, args: argparse.Namespace, *, named: bool
+) -> dict[str, Any]:
+    result: dict[str, Any] = {"run": record.run, "folder": str(record.folder)}
+    if record.is_alive and not named:
+        result |= {"state": "running"}
+        words = f"{record.run} may still be running: left for later"
+    else:
+        trouble = sync_record(home, record)
+        result |= {"state": "failed", "said": trouble} if trouble else {"state": "synced"}
+        words = f"{record.run} failed: {trouble}" if trouble else f"{record.run} is in"
+    if not args.json and (not args.quiet or result["state"] == "failed"):
+        print(words, flush=True)
+    return result
+
+
+def sync_owed(home: Home) -> list[str]:
+    """Bring in all that is owed and finished; says which runs are in."""
+    return [
+        record.run
+        for record in find_records(home)
+        if not record.is_synced and not record.is_alive and sync_record(home, record) is None
+    ]
+
+
+def sync_record(home: Home, record: Record) -> str | None:
+    """Send one record to our server with the client that is at hand; says what went wrong."""
+    discovery = read_discovery(home)
+    assert discovery is not None
+    # Beside the record, and never two at once: a job's end and a command may meet here.
+    with FolderLock(record.folder / ".runyard-sync") as lock:
+        if not lock.acquire(timeout=300):
+            return "another command is bringing it in"
+        last = "no Python with wandb was found"
+        for command in _clients(record):
+            environment = {
+                name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
+            }
+            environment |= wandb_environment(discovery.url, discovery.key, environment)
+            try:
+                done = subprocess.run(
+                    [*command, "sync", *_OPTIONS, str(record.folder)],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    check=False,
+                )
+            except OSError as error:
+                last = str(error)
+                continue
+            said = (done.stdout + done.stderr).strip()
+            # Some versions end with 0 whatever happens; all mark what they have sent.
+            if done.returncode == 0 and any(record.folder.glob("*.synced")):
+                record.mark_synced()
+                return None
+            last = said.splitlines()[-1] if said else f"wandb sync ended with {done.returncode}"
+    return last
+
+
+def _clients(record: Record) -> Iterable[list[str]]:
+    """Commands that may be a wandb client: first the one that wrote the record."""
+    pythons = dict.fromkeys(filter(None, (record.python, sys.executable, shutil.which("python3"))))
+    on_path = shutil.which("wandb")
+    commands = [[python, "-m", "wandb"] for python in pythons]
+    return [commands[0], *([[on_path]] if on_path else []), *commands[1:]]
+
+
+def sync_in_background(home: Home) -> None:
+    """Let a process of its own bring in what is owed, without holding up the command."""
+    if not any(not record.is_synced and not record.is_alive for record in find_records(home)):
+        return
+    try:
+        with (home.path / "sync.log").open("ab") as out:
+            subprocess.Popen(
+                [sys.executable, "-m", "runyard", "sync", "--all"],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
+                env={**os.environ, "RUNYARD_HOME": str(home.path)},
+            ).returncode = 0  # fmt: skip
+    except (OSError, RunyardError) as error:
+        say(f"runs recorded without the server could not be brought in: {error}")
+        return
+    say(f"bringing in runs that were recorded without the server (see {home.path / 'sync.log'})")

@@ -1,0 +1,88 @@
+"""Users, keys and teams of a server, typed."""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import TypedDict
+
+from runyard.client.http import Connection
+
+
+class User(TypedDict):
+    name: str
+    admin: bool
+    created_at: float
+    keys: int
+    teams: list[str]
+
+
+class Key(TypedDict):
+    """A key without the key: that is told once, when it is made."""
+
+    id: str
+    user: str
+    label: str
+    created_at: float
+    used_at: float | None
+
+
+class NewKey(Key):
+    key: str
+
+
+class Team(TypedDict):
+    name: str
+    created_at: float
+    members: list[str]
+
+
+class PeopleApi:
+    """What the server lets this key know and change of its people."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def users(self) -> list[User]:
+        found: list[User] = self._connection.get("/api/users")
+        return found
+
+    def add_user(self, name: str) -> NewKey:
+        made: NewKey = self._connection.post("/api/users", {"name": name})
+        return made
+
+    def remove_user(self, name: str) -> None:
+        self._delete("users", name)
+
+    def list_keys(self) -> list[Key]:
+        found: list[Key] = self._connection.get("/api/keys")
+        return found
+
+    def add_key(self, label: str, user: str | None = None) -> NewKey:
+        made: NewKey = self._connection.post("/api/keys", {"label": label, "user": user})
+        return made
+
+    def revoke_key(self, key: Key) -> None:
+        self._delete("users", key["user"], "keys", key["id"])
+
+    def teams(self) -> list[Team]:
+        found: list[Team] = self._connection.get("/api/teams")
+        return found
+
+    def add_team(self, name: str, members: list[str]) -> None:
+        self._connection.post("/api/teams", {"name": name, "members": members})
+
+    def remove_team(self, name: str) -> None:
+        self._delete("teams", name)
+
+    def add_member(self, team: str, user: str) -> None:
+        self._connection.request("PUT", _path("teams", team, "members", user), query=None)
+
+    def remove_member(self, team: str, user: str) -> None:
+        self._delete("teams", team, "members", user)
+
+    def _delete(self, *parts: str) -> None:
+        self._connection.request("DELETE", _path(*parts), query=None)
+
+
+def _path(*parts: str) -> str:
+    return "/".join(("/api", *(urllib.parse.quote(part, safe="") for part in parts)))

@@ -1,0 +1,163 @@
+"""Runs as tables: every logged row, or one row a run; as CSV, JSON lines, Parquet or DataFrame."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from runyard.client.api import Api, Run
+from runyard.client.discover import ensure_server
+from runyard.errors import RunyardError, UsageError
+from runyard.home import locate
+
+if TYPE_CHECKING:
+    import pandas
+
+Row = dict[str, Any]
+
+FORMATS = ("csv", "jsonl", "parquet")
+WHAT = ("history", "system", "summary")
+_RUN_COLUMNS = ("run", "name", "project")
+
+
+def select_rows(
+    api: Api, runs: Sequence[Run], what: str = "history", metrics: Sequence[str] = ()
+) -> Iterator[Row]:
+    """The rows of a table: of each run what it logged, or its config and summary in one."""
+    for run in runs:
+        about = {"run": run["id"], "name": run["name"], "project": run["project"]}
+        if what == "summary":
+            yield {**about, **_summary_row(run, metrics)}
+            continue
+        wanted = [*dict.fromkeys([*metrics, "_step", "_timestamp"])] if metrics else []
+        for row in api.rows(run, stream=what, metrics=wanted):
+            values = {key: value for key, value in flatten(row) if key != "_row"}
+            if not metrics or any(metric in values for metric in metrics):
+                yield {**about, **values}
+
+
+def flatten(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested values under dotted names; media stays one value."""
+    for key, value in row.items():
+        if isinstance(value, dict) and value and "_type" not in value:
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def write_table(rows: Iterable[Row], target: Path | IO[str], form: str) -> int:
+    """Write a table to a file, or text to a stream. Returns how many rows it has."""
+    if form == "parquet":
+        if not isinstance(target, Path):
+            raise UsageError("Parquet goes into a file", mend="name it with -o runs.parquet")
+        return _write_parquet(rows, target)
+    writer: Callable[[Iterable[Row], IO[str]], int] = {"csv": _write_csv, "jsonl": _write_jsonl}[
+        form
+    ]
+    if not isinstance(target, Path):
+        return writer(rows, target)
+    # Whole or not at all: a half-written table looks like a whole one.
+    aside = target.with_name(f".{target.name}.part")
+    try:
+        with aside.open("w", newline="", encoding="utf-8") as file:
+            count = writer(rows, file)
+        aside.replace(target)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    return count
+
+
+def dataframe(
+    *runs: str, project: str | None = None, what: str = "history", metrics: Sequence[str] = ()
+) -> pandas.DataFrame:
+    """Runs as a pandas DataFrame: `runyard.dataframe(project="spirals", metrics=["loss"])`.
+
+    `runs` are ids or names; without any, all runs (of the project). `what` is history, system
+    or summary (one row a run). Starts the server if need be.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise RunyardError(
+            "a DataFrame needs pandas", said=error, mend="pip install 'runyard[export]'"
+        ) from error
+    api = ensure_server(locate()).api
+    chosen = [api.run(words) for words in runs] if runs else api.runs(project=project)
+    return pandas.DataFrame.from_records(list(select_rows(api, chosen, what, metrics)))
+
+
+def _summary_row(run: Run, metrics: Sequence[str]) -> Row:
+    config = {f"config.{key}": value for key, value in flatten(run["config"])}
+    summary = {
+        key: value
+        for key, value in flatten(run["summary"])
+        if not key.startswith("_") and (not metrics or key in metrics)
+    }
+    took = run["ended_at"] - run["started_at"] if run["ended_at"] and run["started_at"] else None
+    return {
+        "state": run["state"],
+        "exit_code": run["exit_code"],
+        "created_at": run["created_at"],
+        "seconds": took,
+        **config,
+        **summary,
+    }
+
+
+def _write_csv(rows: Iterable[Row], file: IO[str]) -> int:
+    """Runs may have logged different metrics: the columns are known when all rows are."""
+    kept = list(rows)
+    columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *kept)))
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in kept:
+        writer.writerow({key: _cell(value) for key, value in row.items()})
+    return len(kept)
+
+
+def _write_jsonl(rows: Iterable[Row], file: IO[str]) -> int:
+    count = 0
+    for row in rows:
+        file.write(json.dumps(row) + "\n")
+        count += 1
+    return count
+
+
+def _write_parquet(rows: Iterable[Row], path: Path) -> int:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise RunyardError(
+            "Parquet needs pyarrow", said=error, mend="pip install 'runyard[export]'"
+        ) from error
+    kept = list(rows)
+    columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *kept)))
+    arrays = {name: _one_type([row.get(name) for row in kept]) for name in columns}
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        pyarrow.parquet.write_table(pyarrow.table(arrays), aside)
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    return len(kept)
+
+
+def _one_type(values: list[Any]) -> list[Any]:
+    """A Parquet column has one type: mixed numbers become floats, anything else text."""
+    types = {type(value) for value in values if value is not None}
+    if types <= {int, float} and len(types) > 1:
+        return [None if value is None else float(value) for value in values]
+    if len(types) > 1 or types & {list, dict}:
+        return [None if value is None else _cell(value) for value in values]
+    return values
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict) else value

@@ -1,0 +1,150 @@
+"""The routes by which the contents and manifests of artifacts come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from runyard.server.access import caller_of
+from runyard.server.addresses import BadAddress
+from runyard.server.answers import Unacceptable, answer
+from runyard.server.incoming import WrongDigest
+from runyard.server.permissions import may_read
+from runyard.server.store import blobs, manifests
+from runyard.server.tracker import Tracker
+
+# About a million files.
+_LARGEST_MANIFEST = 256 << 20
+_ENTRIES_AT_ONCE = 2_000
+
+BLOB_UP, BLOB_DOWN = "blob upload", "blob download"
+MANIFEST_UP, MANIFEST_DOWN = "manifest upload", "manifest download"
+
+
+async def put_blob(request: Request) -> Response:
+    tracker: Tracker = request.app.state.tracker
+    entity, digest = _claim(request, BLOB_UP)
+    try:
+        await tracker.blobs.receive(tracker, entity, digest, request.stream())
+    except WrongDigest as error:
+        raise Unacceptable(
+            400, f"what arrived is not the file that was announced: {error}"
+        ) from error
+    response = answer({})
+    response.headers["ETag"] = f'"{base64.b64decode(digest).hex()}"'
+    return response
+
+
+async def get_blob(request: Request) -> Response:
+    entity, digest, name = _claim(request, BLOB_DOWN)
+    return await _send_blob(request, entity, digest, name)
+
+
+async def get_blob_by_md5(request: Request) -> Response:
+    """Where clients look that have no address for a file: the hex MD5 stands in the path."""
+    entity, *parts = request.path_params["rest"].split("/")
+    if not may_read(caller_of(request), entity):
+        raise Unacceptable(404, "there is no such file")
+    for number, part in enumerate(parts):
+        if len(part) == 32 and set(part) <= set("0123456789abcdef"):
+            digest = base64.b64encode(bytes.fromhex(part)).decode()
+            return await _send_blob(request, entity, digest, "/".join(parts[number + 1 :]) or part)
+    raise Unacceptable(404, "there is no MD5 in this address")
+
+
+async def put_manifest(request: Request) -> Response:
+    tracker: Tracker = request.app.state.tracker
+    key, digest = _claim(request, MANIFEST_UP)
+    row = await tracker.read(manifests.by_key, key)
+    if row is None:
+        raise Unacceptable(404, "the artifact of this manifest is gone")
+    text = await _read(request)
+    try:
+        frame, entries = await asyncio.to_thread(_check_manifest, text, digest)
+    except (manifests.BadManifest, WrongDigest) as error:
+        raise Unacceptable(400, str(error)) from error
+    # What is committed does not change: this is a retry whose first answer was lost.
+    if row["state"] == "PENDING":
+        # In pieces, so that others get their turn in between.
+        for piece in manifests.in_pieces(entries, _ENTRIES_AT_ONCE):
+            await tracker.write(manifests.put_entries, key, piece)
+        await tracker.write(manifests.finish, key, frame)
+    return answer({})
+
+
+async def get_manifest(request: Request) -> Response:
+    tracker: Tracker = request.app.state.tracker
+    (key,) = _claim(request, MANIFEST_DOWN)
+    row = await tracker.read(manifests.by_key, key)
+    if row is None or row["frame"] is None:
+        raise Unacceptable(404, "the artifact of this manifest is gone")
+
+    async def pieces() -> AsyncIterator[bytes]:
+        # The frame is an object that is never empty: it has a version.
+        yield f'{row["frame"].rstrip()[:-1]}, "contents": {{'.encode()
+        path, comma = "", ""
+        while some := await tracker.read(manifests.entries_after, key, path, _ENTRIES_AT_ONCE):
+            lines = (f"{json.dumps(entry['path'])}: {entry['entry']}" for entry in some)
+            yield (comma + ",\n".join(lines)).encode()
+            path, comma = some[-1]["path"], ",\n"
+        yield b"}}"
+
+    return StreamingResponse(pieces(), media_type="application/json")
+
+
+OPEN_ROUTES = [
+    Route("/uploads/artifacts/{token}", put_blob, methods=["PUT"]),
+    Route("/uploads/manifests/{token}", put_manifest, methods=["PUT"]),
+    Route("/downloads/artifacts/{token}", get_blob),
+    Route("/downloads/manifests/{token}", get_manifest),
+]
+ROUTES = [
+    Route("/artifactsV2/{region}/{rest:path}", get_blob_by_md5),
+    Route("/artifacts/{rest:path}", get_blob_by_md5),
+]
+
+
+def _claim(request: Request, kind: str) -> list[Any]:
+    try:
+        tracker: Tracker = request.app.state.tracker
+        return tracker.addresses.claim(kind, request.path_params["token"])
+    except BadAddress as error:
+        raise Unacceptable(403, str(error)) from error
+
+
+async def _send_blob(request: Request, entity: str, digest: str, name: str) -> Response:
+    tracker: Tracker = request.app.state.tracker
+    row = await tracker.read(blobs.find, entity, digest)
+    if row is None:
+        raise Unacceptable(404, f"the contents of {name[:200]!r} are not here")
+    # As an attachment: a page that a program uploaded must not run as one of ours.
+    return FileResponse(
+        tracker.blobs.path(row["file"]),
+        filename=name.rpartition("/")[2],
+        media_type="application/octet-stream",
+    )
+
+
+async def _read(request: Request) -> bytes:
+    pieces, size = [], 0
+    async for piece in request.stream():
+        size += len(piece)
+        if size > _LARGEST_MANIFEST:
+            raise Unacceptable(413, f"the manifest is larger than {_LARGEST_MANIFEST >> 20} MiB")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _check_manifest(text: bytes, digest: str) -> tuple[str, list[manifests.Entry]]:
+    found = base64.b64encode(hashlib.md5(text, usedforsecurity=False).digest()).decode()
+    if digest and found != digest:
+        raise WrongDigest(f"the manifest's MD5 is {found}, and {digest} was announced")
+    return manifests.parse(text)

@@ -1,0 +1,278 @@
+"""An artifact's version, as GraphQL fields, and the ways that lead to one."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server.artifact_files import BLOB_DOWN, MANIFEST_DOWN
+from runyard.server.graphql import pages
+from runyard.server.graphql.executor import Source
+from runyard.server.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, as_key, opaque
+from runyard.server.graphql.inputs import as_list, as_text
+from runyard.server.graphql.request import Request
+from runyard.server.store import aliases, artifacts, collections, lineage, manifests, runs
+from runyard.server.store.runs import Row
+
+# Clients read this as "whatever the project says", and we say nothing: versions stay.
+_INHERITED_TTL = -2
+
+
+def queries(request: Request) -> Source:
+    async def artifact(given: Mapping[str, Any]) -> Source | None:
+        key = as_key(given, "id", ARTIFACT)
+        row = None if key is None else await request.tracker.read(artifacts.by_key, key)
+        if row is None or not request.may_read(row["entity"]):
+            return None
+        return artifact_fields(request, row)
+
+    async def client_id_mapping(given: Mapping[str, Any]) -> Source | None:
+        client_id = as_text(given, "clientID") or ""
+        row = await request.tracker.read(artifacts.by_client_id, client_id)
+        if row is None:
+            return None
+        if row["artifact"] is not None:
+            return {"serverID": opaque(ARTIFACT, row["artifact"])}
+        return {"serverID": opaque(COLLECTION, row["collection"])}
+
+    return {"artifact": artifact, "clientIDMapping": client_id_mapping}
+
+
+def in_run(request: Request, run: int) -> Source:
+    """The fields of a run that lead to what it used and what it made."""
+
+    def with_role(role: str) -> Any:
+        async def listed(given: Mapping[str, Any]) -> Source:
+            size = pages.page_size(given)
+            rows = await request.tracker.read(
+                lineage.artifacts_of,
+                run,
+                role,
+                after=pages.cursor_number(given) or 0,
+                limit=size + 1,
+            )
+            edges = []
+            for row in rows:
+                found = await request.tracker.read(artifacts.by_key, row["artifact"])
+                if found is not None and request.may_read(found["entity"]):
+                    edges.append(pages.edge(row["key"], artifact_fields(request, found)))
+            return pages.connection(
+                edges, size, await request.tracker.read(lineage.count_of, run, role)
+            )
+
+        return listed
+
+    return {"inputArtifacts": with_role(lineage.USED), "outputArtifacts": with_role(lineage.LOGGED)}
+
+
+def project_info(row: Row) -> Source:
+    return {
+        "__typename": "Project",
+        "id": f"{row['entity']}/{row['project_name']}",
+        "internalId": opaque("ProjectInternalId", row["project"]),
+        "name": row["project_name"],
+        "entityName": row["entity"],
+        "entity": {"__typename": "Entity", "id": row["entity"], "name": row["entity"]},
+    }
+
+
+def collection_info(row: Row) -> Source:
+    return {
+        "__typename": "ArtifactPortfolio" if row["is_portfolio"] else "ArtifactSequence",
+        "id": opaque(COLLECTION, row["key"]),
+        "name": row["name"],
+        "project": project_info(row),
+    }
+
+
+def tag_fields(owner: str, names: list[str]) -> list[Source]:
+    return [
+        {"__typename": "Tag", "id": opaque("Tag", f"{owner}:{name}"), "name": name,
+         "tagCategoryName": None}
+        for name in names
+    ]  # fmt: skip
+
+
+def artifact_fields(request: Request, row: Row) -> Source:
+    """A version; what costs more than its row is looked up when it is asked for."""
+    tracker, key = request.tracker, row["key"]
+
+    async def all_aliases(_given: Mapping[str, Any]) -> list[Source]:
+        found: list[Source] = []
+        for member in await tracker.read(aliases.memberships, key):
+            collection = await tracker.read(collections.by_key, member["collection"])
+            if collection is not None and request.may_read(collection["entity"]):
+                found += await alias_fields(request, member, collection)
+        return found
+
+    async def sequence_latest(_given: Mapping[str, Any]) -> Source | None:
+        latest = await tracker.read(artifacts.latest, row["collection"])
+        return None if latest is None else artifact_fields(request, latest)
+
+    async def created_by(_given: Mapping[str, Any]) -> Source | None:
+        run = None if row["run"] is None else await tracker.read(runs.by_key, row["run"])
+        if run is None or not request.may_read(run["entity"]):
+            return None
+        return _run_info(run)
+
+    async def used_by(_given: Mapping[str, Any]) -> Source:
+        keys = await tracker.read(lineage.runs_of, key, lineage.USED)
+        rows = [await tracker.read(runs.by_key, run) for run in keys]
+        edges = [
+            pages.edge(run["key"], _run_info(run))
+            for run in rows
+            if run is not None and request.may_read(run["entity"])
+        ]
+        return pages.connection(edges, len(edges), len(edges))
+
+    async def all_memberships(_given: Mapping[str, Any]) -> Source:
+        rows = await tracker.read(aliases.memberships, key)
+        edges = [
+            pages.edge(row["collection"], await membership_fields(request, row)) for row in rows
+        ]
+        return pages.connection(edges, len(edges), len(edges))
+
+    return {
+        "__typename": "Artifact",
+        "id": opaque(ARTIFACT, key),
+        "state": row["state"],
+        "digest": row["digest"],
+        "digestAlgorithm": "MANIFEST_MD5",
+        "versionIndex": row["version"],
+        "size": row["size"],
+        "fileCount": row["file_count"],
+        "storageBytes": row["size"],
+        "commitHash": row["digest"],
+        "description": row["description"],
+        "metadata": row["metadata"],
+        "labels": "{}",
+        "historyStep": row["history_step"],
+        "ttlDurationSeconds": _INHERITED_TTL if row["ttl"] is None else row["ttl"],
+        "ttlIsInherited": row["ttl"] is None,
+        "tags": tag_fields(f"artifact {key}", json.loads(row["tags"])),
+        "createdAt": timestamp(row["created_at"]),
+        "updatedAt": timestamp(row["updated_at"]),
+        "artifactType": {
+            "__typename": "ArtifactType",
+            "id": opaque("ArtifactType", row["type"]),
+            "name": row["type"],
+        },
+        "artifactSequence": {
+            "__typename": "ArtifactSequence",
+            "id": opaque(COLLECTION, row["collection"]),
+            "name": row["collection_name"],
+            "project": project_info(row),
+            "latestArtifact": sequence_latest,
+        },
+        "aliases": all_aliases,
+        "artifactMemberships": all_memberships,
+        "currentManifest": _manifest_fields(request, row),
+        "files": files_of(request, row),
+        "filesByManifestEntries": files_of(request, row),
+        "createdBy": created_by,
+        "usedBy": used_by,
+    }
+
+
+async def membership_fields(request: Request, member: Row) -> Source:
+    """A version as a member of one collection, which may be one that it was linked to."""
+    row = await request.tracker.read(artifacts.by_key, member["artifact"])
+    collection = await request.tracker.read(collections.by_key, member["collection"])
+    place = f"{member['collection']}:{member['artifact']}"
+    found = {
+        "__typename": "ArtifactCollectionMembership",
+        "id": opaque("ArtifactCollectionMembership", place),
+        "versionIndex": member["version"],
+        "createdAt": timestamp(member["created_at"]),
+    }
+    if row is None or collection is None:  # Deleted between two looks.
+        return {**found, "aliases": [], "artifactCollection": None, "artifact": None}
+    return {
+        **found,
+        "aliases": await alias_fields(request, member, collection),
+        "artifactCollection": collection_info(collection),
+        "artifact": artifact_fields(request, row),
+        "files": files_of(request, row),
+    }
+
+
+async def alias_fields(request: Request, member: Row, collection: Row) -> list[Source]:
+    """The names of a version in a collection. Old clients find its number among them."""
+    held = await request.tracker.read(aliases.held, member["collection"], member["artifact"])
+    return [
+        {
+            "__typename": "ArtifactAlias",
+            "id": opaque("ArtifactAlias", f"{member['collection']}:{name}"),
+            "alias": name,
+            "artifactCollection": collection_info(collection),
+        }
+        for name in [*held, f"v{member['version']}"]
+    ]
+
+
+def files_of(request: Request, row: Row) -> Any:
+    async def files(given: Mapping[str, Any]) -> Source:
+        size, manifest = pages.page_size(given), row["manifest"]
+        if manifest is None:
+            return pages.connection([], size, 0)
+        found = await request.tracker.read(
+            manifests.entries_after,
+            manifest,
+            pages.cursor_text(given) or "",
+            size + 1,
+            names=as_list(given, "names") or None,
+        )
+        edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in found]
+        return pages.connection(edges, size, row["file_count"])
+
+    return files
+
+
+def _file_fields(request: Request, row: Row, entry: Row) -> Source:
+    path, digest = entry["path"], entry["digest"]
+    url = None
+    if entry["is_stored"]:
+        token = request.tracker.addresses.token(BLOB_DOWN, row["entity"], digest, path)
+        url = f"{request.base_url}/downloads/artifacts/{token}"
+    return {
+        "__typename": "File",
+        "id": opaque("File", f"{entry['manifest']}:{path}"),
+        "name": path,
+        "displayName": path,
+        "url": url,
+        # Clients go to a reference by themselves, and would send their key to an address here.
+        "directUrl": url or "",
+        "sizeBytes": entry["size"],
+        "storagePath": path,
+        "mimetype": None,
+        "updatedAt": timestamp(row["updated_at"]),
+        "digest": digest,
+        "md5": digest,
+    }
+
+
+def _manifest_fields(request: Request, row: Row) -> Source | None:
+    if row["manifest"] is None:
+        return None
+    token = request.tracker.addresses.token(MANIFEST_DOWN, row["manifest"])
+    url = f"{request.base_url}/downloads/manifests/{token}"
+    return {
+        "id": opaque(MANIFEST, row["manifest"]),
+        "file": {"__typename": "File", "id": opaque("File", row["manifest"]), "directUrl": url},
+    }
+
+
+def _run_info(row: Row) -> Source:
+    return {
+        "__typename": "Run",
+        "id": opaque("Run", row["key"]),
+        "name": row["id"],
+        "displayName": row["name"],
+        "project": project_info(row),
+    }
+
+
+def timestamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

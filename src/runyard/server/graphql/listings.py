@@ -1,0 +1,65 @@
+"""A project's runs as GraphQL fields: filtered, ordered, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server.graphql import runs
+from runyard.server.graphql.executor import Refusal, Source
+from runyard.server.graphql.inputs import as_text
+from runyard.server.graphql.lists import connection, page_size
+from runyard.server.graphql.request import Request
+from runyard.server.store import listing
+from runyard.server.store.filters import BadFilter, Condition, read_filter
+from runyard.server.store.history import HISTORY, count_rows_of
+from runyard.server.store.orders import BadOrder, read_cursor, read_order, write_cursor
+
+
+def in_project(request: Request, project: int | None) -> Source:
+    tracker = request.tracker
+    # Clients ask for the count and for a page in one request: the filter is applied once.
+    known: dict[str | None, tuple[Condition, list[int] | None]] = {}
+
+    async def matching(text: str | None) -> tuple[Condition, list[int] | None]:
+        if text not in known:
+            try:
+                condition = read_filter(text)
+            except BadFilter as error:
+                raise Refusal(str(error)) from error
+            keys = await tracker.read(listing.matching, tracker.remembered, project or 0, condition)
+            known[text] = (condition, keys)
+        return known[text]
+
+    async def run_count(given: Mapping[str, Any]) -> int:
+        condition, keys = await matching(as_text(given, "filters"))
+        return await tracker.read(listing.count, project or 0, condition, keys)
+
+    async def page(given: Mapping[str, Any]) -> Source:
+        condition, keys = await matching(as_text(given, "filters"))
+        try:
+            order = read_order(as_text(given, "order"))
+            after = read_cursor(as_text(given, "after"))
+        except BadOrder as error:
+            raise Refusal(str(error)) from error
+        found = await tracker.read(
+            listing.read_page,
+            tracker.remembered,
+            project or 0,
+            condition,
+            keys,
+            order,
+            after,
+            page_size(given),
+        )
+        counts = await tracker.read(count_rows_of, [row["key"] for row, _ in found.runs], HISTORY)
+        nodes = [
+            (
+                write_cursor(place),
+                {**runs.run_fields(request, row), "historyLineCount": counts[row["key"]]},
+            )
+            for row, place in found.runs
+        ]
+        return connection(nodes, more=found.more)
+
+    return {"runs": page, "runCount": run_count}

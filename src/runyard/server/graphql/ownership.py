@@ -1,0 +1,35 @@
+"""Artifacts and collections for those who may have them; to others they do not exist."""
+
+from __future__ import annotations
+
+from runyard.server.graphql.executor import Refusal
+from runyard.server.graphql.request import Request
+from runyard.server.store import artifacts, collections
+from runyard.server.store.runs import Row
+
+
+async def readable_artifact(request: Request, key: int | None) -> Row:
+    row = None if key is None else await request.tracker.read(artifacts.by_key, key)
+    if row is None or not request.may_read(row["entity"]):
+        raise Refusal("there is no such artifact any more")
+    return row
+
+
+async def own_artifact(request: Request, key: int | None) -> Row:
+    """An artifact that the caller may change."""
+    row = await readable_artifact(request, key)
+    must_write(request, row["entity"])
+    return row
+
+
+async def own_collection(request: Request, key: int | None) -> Row:
+    row = None if key is None else await request.tracker.read(collections.by_key, key)
+    if row is None or not request.may_read(row["entity"]):
+        raise Refusal("there is no such collection any more")
+    must_write(request, row["entity"])
+    return row
+
+
+def must_write(request: Request, entity: str) -> None:
+    if not request.may_write(entity):
+        raise Refusal(f"what belongs to {entity!r} is not yours to change")

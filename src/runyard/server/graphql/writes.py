@@ -1,0 +1,65 @@
+"""Changes of runs that are not their own clients': deletion, stops, states."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server import deletions
+from runyard.server.graphql.executor import Refusal, Source
+from runyard.server.graphql.inputs import as_key, as_object, as_text
+from runyard.server.graphql.request import Request
+from runyard.server.store import runs, stops
+from runyard.server.store.runs import Row
+
+# What may become of a run by a word from outside, and from which states.
+_BECOMES = {
+    "pending": ("running", "failed", "crashed", "preempted", "pending"),
+    "failed": ("pending", "running", "failed"),
+}
+
+
+def mutations(request: Request) -> Source:
+    async def delete(arguments: Mapping[str, Any]) -> Source:
+        row = await _own_run(request, as_object(arguments, "input"))
+        await deletions.delete_run(request.tracker, row["key"])
+        return {"clientMutationId": None, "success": True}
+
+    async def stop(arguments: Mapping[str, Any]) -> Source:
+        row = await _own_run(request, as_object(arguments, "input"))
+        await request.tracker.write(stops.ask_to_stop, row["key"], time.time())
+        return {"clientMutationId": None, "success": True}
+
+    async def update_state(arguments: Mapping[str, Any]) -> Source:
+        given = as_object(arguments, "input")
+        row = await _own_run(request, given)
+        state = as_text(given, "state") or ""
+        if not await request.tracker.write(_change_state, row["key"], state, time.time()):
+            raise Refusal(f"a run cannot go from {row['state']} to {state[:50]!r}")
+        return {"success": True}
+
+    return {"deleteRun": delete, "stopRun": stop, "updateRunState": update_state}
+
+
+def require_write(request: Request, entity: str) -> None:
+    if not request.may_write(entity):
+        raise Refusal(f"{request.caller.name} may not change what belongs to {entity}")
+
+
+async def _own_run(request: Request, given: Mapping[str, Any]) -> Row:
+    row = await request.tracker.read(runs.by_key, as_key(given))
+    if row is None or not request.may_read(row["entity"]):
+        raise Refusal("there is no such run any more")
+    require_write(request, row["entity"])
+    return row
+
+
+def _change_state(connection: sqlite3.Connection, key: int, state: str, now: float) -> bool:
+    row = runs.by_key(connection, key)
+    if row is None or row["state"] not in _BECOMES.get(state, ()):
+        return False
+    ended = now if state == "failed" else None
+    runs.update(connection, key, state=state, ended_at=ended, preempting=0, stop_asked=0)
+    return True

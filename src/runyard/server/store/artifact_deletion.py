@@ -1,0 +1,57 @@
+"""Deletion of artifacts. What it frees on disk is for `server/blobs.py` to remove afterwards."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from runyard.server.store import aliases, artifacts, collections, manifests
+
+
+class Aliased(ValueError):
+    """A version that has aliases is not deleted unless they may go with it."""
+
+
+def delete(
+    connection: sqlite3.Connection, key: int, *, with_aliases: bool
+) -> list[tuple[str, str]]:
+    """Delete a version everywhere. Answers the contents that may not be needed any more."""
+    row = artifacts.by_key(connection, key)
+    if row is None:
+        raise artifacts.Unknown("there is no such artifact any more")
+    held = aliases.held(connection, row["collection"], row["key"])
+    if held and not with_aliases:
+        raise Aliased(
+            f"{row['collection_name']}:v{row['version']} has the aliases {', '.join(held)}: "
+            "delete it with delete_aliases=True"
+        )
+    freed = [(row["entity"], digest) for digest in manifests.digests(connection, row["key"])]
+    for member in aliases.memberships(connection, row["key"]):
+        aliases.leave(connection, member["collection"], row["key"])
+    connection.execute("DELETE FROM artifacts WHERE key = ?", (row["key"],))
+    return freed
+
+
+def made_by(connection: sqlite3.Connection, run: int) -> list[int]:
+    """The versions that a run made."""
+    rows = connection.execute("SELECT key FROM artifacts WHERE run = ?", (run,))
+    return [row["key"] for row in rows]
+
+
+def delete_collection(connection: sqlite3.Connection, key: int) -> list[tuple[str, str]]:
+    """Delete a collection with its versions; of links, the links alone."""
+    freed = []
+    for row in connection.execute(
+        "SELECT key FROM artifacts WHERE collection = ?", (key,)
+    ).fetchall():
+        if artifacts.by_key(connection, row["key"]) is not None:
+            freed += delete(connection, row["key"], with_aliases=True)
+    collections.delete(connection, key)
+    return freed
+
+
+def delete_abandoned(connection: sqlite3.Connection, before: float) -> int:
+    """Delete versions whose upload began before that time and never came to an end."""
+    done = connection.execute(
+        "DELETE FROM artifacts WHERE state = 'PENDING' AND created_at < ?", (before,)
+    )
+    return done.rowcount

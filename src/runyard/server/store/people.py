@@ -1,0 +1,254 @@
+"""Users, their keys and their teams."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runyard.server.permissions import Caller
+from runyard.server.store.names import BadName, check_project
+from runyard.server.store.runs import Row
+
+# The key that the state folder's own commands use; see `runyard.home.Discovery`.
+OWN_LABEL = "state folder"
+# What tells keys apart; all of it would be needed to find the key.
+_ID_LENGTH = 12
+# The first parts of our own addresses.
+_RESERVED = frozenset({"api", "files", "graphql", "sdk", "uploads", "login", "assets"})
+
+
+class Taken(ValueError):
+    """The name belongs to somebody, or something, else."""
+
+
+class Missing(LookupError):
+    """There is no such user, key or team."""
+
+
+class Needed(ValueError):
+    """It cannot go: the server's own work depends on it."""
+
+
+@dataclass(frozen=True)
+class People:
+    """Everybody, as the server keeps them in memory."""
+
+    callers: Mapping[str, Caller] = field(default_factory=dict)  # by the hash of a key
+    owned: frozenset[str] = frozenset()
+
+
+def hash_key(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def load(connection: sqlite3.Connection) -> People:
+    teams: dict[int, set[str]] = defaultdict(set)
+    for row in connection.execute("SELECT team, user FROM members"):
+        teams[row["user"]].add(row["team"])
+    rows = connection.execute(
+        "SELECT hash, users.key AS key, name, admin FROM api_keys "
+        "JOIN users ON users.key = api_keys.user WHERE users.removed_at IS NULL"
+    )
+    callers = {
+        row["hash"]: Caller(
+            row["key"], row["name"], bool(row["admin"]), frozenset(teams[row["key"]])
+        )
+        for row in rows
+    }
+    names = connection.execute("SELECT name FROM users UNION SELECT name FROM teams")
+    return People(callers, frozenset(row["name"] for row in names))
+
+
+def add_owner(connection: sqlite3.Connection, key: str, name: str, now: float) -> None:
+    """Make `key` the state folder's own: the one by which its owner, the admin, comes in."""
+    owner = connection.execute("SELECT key FROM users WHERE admin").fetchone()
+    if owner is None:
+        user = connection.execute(
+            "INSERT INTO users (name, admin, created_at) VALUES (?, 1, ?)", (name, now)
+        ).lastrowid
+    else:
+        user = owner["key"]  # Whatever LOGNAME says today: the folder has one owner.
+    connection.execute(
+        "INSERT INTO api_keys (hash, user, label, created_at) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (hash_key(key), user, OWN_LABEL, now),
+    )
+
+
+def add_user(connection: sqlite3.Connection, name: str, now: float) -> None:
+    """A new user; or one who was here before, and finds their runs again."""
+    check_entity(name)
+    user = connection.execute("SELECT removed_at FROM users WHERE name = ?", (name,)).fetchone()
+    if user is not None and user["removed_at"] is None:
+        raise Taken(f"there already is a user {name!r}")
+    if user is not None:
+        connection.execute("UPDATE users SET removed_at = NULL WHERE name = ?", (name,))
+        return
+    _refuse_team(connection, name)
+    if _has_projects(connection, name):
+        raise Taken(f"the entity {name!r} has runs already, which a user of that name would get")
+    connection.execute("INSERT INTO users (name, created_at) VALUES (?, ?)", (name, now))
+
+
+def remove_user(connection: sqlite3.Connection, name: str, now: float) -> None:
+    """Take a user's keys and memberships. The runs stay, and the name stays theirs."""
+    user = find_user(connection, name)
+    if user["admin"]:
+        raise Needed(f"{name!r} owns the state folder and stays")
+    connection.execute("DELETE FROM api_keys WHERE user = ?", (user["key"],))
+    connection.execute("DELETE FROM members WHERE user = ?", (user["key"],))
+    connection.execute("UPDATE users SET removed_at = ? WHERE key = ?", (now, user["key"]))
+
+
+def find_user(connection: sqlite3.Connection, name: str) -> Row:
+    user: Row | None = connection.execute(
+        "SELECT * FROM users WHERE name = ? AND removed_at IS NULL", (name,)
+    ).fetchone()
+    if user is None:
+        raise Missing(f"there is no user {name!r}")
+    return user
+
+
+def list_users(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    rows = connection.execute(
+        "SELECT name, admin, created_at, "
+        "(SELECT count(*) FROM api_keys WHERE user = users.key) AS keys, "
+        "(SELECT group_concat(team, '/') FROM members WHERE user = users.key) AS teams "
+        "FROM users WHERE removed_at IS NULL ORDER BY name"
+    )
+    return [
+        # Names hold no slash.
+        {
+            **row,
+            "admin": bool(row["admin"]),
+            "teams": sorted(filter(None, (row["teams"] or "").split("/"))),
+        }
+        for row in map(dict, rows)
+    ]
+
+
+def add_key(
+    connection: sqlite3.Connection, user: str, key: str, label: str, now: float
+) -> dict[str, Any]:
+    owner = find_user(connection, user)
+    connection.execute(
+        "INSERT INTO api_keys (hash, user, label, created_at) VALUES (?, ?, ?, ?)",
+        (hash_key(key), owner["key"], label, now),
+    )
+    return _told(user, hash_key(key), label, now, None)
+
+
+def list_keys(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    rows = connection.execute(
+        "SELECT users.name AS user, hash, label, api_keys.created_at AS created_at, used_at "
+        "FROM api_keys JOIN users ON users.key = api_keys.user ORDER BY user, created_at, hash"
+    )
+    return [_told(*row) for row in rows]
+
+
+def key_id(hashed: str) -> str:
+    return hashed[:_ID_LENGTH]
+
+
+def _told(
+    user: str, hashed: str, label: str, created_at: float, used_at: float | None
+) -> dict[str, Any]:
+    return {
+        "id": key_id(hashed),
+        "user": user,
+        "label": label,
+        "created_at": created_at,
+        "used_at": used_at,
+    }
+
+
+def revoke_key(connection: sqlite3.Connection, user: str, key: str, own_hash: str) -> None:
+    """`key` is the id of a key; `own_hash` is that of the state folder's own, which stays."""
+    owner = find_user(connection, user)
+    if key_id(own_hash) == key:
+        raise Needed(
+            "this is the key in server.json, by which the state folder's own commands come in"
+        )
+    done = connection.execute(
+        "DELETE FROM api_keys WHERE user = ? AND substr(hash, 1, ?) = ?",
+        (owner["key"], _ID_LENGTH, key),
+    )
+    if not done.rowcount:
+        raise Missing(f"{user!r} has no key {key!r}")
+
+
+def note_uses(connection: sqlite3.Connection, uses: Mapping[str, float]) -> None:
+    connection.executemany(
+        "UPDATE api_keys SET used_at = max(coalesce(used_at, 0), ?) WHERE hash = ?",
+        [(when, hashed) for hashed, when in uses.items()],
+    )
+
+
+def add_team(
+    connection: sqlite3.Connection, name: str, members: Iterable[str], now: float, *, adopt: bool
+) -> None:
+    """`adopt` lets the team have runs that its entity has already, which nobody owns."""
+    check_entity(name)
+    _refuse_team(connection, name)
+    if connection.execute("SELECT 1 FROM users WHERE name = ?", (name,)).fetchone():
+        raise Taken(f"{name!r} is a user's name")
+    if not adopt and _has_projects(connection, name):
+        raise Taken(f"the entity {name!r} has runs already; the admin can make it a team")
+    connection.execute("INSERT INTO teams (name, created_at) VALUES (?, ?)", (name, now))
+    for member in members:
+        add_member(connection, name, member)
+
+
+def remove_team(connection: sqlite3.Connection, name: str) -> None:
+    """The runs stay; the admin has them from then on."""
+    if not connection.execute("DELETE FROM teams WHERE name = ?", (name,)).rowcount:
+        raise Missing(f"there is no team {name!r}")
+
+
+def list_teams(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    members: dict[str, list[str]] = defaultdict(list)
+    for row in connection.execute(
+        "SELECT team, name FROM members JOIN users ON users.key = members.user ORDER BY name"
+    ):
+        members[row["team"]].append(row["name"])
+    rows = connection.execute("SELECT name, created_at FROM teams ORDER BY name")
+    return [{**dict(row), "members": members[row["name"]]} for row in rows]
+
+
+def add_member(connection: sqlite3.Connection, team: str, user: str) -> None:
+    if not connection.execute("SELECT 1 FROM teams WHERE name = ?", (team,)).fetchone():
+        raise Missing(f"there is no team {team!r}")
+    connection.execute(
+        "INSERT INTO members (team, user) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (team, find_user(connection, user)["key"]),
+    )
+
+
+def remove_member(connection: sqlite3.Connection, team: str, user: str) -> None:
+    done = connection.execute(
+        "DELETE FROM members WHERE team = ? AND user = ?",
+        (team, find_user(connection, user)["key"]),
+    )
+    if not done.rowcount:
+        raise Missing(f"{user!r} is not in the team {team!r}")
+
+
+def check_entity(name: str) -> None:
+    """A name for a user or a team: part of addresses, and of what people type."""
+    check_project(name)
+    if name in _RESERVED or not name.isprintable() or name != name.strip():
+        raise BadName(f"{name[:200]!r} cannot be the name of a user or a team")
+
+
+def _refuse_team(connection: sqlite3.Connection, name: str) -> None:
+    if connection.execute("SELECT 1 FROM teams WHERE name = ?", (name,)).fetchone():
+        raise Taken(f"there already is a team {name!r}")
+
+
+def _has_projects(connection: sqlite3.Connection, entity: str) -> bool:
+    found = connection.execute("SELECT 1 FROM projects WHERE entity = ? LIMIT 1", (entity,))
+    return found.fetchone() is not None

@@ -1,0 +1,26 @@
+"""Runs that somebody asked to stop: their clients hear of it, and they end as killed."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from runyard.server import states
+from runyard.server.store import runs
+
+
+def ask_to_stop(connection: sqlite3.Connection, key: int, now: float) -> bool:
+    """Ask a run to stop. One that has ended stays as it is. Says whether there is such a run."""
+    row = runs.by_key(connection, key)
+    if row is None:
+        return False
+    if row["state"] in states.ALIVE:
+        runs.update(connection, key, stop_asked=1)
+    elif row["state"] == "pending":
+        # Nobody is there to hear it; it does not start any more.
+        runs.update(connection, key, state="killed", ended_at=now)
+    return True
+
+
+def end_state(row: runs.Row, state: str) -> str:
+    """How a run ended: whatever its exit code says, it was killed if it was asked to stop."""
+    return "killed" if row["stop_asked"] else state

@@ -1,0 +1,101 @@
+"""`runyard users`, `keys` and `teams`, as the state folder's owner types them."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from runyard.client.api import Api
+from runyard.client.discover import ensure_server
+from runyard.client.http import Connection
+from runyard.errors import ServerError
+from runyard.home import Home
+from tests.conftest import end_server, isolate, run_runyard
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    folder = tmp_path_factory.mktemp("people")
+    with pytest.MonkeyPatch.context() as patch:
+        isolate(folder, patch)
+        home = Home(folder / "state")
+        try:
+            yield home
+        finally:
+            end_server(home)
+
+
+def typed(*words: str) -> Any:
+    done = run_runyard(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def refused(*words: str) -> str:
+    done = run_runyard(*words)
+    assert done.returncode in (1, 2), done.stdout
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_a_user_is_added_used_and_removed(yard: Home) -> None:
+    done = run_runyard("users", "add", "bob")
+    assert done.returncode == 0, done.stderr
+    key = done.stdout.strip()
+    assert len(key) == 40
+    assert "not shown again" in done.stderr
+    bob = Api(Connection(ensure_server(yard).api.url, key))
+    assert bob.runs() == []
+    assert [user["name"] for user in typed("users", "list")] == sorted(["bob", getpass.getuser()])
+    assert "admin" in run_runyard("users", "list").stdout
+    assert "already is a user 'bob'" in refused("users", "add", "bob")
+    assert run_runyard("users", "remove", "bob").returncode == 0
+    with pytest.raises(ServerError, match="refused the key"):
+        bob.runs()
+    assert "no user 'bob'" in refused("users", "remove", "bob")
+
+
+def test_keys_are_made_listed_and_revoked(yard: Home) -> None:
+    made = typed("keys", "add", "--label", "laptop")
+    laptop = Api(Connection(ensure_server(yard).api.url, made["key"]))
+    assert laptop.health()["pid"]
+    shown = run_runyard("keys", "list").stdout
+    assert "laptop" in shown
+    assert made["key"] not in shown
+    assert run_runyard("keys", "revoke", "laptop").returncode == 0
+    with pytest.raises(ServerError, match="refused the key"):
+        laptop.health()
+    assert "no key is called 'laptop'" in refused("keys", "revoke", "laptop")
+    assert "server.json" in refused("keys", "revoke", "state folder")
+
+
+def test_teams_come_and_go(yard: Home) -> None:
+    typed("users", "add", "eve")
+    (crew,) = typed("teams", "add", "crew", "eve")
+    assert "eve" in crew["members"]
+    (crew,) = typed("teams", "remove", "crew", "eve")
+    assert "eve" not in crew["members"]
+    (crew,) = typed("teams", "add", "crew", "eve")
+    assert "eve" in crew["members"]
+    assert "crew" in run_runyard("teams", "list").stdout
+    assert typed("teams", "remove", "crew") == []
+    assert "no team 'crew'" in refused("teams", "remove", "crew")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("users", "add"),
+        ("users", "list", "bob"),
+        ("keys", "revoke"),
+        ("keys", "list", "x"),
+        ("teams", "add"),
+        ("teams", "list", "x"),
+    ],
+)
+def test_a_wrong_line_is_told_so(yard: Home, words: tuple[str, ...]) -> None:
+    assert "  try:  " in refused(*words)

@@ -1,0 +1,274 @@
+"""Several people on one server: what is yours is yours, what is a team's is the team's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runyard.home import Home
+from runyard.server import permissions
+from runyard.server.app import create_app
+from runyard.server.permissions import Caller
+from runyard.server.tracker import Tracker
+from tests.server.asgi import KEY, Answer, Client
+from tests.server.conftest import UPSERT
+
+FOUND = """query Run($entity: String, $project: String!, $name: String!) {
+  project(name: $project, entityName: $entity) { name run(name: $name) { id state } }
+}"""
+CREATE_FILES = """mutation CreateRunFiles($entity: String!, $project: String!, $run: String!) {
+  createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run,
+    files: ["notes.txt"]}) { files { uploadUrl } }
+}"""
+
+
+class Person:
+    """Somebody with a key, at the server."""
+
+    def __init__(self, client: Client, name: str, key: str) -> None:
+        self.client, self.name, self.key = client, name, key
+
+    def get(self, path: str, **query: object) -> Answer:
+        return self.client.get(path, key=self.key, **query)
+
+    def post(self, path: str, content: object) -> Answer:
+        return self.client.post(path, content, key=self.key)
+
+    def delete(self, path: str) -> Answer:
+        return self.client.request("DELETE", path, key=self.key)
+
+    def put(self, path: str) -> Answer:
+        return self.client.request("PUT", path, key=self.key)
+
+    def ask(self, query: str, **variables: Any) -> dict[str, Any]:
+        answer = self.post("/graphql", {"query": query, "variables": variables})
+        assert answer.status == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def log(self, run: str, entity: str | None = None, **variables: Any) -> dict[str, Any]:
+        return self.ask(UPSERT, name=run, project="birds", entity=entity, host="node1", **variables)
+
+    def stream(self, entity: str, run: str) -> int:
+        return self.post(f"/files/{entity}/birds/{run}/file_stream", {"files": {}}).status
+
+    def runs(self) -> set[str]:
+        return {run["id"] for run in self.get("/api/runs").json()}
+
+
+@pytest.fixture
+def ada(client: Client) -> Person:
+    """To whom the state folder belongs."""
+    return Person(client, "ada", KEY)
+
+
+@pytest.fixture
+def bob(ada: Person) -> Person:
+    return add(ada, "bob")
+
+
+@pytest.fixture
+def eve(ada: Person) -> Person:
+    return add(ada, "eve")
+
+
+def add(admin: Person, name: str) -> Person:
+    made = admin.post("/api/users", {"name": name})
+    assert made.status == 200, made.text
+    return Person(admin.client, name, made.json()["key"])
+
+
+def test_a_new_user_logs_under_their_own_name(bob: Person) -> None:
+    made = bob.log("r1")["data"]["upsertBucket"]["bucket"]
+    assert made["project"]["entity"]["name"] == "bob"
+    viewer = bob.ask("{ viewer { entity username admin teams { edges { node { name } } } } }")
+    assert viewer["data"]["viewer"] == {
+        "entity": "bob",
+        "username": "bob",
+        "admin": False,
+        "teams": {"edges": [{"node": {"name": "bob"}}]},
+    }
+
+
+def test_what_is_not_yours_looks_as_if_it_did_not_exist(bob: Person, eve: Person) -> None:
+    bob.log("r1")
+    key = bob.get("/api/run", name="r1").json()["key"]
+    for entity, run in (("bob", "r1"), ("nobody", "r9")):
+        answer = eve.ask(FOUND, entity=entity, project="birds", name=run)
+        assert answer["data"]["project"] is None
+        assert eve.get(f"/files/{entity}/birds/{run}/notes.txt").status == 404
+        assert eve.stream(entity, run) == 403
+        assert "errors" in eve.ask(CREATE_FILES, entity=entity, project="birds", run=run)
+        assert "errors" in eve.log(run, entity)
+    assert eve.ask('{ entity(name: "bob") { name } }')["data"]["entity"] is None
+    assert eve.get("/api/run", name="r1").status == 404
+    assert eve.get(f"/api/runs/{key}/metrics").status == 404
+    assert eve.get(f"/api/runs/{key}/console").status == 404
+    assert eve.runs() == set()
+    assert eve.get("/api/health").json()["runs"] == 0
+    assert bob.runs() == {"r1"}
+
+
+def test_a_run_of_somebody_elses_cannot_be_taken_over(bob: Person, eve: Person) -> None:
+    opaque = bob.log("r1")["data"]["upsertBucket"]["bucket"]["id"]
+    assert "errors" in eve.log("r1", id=opaque, displayName="mine")
+    new = {"id": "planned", "project": "birds", "command": ["python"]}
+    assert bob.post("/api/runs", new).status == 200
+    eve.log("planned")
+    assert bob.get("/api/run", name="planned").json()["entity"] == "bob"
+    assert eve.post("/api/runs", {**new, "entity": "bob"}).status == 403
+
+
+def test_team_members_read_and_write_together(ada: Person, bob: Person, eve: Person) -> None:
+    assert bob.post("/api/teams", {"name": "crew", "members": ["eve"]}).status == 200
+    bob.log("r1", "crew")
+    assert eve.runs() == {"r1"}
+    assert eve.stream("crew", "r1") == 200
+    assert bob.delete("/api/teams/crew/members/eve").status == 200
+    assert eve.runs() == set()
+    assert eve.stream("crew", "r1") == 403
+    assert eve.put("/api/teams/crew/members/eve").status == 404  # Nobody lets themselves in.
+    assert eve.delete("/api/teams/crew").status == 404
+    assert bob.put("/api/teams/crew/members/eve").status == 200
+    assert eve.stream("crew", "r1") == 200
+    assert [team["members"] for team in ada.get("/api/teams").json()] == [["bob", "eve"]]
+
+
+def test_the_admin_reads_everything_and_writes_into_nobodys(ada: Person, bob: Person) -> None:
+    bob.log("r1")
+    assert ada.runs() == {"r1"}
+    assert ada.ask(FOUND, entity="bob", project="birds", name="r1")["data"]["project"]["run"]
+    assert "errors" in ada.log("r1", "bob")
+    assert ada.stream("bob", "r1") == 403
+    key = ada.get("/api/run", name="r1").json()["key"]
+    begun = {"token": "t", "host": "h", "pid": 1}
+    assert ada.post(f"/api/runs/{key}/attempts", begun).status == 403
+
+
+def test_who_is_alone_may_name_any_entity(ada: Person, bob: Person) -> None:
+    assert "errors" not in ada.log("r1", "some-lab")
+    assert "errors" in bob.log("r2", "some-lab")
+    refused = ada.post("/api/users", {"name": "some-lab"})
+    assert (refused.status, "has runs already" in refused.text) == (409, True)
+    assert bob.post("/api/teams", {"name": "some-lab"}).status == 409
+    assert ada.post("/api/teams", {"name": "some-lab", "members": ["bob"]}).status == 200
+    assert bob.runs() == {"r1"}
+
+
+def test_a_revoked_key_is_refused_at_once(bob: Person) -> None:
+    made = bob.post("/api/keys", {"label": "laptop"}).json()
+    laptop = Person(bob.client, "bob", made["key"])
+    laptop.log("r1")
+    assert laptop.stream("bob", "r1") == 200
+    assert bob.delete(f"/api/users/bob/keys/{made['id']}").status == 200
+    assert laptop.stream("bob", "r1") == 401
+    assert laptop.get("/api/runs").status == 401
+    assert bob.get("/api/runs").status == 200
+    assert bob.delete(f"/api/users/bob/keys/{made['id']}").status == 404
+
+
+def test_keys_are_listed_without_being_told(ada: Person, bob: Person, home: Home) -> None:
+    bob.post("/api/keys", {"label": "laptop"})
+    listed = bob.get("/api/keys")
+    assert [(key["user"], key["label"]) for key in listed.json()] == [
+        ("bob", "first"),
+        ("bob", "laptop"),
+    ]
+    first, laptop = listed.json()
+    assert first["used_at"] >= first["created_at"]
+    assert laptop["used_at"] is None
+    assert len(ada.get("/api/keys").json()) == 3
+    assert bob.key not in listed.text
+    assert not any(
+        bob.key.encode() in path.read_bytes() for path in home.path.rglob("*") if path.is_file()
+    )
+
+
+def test_a_removed_user_is_out_and_finds_the_runs_when_back(ada: Person, bob: Person) -> None:
+    bob.log("r1")
+    ada.post("/api/teams", {"name": "crew", "members": ["bob"]})
+    assert ada.delete("/api/users/bob").status == 200
+    assert bob.get("/api/runs").status == 401
+    assert ada.runs() == {"r1"}
+    assert "errors" in ada.log("r2", "bob")  # The name stays bob's.
+    back = add(ada, "bob")
+    assert back.runs() == {"r1"}
+    assert back.get("/api/me").json() == {"name": "bob", "admin": False, "teams": []}
+
+
+def test_only_the_admin_makes_and_removes_users(ada: Person, bob: Person, eve: Person) -> None:
+    assert bob.post("/api/users", {"name": "mallory"}).status == 403
+    assert bob.delete("/api/users/eve").status == 403
+    assert bob.post("/api/server/stop", {}).status == 403
+    assert bob.post("/api/keys", {"user": "eve"}).status == 404
+    assert [user["name"] for user in bob.get("/api/users").json()] == ["bob"]
+    assert [user["name"] for user in ada.get("/api/users").json()] == ["ada", "bob", "eve"]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "api", " bob", "..", "x" * 200, "line\nfeed"])
+def test_names_that_cannot_be(ada: Person, name: str) -> None:
+    assert ada.post("/api/users", {"name": name}).status == 400
+    assert ada.post("/api/teams", {"name": name}).status == 400
+
+
+def test_names_are_taken_once(ada: Person, bob: Person) -> None:
+    ada.post("/api/teams", {"name": "crew"})
+    assert ada.post("/api/users", {"name": "bob"}).status == 409
+    assert ada.post("/api/users", {"name": "crew"}).status == 409
+    assert ada.post("/api/teams", {"name": "bob"}).status == 409
+    assert ada.post("/api/teams", {"name": "gang", "members": ["nobody"]}).status == 404
+    assert ada.get("/api/teams").json()[0]["name"] == "crew"  # And no half-made gang.
+
+
+def test_the_owner_and_the_folders_own_key_stay(ada: Person) -> None:
+    own = ada.get("/api/keys").json()[0]
+    assert own["label"] == "state folder"
+    assert ada.delete(f"/api/users/ada/keys/{own['id']}").status == 409
+    assert ada.delete("/api/users/ada").status == 409
+    assert ada.get("/api/me").json()["admin"] is True
+
+
+def test_people_are_known_after_a_restart(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "ada")
+    client, tracker = start(home)
+    ada = Person(client, "ada", KEY)
+    bob, eve = add(ada, "bob"), add(ada, "eve")
+    bob.post("/api/teams", {"name": "crew", "members": ["eve"]})
+    bob.log("r1", "crew")
+    ada.delete("/api/users/bob")
+    client.close()
+    tracker.close()
+    # Started by way of `su`, say: the folder is ada's all the same.
+    monkeypatch.setenv("LOGNAME", "root")
+    client, tracker = start(home)
+    try:
+        assert Person(client, "ada", KEY).get("/api/me").json()["name"] == "ada"
+        assert Person(client, "bob", bob.key).get("/api/me").status == 401
+        back = Person(client, "eve", eve.key)
+        assert back.runs() == {"r1"}
+        assert back.get("/api/keys").json()[0]["used_at"] is not None
+    finally:
+        client.close()
+        tracker.close()
+
+
+def start(home: Home) -> tuple[Client, Tracker]:
+    tracker = Tracker(home)
+    tracker.open(KEY)
+    return Client(create_app(tracker, stop=lambda: None)), tracker
+
+
+def test_the_rules_by_themselves() -> None:
+    bob = Caller(2, "bob", teams=frozenset({"crew"}))
+    admin = Caller(1, "ada", admin=True)
+    owned = {"ada", "bob", "eve", "crew", "gang"}
+    assert permissions.readable(bob) == frozenset({"bob", "crew"})
+    assert permissions.readable(admin) is None
+    writes = {
+        who.name: {
+            entity for entity in (*owned, "free") if permissions.may_write(who, entity, owned)
+        }
+        for who in (bob, admin)
+    }
+    assert writes == {"bob": {"bob", "crew"}, "ada": {"ada", "free"}}

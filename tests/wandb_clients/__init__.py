@@ -1,0 +1,1 @@
+"""The unmodified wandb client, in several versions, against this server."""

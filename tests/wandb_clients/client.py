@@ -1,0 +1,191 @@
+"""One version of the client, set up to log to the server of this session."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.request
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from runyard.client.api import Api, Console, RunDetail, Series
+from runyard.client.discover import connect
+from runyard.home import Discovery
+from tests.wandb_clients.versions import ordered
+
+_PROGRAMS = Path(__file__).parent / "flows"
+_LONGEST = 90
+
+
+class Ended(Exception):
+    """A program of a flow ended otherwise than it should."""
+
+
+class Program:
+    """A process of the client's. Its words go to a file: what it leaves behind may hold a pipe."""
+
+    def __init__(self, command: list[str], folder: Path, environment: dict[str, str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._words = folder / f"{time.monotonic_ns()}.log"
+        with self._words.open("w") as words:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self._words.read_text(errors="replace")
+
+    def wait_for(self, word: str) -> None:
+        wait_until(lambda: word in self.said() or self._process.poll() is not None, 60)
+        if word not in self.said():
+            raise Ended(f"ended before it said {word!r}: {_tail(self.said())}")
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self, code: int | None = 0) -> str:
+        """Wait for the end, with that exit code or, for None, with any that is no success."""
+        try:
+            found = self._process.wait(timeout=_LONGEST)
+        except subprocess.TimeoutExpired as error:
+            raise Ended(f"still there after {_LONGEST} s: {_tail(self.said())}") from error
+        if found != code if code is not None else found == 0:
+            raise Ended(f"exit code {found}, not {code}: {_tail(self.said())}")
+        return self.said()
+
+    def clear_away(self) -> None:
+        """It and what it started, which older clients leave behind when they die."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client version with a folder and a project of its own."""
+
+    version: str
+    python: Path
+    server: Discovery
+    entity: str
+    folder: Path
+    project: str
+
+    def is_at_least(self, version: str) -> bool:
+        return ordered(self.version) >= ordered(version)
+
+    @cached_property
+    def api(self) -> Api:
+        return connect(self.server)
+
+    def run(self, program: str, *words: str, code: int = 0) -> str:
+        """Run a program of `flows/` to its end; gives what it printed."""
+        with self.start(program, *words) as process:
+            return process.end(code)
+
+    def start(self, program: str, *words: str) -> AbstractContextManager[Program]:
+        """Start a program of `flows/`; it is gone afterwards in any case."""
+        return self._start(str(_PROGRAMS / f"{program}.py"), *words)
+
+    def wandb(self, *words: str) -> str:
+        """The client's own command line."""
+        with self._start("-m", "wandb", *words) as process:
+            return process.end()
+
+    @contextmanager
+    def _start(self, *words: str) -> Iterator[Program]:
+        program = Program([str(self.python), *words], self.folder, self._environment())
+        try:
+            yield program
+        finally:
+            program.clear_away()
+
+    def _environment(self) -> dict[str, str]:
+        ours = ("PATH", "LANG", "TMPDIR", "SSL_CERT_FILE")
+        return {
+            **{name: os.environ[name] for name in ours if name in os.environ},
+            "HOME": str(self.folder),
+            "PYTHONUNBUFFERED": "1",
+            "WANDB_BASE_URL": self.server.url,
+            "WANDB_API_KEY": self.server.key,
+            "WANDB_ENTITY": self.entity,
+            "WANDB_PROJECT": self.project,
+            "WANDB_DIR": str(self.folder),
+            "WANDB_ERROR_REPORTING": "false",
+            "WANDB_DISABLE_GIT": "true",
+            # What `runyard run` sets; and samples of the machine within a short run's life.
+            "WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "2",
+            "WANDB_X_STATS_SAMPLING_INTERVAL": "1",
+            "WANDB__STATS_SAMPLE_RATE_SECONDS": "1",
+            "WANDB__STATS_SAMPLES_TO_AVERAGE": "1",
+        }
+
+    def stored(self, run_id: str) -> RunDetail:
+        """A run of this flow, as the server has it."""
+        return self.api.run(f"{self.entity}/{self.project}/{run_id}")
+
+    def only_run(self) -> RunDetail:
+        (run,) = self.api.runs(project=f"{self.entity}/{self.project}")
+        return self.stored(run["id"])
+
+    def series(self, run_id: str) -> dict[str, Series]:
+        """Every stored point of every metric."""
+        found = self.api.metrics(self.stored(run_id), points=10**6)
+        return {series["key"]: series for series in found}
+
+    def console(self, run_id: str) -> str:
+        page: Console = self.api.console(self.stored(run_id))
+        return page["text"]
+
+    def file(self, run_id: str, name: str) -> bytes:
+        """The content of a file that a run uploaded."""
+        return self._ask(f"/files/{self.entity}/{self.project}/{run_id}/{name}", None)
+
+    def bucket(self, run_id: str, fields: str) -> dict[str, Any]:
+        """Fields of a run as a client asks for them."""
+        query = f"query Q($e: String, $p: String, $r: String!) {{ model(name: $p, entityName: $e) {{ bucket(name: $r) {{ {fields} }} }} }}"  # noqa: E501
+        data = self.graphql(query, e=self.entity, p=self.project, r=run_id)
+        bucket: dict[str, Any] = data["model"]["bucket"]
+        return bucket
+
+    def graphql(self, query: str, **variables: Any) -> dict[str, Any]:
+        body = json.dumps({"query": query, "variables": variables}).encode()
+        reply = json.loads(self._ask("/graphql", body))
+        assert "errors" not in reply, reply["errors"]
+        data: dict[str, Any] = reply["data"]
+        return data
+
+    def _ask(self, path: str, body: bytes | None) -> bytes:
+        login = b64encode(f"api:{self.server.key}".encode()).decode()
+        headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.server.url}{path}", body, headers)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            content: bytes = reply.read()
+        return content
+
+
+def wait_until(is_so: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > end:
+            raise Ended(f"not so after {seconds:.0f} s")
+        time.sleep(0.2)
+
+
+def _tail(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[-25:])

@@ -1,0 +1,1 @@
+"""Programs as researchers write them, run by each version of the client."""

@@ -1,0 +1,59 @@
+"""The score of W&B's own tests: read from pytest's report, told, and written down."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.system_tests.test_core.test_a" name="test_one" />
+<testcase classname="tests.system_tests.test_core.test_a" name="test_two[x]">
+  <failure message="AssertionError: assert 1 == 2&#10;  +1&#10;  -2&#10;and more">...</failure>
+</testcase>
+<testcase classname="tests.system_tests.test_core.test_a" name="test_three"><skipped /></testcase>
+<testcase classname="tests.system_tests.test_core.test_b" name="test_four">
+  <error message="failed on teardown">...</error>
+</testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    path = Path(__file__).parents[2] / "scripts" / "wandb_system_tests.py"
+    spec = importlib.util.spec_from_file_location("wandb_system_tests", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # Dataclasses look their module up.
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_report_becomes_a_score_with_reasons(script: ModuleType, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    scores = script.read_report(report)
+    assert script.describe(scores) == [
+        "test_core.test_a                            1 of 2, 1 skipped",
+        "    test_two[x]: AssertionError: assert 1 == 2 +1 -2",
+        "test_core.test_b                            0 of 1, 0 skipped",
+        "    test_four: failed on teardown",
+        "together                                    1 of 3",
+    ]
+    drawn = script.table("0.99.0", scores)
+    assert "release 0.99.0: **1 of 3** pass" in drawn
+    assert "- `test_core.test_b::test_four`: failed on teardown" in drawn
+
+
+def test_a_checkout_between_releases_is_refused(script: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "wandb").mkdir()
+    source = tmp_path / "wandb" / "__init__.py"
+    source.write_text('__version__ = "0.99.1.dev1"\n')
+    with pytest.raises(SystemExit, match="no release"):
+        script.read_version(tmp_path)
+    source.write_text('__version__ = "0.99.0"\n')
+    assert script.read_version(tmp_path) == "0.99.0"
