@@ -80,7 +80,7 @@ def test_links_between_the_documents_lead_somewhere() -> None:
 
 
 def test_the_changelog_tells_of_this_version_or_the_next() -> None:
-    from runyard import __version__
+    from runyard.version import __version__
 
     changelog = (ROOT / "CHANGELOG.md").read_text()
     assert "## [Unreleased]" in changelog or f"## [{__version__}]" in changelog

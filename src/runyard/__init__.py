@@ -1,15 +1,16 @@
 """runyard takes an experiment that works on a laptop to a Slurm cluster and back."""
 
+from runyard.version import __version__
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from runyard.report.export import dataframe
 
-__version__ = "0.1.0"
 __all__ = ["__version__", "dataframe"]
 
 
 def __getattr__(name: str) -> object:
-    # Looked up when it is wanted: `runyard --version` imports this module, and must be quick.
+    # Looked up when it is wanted: every command imports this module, and must be quick.
     if name == "dataframe":
         from runyard.report.export import dataframe
 

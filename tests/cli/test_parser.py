@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from runyard import __version__
 from runyard.cli.catalog import COMMANDS
 from runyard.cli.main import format_error, main
 from runyard.cli.overview import OPTIONS
 from runyard.cli.parser import build_parser
 from runyard.errors import RunyardError
+from runyard.version import __version__
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from runyard import __version__
 from runyard.errors import StateError
 from runyard.server.store import migrations
 from runyard.server.store.database import Database
 from runyard.server.store.migrations import STEPS, migrate
+from runyard.version import __version__
 
 
 def _schema(connection: sqlite3.Connection) -> list[tuple[str, ...]]:

@@ -90,7 +90,7 @@ def _parse(words: list[str]) -> argparse.Namespace | None:
     known = (*_ASK_HELP, *_ASK_VERSION, "--debug")
     wrong = next((word for word in before if word not in known), None)
     if wrong is None and any(word in _ASK_VERSION for word in before):
-        from runyard import __version__
+        from runyard.version import __version__
 
         print(f"runyard {__version__}")
         return None

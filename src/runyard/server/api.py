@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard import __version__
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
@@ -29,6 +28,7 @@ from runyard.server.rows import rows
 from runyard.server.store import alerts, archives, attempts, runs, stops
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
+from runyard.version import __version__
 
 _LONGEST_WAIT = 30.0
 _LARGEST_KEY = 2**63 - 1

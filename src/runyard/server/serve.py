@@ -15,11 +15,11 @@ from collections.abc import Callable, Coroutine
 
 import uvicorn
 
-from runyard import __version__
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.server.app import create_app
 from runyard.server.tracker import Tracker, new_key
+from runyard.version import __version__
 
 log = logging.getLogger("runyard.server")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from runyard import __version__
 from runyard.errors import StateError
+from runyard.version import __version__
 
 _FIRST = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
