@@ -104,6 +104,9 @@ def test_a_run_out_of_reach_is_recorded_and_synced_once(
     ]
     check_is_in(runyard, state_folder)
     assert json.loads(runyard("sync", "--json").stdout) == []
+    again = runyard("sync", "--again", record.run, "--json")
+    assert again.returncode == 0, again.stderr
+    check_is_in(runyard, state_folder)
 
 
 def test_the_next_server_brings_it_in_by_itself(

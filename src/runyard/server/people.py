@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server import arguments, permissions
+from runyard.server.access import caller_of, need_admin, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
-from runyard.server.permissions import Caller
 from runyard.server.store import people
 from runyard.server.store.names import BadName
 from runyard.server.tracker import Tracker, new_key
@@ -40,18 +40,18 @@ async def note_uses(tracker: Tracker) -> None:
 
 
 async def who_am_i(request: Request) -> Response:
-    caller = _caller(request)
+    caller = caller_of(request)
     return answer({"name": caller.name, "admin": caller.admin, "teams": sorted(caller.teams)})
 
 
 async def list_users(request: Request) -> Response:
-    caller = _caller(request)
-    users = await _tracker(request).read(people.list_users)
+    caller = caller_of(request)
+    users = await tracker_of(request).read(people.list_users)
     return answer([u for u in users if permissions.may_see(caller, u["name"], u["teams"])])
 
 
 async def add_user(request: Request) -> Response:
-    _need_admin(request, "add users")
+    need_admin(request, "add users")
     given = whole_texts(await read_json(request))
     name, key = arguments.field(given, "name", str), new_key()
 
@@ -64,15 +64,15 @@ async def add_user(request: Request) -> Response:
 
 
 async def remove_user(request: Request) -> Response:
-    _need_admin(request, "remove users")
+    need_admin(request, "remove users")
     await _change(request, people.remove_user, request.path_params["user"], time.time())
     return answer({})
 
 
 async def list_keys(request: Request) -> Response:
-    caller = _caller(request)
-    await _tracker(request).store_uses()
-    keys = await _tracker(request).read(people.list_keys)
+    caller = caller_of(request)
+    await tracker_of(request).store_uses()
+    keys = await tracker_of(request).read(people.list_keys)
     return answer([key for key in keys if permissions.may_manage_keys(caller, key["user"])])
 
 
@@ -87,19 +87,19 @@ async def add_key(request: Request) -> Response:
 
 async def revoke_key(request: Request) -> Response:
     owner = _owner(request, request.path_params["user"])
-    own = people.hash_key(_tracker(request).own_key)
+    own = people.hash_key(tracker_of(request).own_key)
     await _change(request, people.revoke_key, owner, request.path_params["key"], own)
     return answer({})
 
 
 async def list_teams(request: Request) -> Response:
-    caller = _caller(request)
-    teams = await _tracker(request).read(people.list_teams)
+    caller = caller_of(request)
+    teams = await tracker_of(request).read(people.list_teams)
     return answer([team for team in teams if permissions.may_manage_team(caller, team["name"])])
 
 
 async def add_team(request: Request) -> Response:
-    given, caller = whole_texts(await read_json(request)), _caller(request)
+    given, caller = whole_texts(await read_json(request)), caller_of(request)
     name = arguments.field(given, "name", str)
     members = arguments.texts(given, "members") if given.get("members") is not None else []
     await _change(
@@ -135,7 +135,7 @@ async def _change(
     **kwargs: Given.kwargs,
 ) -> Result:
     try:
-        return await _tracker(request).change_people(change, *args, **kwargs)
+        return await tracker_of(request).change_people(change, *args, **kwargs)
     except BadName as error:
         raise Unacceptable(400, str(error)) from error
     except people.Missing as error:
@@ -144,24 +144,9 @@ async def _change(
         raise Unacceptable(409, str(error)) from error
 
 
-def _tracker(request: Request) -> Tracker:
-    tracker: Tracker = request.app.state.tracker
-    return tracker
-
-
-def _caller(request: Request) -> Caller:
-    caller: Caller = request.scope["caller"]
-    return caller
-
-
-def _need_admin(request: Request, what: str) -> None:
-    if not _caller(request).admin:
-        raise Unacceptable(403, f"only the owner of the state folder may {what}")
-
-
 def _owner(request: Request, named: object) -> str:
     """Whose keys are spoken of: the caller's, unless the admin names somebody."""
-    caller = _caller(request)
+    caller = caller_of(request)
     owner = named if isinstance(named, str) and named else caller.name
     if not permissions.may_manage_keys(caller, owner):
         raise Unacceptable(404, f"there is no user {owner!r}")
@@ -170,7 +155,7 @@ def _owner(request: Request, named: object) -> str:
 
 def _team(request: Request) -> str:
     team: str = request.path_params["team"]
-    if not permissions.may_manage_team(_caller(request), team):
+    if not permissions.may_manage_team(caller_of(request), team):
         raise Unacceptable(404, f"there is no team {team!r}")
     return team
 
