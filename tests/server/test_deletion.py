@@ -48,7 +48,8 @@ def test_everything_of_a_run_goes(
     assert "errors" not in client.graphql(DELETE, {"id": key})
     assert _counts(tracker) == {**dict.fromkeys(TABLES, 0), "runs": 1}
     assert _run_folders(home) == []
-    assert "no such run" in client.graphql(DELETE, {"id": key})["errors"][0]["message"]
+    # Asked again, as after a lost answer: W&B's own tests want success.
+    assert "errors" not in client.graphql(DELETE, {"id": key})
     assert client.request("DELETE", "/api/runs/2").json() == {"deleted": "run2"}
     assert client.request("DELETE", "/api/runs/2").status == 404
 
