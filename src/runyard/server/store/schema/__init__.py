@@ -1,0 +1,1 @@
+"""The tables, a module a subject; `migrations.py` has them in order."""

@@ -1,0 +1,78 @@
+"""Artifacts' versions, by what name they go, and which runs made and used them."""
+
+TABLES = """
+CREATE TABLE collections (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- ids that clients remember must not come again
+    project INTEGER NOT NULL REFERENCES projects ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    is_portfolio INTEGER NOT NULL DEFAULT 0, -- holds links to versions of other collections
+    description TEXT,
+    tags TEXT NOT NULL DEFAULT '[]',
+    next_version INTEGER NOT NULL DEFAULT 0,
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL,
+    UNIQUE (project, name)
+);
+CREATE INDEX collections_by_type ON collections (project, type);
+
+CREATE TABLE artifacts (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    collection INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
+    state TEXT NOT NULL,                 -- PENDING, COMMITTED
+    digest TEXT NOT NULL,                -- over names and digests of the contents
+    same_as INTEGER REFERENCES artifacts ON DELETE CASCADE, -- found at commit to be there already
+    run INTEGER REFERENCES runs ON DELETE SET NULL,         -- that made it
+    distributed_id TEXT,                 -- shared by the writers of one version
+    description TEXT,
+    metadata TEXT,
+    tags TEXT NOT NULL DEFAULT '[]',
+    wanted_aliases TEXT NOT NULL DEFAULT '[]',              -- given at commit
+    history_step INTEGER,
+    ttl INTEGER,
+    size INTEGER NOT NULL DEFAULT 0,
+    file_count INTEGER NOT NULL DEFAULT 0,
+    manifest INTEGER,                    -- the one that counts, from commit on
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL
+);
+CREATE INDEX artifacts_by_digest ON artifacts (collection, digest);
+CREATE INDEX artifacts_by_run ON artifacts (run);
+CREATE INDEX artifacts_by_same ON artifacts (same_as) WHERE same_as IS NOT NULL;
+CREATE INDEX artifacts_pending ON artifacts (created_at) WHERE state = 'PENDING';
+
+CREATE TABLE memberships (
+    collection INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
+    artifact INTEGER NOT NULL REFERENCES artifacts ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    created_at REAL NOT NULL,
+    PRIMARY KEY (collection, version),
+    UNIQUE (artifact, collection)
+) WITHOUT ROWID;
+
+CREATE TABLE aliases (
+    collection INTEGER NOT NULL REFERENCES collections ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    artifact INTEGER NOT NULL REFERENCES artifacts ON DELETE CASCADE,
+    PRIMARY KEY (collection, name)
+) WITHOUT ROWID;
+CREATE INDEX aliases_by_artifact ON aliases (artifact);
+
+CREATE TABLE client_ids (
+    id TEXT PRIMARY KEY,                 -- chosen by a client before it knew ours
+    artifact INTEGER REFERENCES artifacts ON DELETE CASCADE,
+    collection INTEGER REFERENCES collections ON DELETE CASCADE
+) WITHOUT ROWID;
+CREATE INDEX client_ids_by_artifact ON client_ids (artifact);
+CREATE INDEX client_ids_by_collection ON client_ids (collection);
+
+CREATE TABLE lineage (
+    key INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    artifact INTEGER NOT NULL REFERENCES artifacts ON DELETE CASCADE,
+    role TEXT NOT NULL,                  -- logged, used
+    used_as TEXT,
+    UNIQUE (run, role, artifact)
+);
+CREATE INDEX lineage_by_artifact ON lineage (artifact, role);
+"""
