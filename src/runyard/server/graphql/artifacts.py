@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +17,9 @@ from runyard.server.store.runs import Row
 
 # Clients read this as "whatever the project says", and we say nothing: versions stay.
 _INHERITED_TTL = -2
+
+# Small entries, of which a version may have very many.
+_MOST_FILES = 10_000
 
 
 def queries(request: Request) -> Source:
@@ -58,9 +60,7 @@ def in_run(request: Request, run: int) -> Source:
                 found = await request.tracker.read(artifacts.by_key, row["artifact"])
                 if found is not None and request.may_read(found["entity"]):
                     edges.append(pages.edge(row["key"], artifact_fields(request, found)))
-            return pages.connection(
-                edges, size, await request.tracker.read(lineage.count_of, run, role)
-            )
+            return pages.page(edges, size, await request.tracker.read(lineage.count_of, run, role))
 
         return listed
 
@@ -125,14 +125,14 @@ def artifact_fields(request: Request, row: Row) -> Source:
             for run in rows
             if run is not None and request.may_read(run["entity"])
         ]
-        return pages.connection(edges, len(edges), len(edges))
+        return pages.connection(edges, total=len(edges))
 
     async def all_memberships(_given: Mapping[str, Any]) -> Source:
         rows = await tracker.read(aliases.memberships, key)
         edges = [
             pages.edge(row["collection"], await membership_fields(request, row)) for row in rows
         ]
-        return pages.connection(edges, len(edges), len(edges))
+        return pages.connection(edges, total=len(edges))
 
     return {
         "__typename": "Artifact",
@@ -152,8 +152,8 @@ def artifact_fields(request: Request, row: Row) -> Source:
         "ttlDurationSeconds": _INHERITED_TTL if row["ttl"] is None else row["ttl"],
         "ttlIsInherited": row["ttl"] is None,
         "tags": tag_fields(f"artifact {key}", json.loads(row["tags"])),
-        "createdAt": timestamp(row["created_at"]),
-        "updatedAt": timestamp(row["updated_at"]),
+        "createdAt": pages.timestamp(row["created_at"]),
+        "updatedAt": pages.timestamp(row["updated_at"]),
         "artifactType": {
             "__typename": "ArtifactType",
             "id": opaque("ArtifactType", row["type"]),
@@ -185,7 +185,7 @@ async def membership_fields(request: Request, member: Row) -> Source:
         "__typename": "ArtifactCollectionMembership",
         "id": opaque("ArtifactCollectionMembership", place),
         "versionIndex": member["version"],
-        "createdAt": timestamp(member["created_at"]),
+        "createdAt": pages.timestamp(member["created_at"]),
     }
     if row is None or collection is None:  # Deleted between two looks.
         return {**found, "aliases": [], "artifactCollection": None, "artifact": None}
@@ -214,9 +214,9 @@ async def alias_fields(request: Request, member: Row, collection: Row) -> list[S
 
 def files_of(request: Request, row: Row) -> Any:
     async def files(given: Mapping[str, Any]) -> Source:
-        size, manifest = pages.page_size(given), row["manifest"]
+        size, manifest = pages.page_size(given, most=_MOST_FILES), row["manifest"]
         if manifest is None:
-            return pages.connection([], size, 0)
+            return pages.connection((), total=0)
         found = await request.tracker.read(
             manifests.entries_after,
             manifest,
@@ -225,7 +225,7 @@ def files_of(request: Request, row: Row) -> Any:
             names=as_list(given, "names") or None,
         )
         edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in found]
-        return pages.connection(edges, size, row["file_count"])
+        return pages.page(edges, size, row["file_count"])
 
     return files
 
@@ -247,7 +247,7 @@ def _file_fields(request: Request, row: Row, entry: Row) -> Source:
         "sizeBytes": entry["size"],
         "storagePath": path,
         "mimetype": None,
-        "updatedAt": timestamp(row["updated_at"]),
+        "updatedAt": pages.timestamp(row["updated_at"]),
         "digest": digest,
         "md5": digest,
     }
@@ -272,7 +272,3 @@ def _run_info(row: Row) -> Source:
         "displayName": row["name"],
         "project": project_info(row),
     }
-
-
-def timestamp(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

@@ -12,7 +12,6 @@ from runyard.server.graphql.artifacts import (
     collection_info,
     membership_fields,
     tag_fields,
-    timestamp,
 )
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import COLLECTION, as_key, opaque
@@ -44,7 +43,7 @@ def in_project(request: Request, entity: str, project: str) -> Source:
             for row in rows
             if row["name"] > after
         ]
-        return pages.connection(edges, pages.page_size(given), len(rows))
+        return pages.page(edges, pages.page_size(given), len(rows))
 
     async def one_type(given: Mapping[str, Any]) -> Source | None:
         for row in await request.tracker.read(collections.types, entity, project):
@@ -100,7 +99,7 @@ def _lookups(request: Request, entity: str, project: str, kind: str | None) -> S
         )
         edges = [pages.edge(row["key"], collection_fields(request, row)) for row in rows]
         total = await tracker.read(collections.count, entity, project, kind)
-        return pages.connection(edges, size, total)
+        return pages.page(edges, size, total)
 
     return {
         "artifact": artifact,
@@ -118,7 +117,7 @@ def _type_fields(request: Request, entity: str, project: str, row: Row) -> Sourc
         "id": opaque("ArtifactType", row["name"]),
         "name": row["name"],
         "description": None,
-        "createdAt": timestamp(row["created_at"]),
+        "createdAt": pages.timestamp(row["created_at"]),
         **_lookups(request, entity, project, row["name"]),
     }
 
@@ -129,7 +128,7 @@ def collection_fields(request: Request, row: Row) -> Source:
     async def versions(given: Mapping[str, Any]) -> Source:
         size = pages.page_size(given)
         if not _wants_committed(given):
-            return pages.connection([], size, 0)
+            return pages.connection((), total=0)
         members = await tracker.read(
             artifacts.versions,
             key,
@@ -144,7 +143,7 @@ def collection_fields(request: Request, row: Row) -> Source:
                 version = member["version"]
                 node = artifact_fields(request, found)
                 edges.append(pages.edge(version, node, version=f"v{version}"))
-        return pages.connection(edges, size, await tracker.read(artifacts.count_versions, key))
+        return pages.page(edges, size, await tracker.read(artifacts.count_versions, key))
 
     async def membership(given: Mapping[str, Any]) -> Source | None:
         member = await tracker.read(aliases.resolve, key, as_text(given, "aliasName") or "latest")
@@ -158,7 +157,7 @@ def collection_fields(request: Request, row: Row) -> Source:
             for name in await tracker.read(aliases.in_collection, key)
             if name > after
         ]  # fmt: skip
-        return pages.connection(edges, size)
+        return pages.page(edges, size)
 
     async def latest(_given: Mapping[str, Any]) -> Source | None:
         found = await tracker.read(artifacts.latest, key)
@@ -171,13 +170,11 @@ def collection_fields(request: Request, row: Row) -> Source:
         **collection_info(row),
         "description": row["description"],
         "state": "READY",
-        "createdAt": timestamp(row["created_at"]),
-        "updatedAt": timestamp(row["updated_at"]),
+        "createdAt": pages.timestamp(row["created_at"]),
+        "updatedAt": pages.timestamp(row["updated_at"]),
         "defaultArtifactType": kind,
         "digestAlgorithm": "MANIFEST_MD5",
-        "tags": pages.connection(
-            [pages.edge(tag["name"], tag) for tag in tags], len(tags), len(tags)
-        ),
+        "tags": pages.connection((pages.edge(tag["name"], tag) for tag in tags), total=len(tags)),
         "aliases": all_aliases,
         "artifacts": versions,
         "artifactMembership": membership,

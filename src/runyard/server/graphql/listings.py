@@ -8,7 +8,7 @@ from typing import Any
 from runyard.server.graphql import runs
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_text
-from runyard.server.graphql.lists import connection, page_size
+from runyard.server.graphql.pages import connection, cursor_text, edge, page_size
 from runyard.server.graphql.request import Request
 from runyard.server.store import listing
 from runyard.server.store.filters import BadFilter, Condition, read_filter
@@ -39,7 +39,7 @@ def in_project(request: Request, project: int | None) -> Source:
         condition, keys = await matching(as_text(given, "filters"))
         try:
             order = read_order(as_text(given, "order"))
-            after = read_cursor(as_text(given, "after"))
+            after = read_cursor(cursor_text(given))
         except BadOrder as error:
             raise Refusal(str(error)) from error
         found = await tracker.read(
@@ -53,13 +53,13 @@ def in_project(request: Request, project: int | None) -> Source:
             page_size(given),
         )
         counts = await tracker.read(count_rows_of, [row["key"] for row, _ in found.runs], HISTORY)
-        nodes = [
-            (
+        edges = [
+            edge(
                 write_cursor(place),
                 {**runs.run_fields(request, row), "historyLineCount": counts[row["key"]]},
             )
             for row, place in found.runs
         ]
-        return connection(nodes, more=found.more)
+        return connection(edges, more=found.more)
 
     return {"runs": page, "runCount": run_count}

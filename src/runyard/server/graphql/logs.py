@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.consoles import split_line
-from runyard.server.graphql.executor import Refusal, Source
-from runyard.server.graphql.inputs import as_count, as_text
-from runyard.server.graphql.lists import connection as as_connection
+from runyard.server.graphql import pages
+from runyard.server.graphql.executor import Source
+from runyard.server.graphql.inputs import as_count
 from runyard.server.graphql.request import Request
 from runyard.server.store import clients
 
@@ -23,8 +23,10 @@ def in_run(request: Request, run: int) -> Source:
         if given.get("last") is not None:
             last = as_count(given, "last", _PAGE, _LARGEST_PAGE)
             return await request.tracker.read(_tail, run, last)
-        first = max(1, as_count(given, "first", _PAGE, _LARGEST_PAGE))
-        return await request.tracker.read(_page, run, _read_cursor(given), first)
+        size = pages.page_size(given, usual=_PAGE, most=_LARGEST_PAGE)
+        after = pages.cursor_number(given)
+        begin = 0 if after is None else max(after + 1, 0)
+        return await request.tracker.read(_page, run, begin, size)
 
     async def log_line_count(_given: Mapping[str, Any]) -> int:
         return await request.tracker.read(_count, run)
@@ -32,34 +34,23 @@ def in_run(request: Request, run: int) -> Source:
     return {"logLines": log_lines, "logLineCount": log_line_count}
 
 
-def _page(connection: sqlite3.Connection, run: int, begin: int, first: int) -> Source:
+def _page(connection: sqlite3.Connection, run: int, begin: int, size: int) -> Source:
     # One more than is shown tells whether there are more.
     lines = enumerate(clients.console_lines(connection, run))
-    found = list(itertools.islice(lines, begin, begin + first + 1))
-    return as_connection(map(_node, found[:first]), more=len(found) > first)
+    found = list(itertools.islice(lines, begin, begin + size + 1))
+    return pages.page([_edge(*line) for line in found], size)
 
 
 def _tail(connection: sqlite3.Connection, run: int, last: int) -> Source:
     lines = collections.deque(enumerate(clients.console_lines(connection, run)), maxlen=last)
-    return as_connection(map(_node, lines), more=False)
+    return pages.connection(_edge(*line) for line in lines)
 
 
 def _count(connection: sqlite3.Connection, run: int) -> int:
     return sum(1 for _ in clients.console_lines(connection, run))
 
 
-def _node(numbered: tuple[int, str]) -> tuple[str, Source]:
-    number, line = numbered
+def _edge(number: int, line: str) -> Source:
     level, time, text = split_line(line)
     node = {"number": number, "timestamp": time, "level": level, "label": "", "line": text}
-    return str(number), node
-
-
-def _read_cursor(given: Mapping[str, Any]) -> int:
-    """The number of the first line behind a cursor."""
-    text = as_text(given, "after")
-    if not text:
-        return 0
-    if not text.isdecimal() or len(text) > 15:
-        raise Refusal(f"{text[:60]!r} is not a cursor of ours")
-    return int(text) + 1
+    return pages.edge(number, node)

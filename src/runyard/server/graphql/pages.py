@@ -1,35 +1,33 @@
-"""Lists that clients read page by page."""
+"""Lists that clients read page by page, and times as they read them."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runyard.server.graphql.executor import Refusal, Source
-from runyard.server.graphql.inputs import as_text
+from runyard.server.graphql.inputs import as_count, as_text
 
-_USUAL, _LARGEST = 100, 10_000
+_USUAL, _MOST = 50, 1_000
 
 
-def page_size(given: Mapping[str, Any]) -> int:
-    first = given.get("first")
-    if first is None:
-        return _USUAL
-    if not isinstance(first, int) or isinstance(first, bool) or first < 0:
-        raise Refusal("first is not a number of entries")
-    return min(first, _LARGEST)
+def page_size(given: Mapping[str, Any], *, usual: int = _USUAL, most: int = _MOST) -> int:
+    # A page of nothing would say that the list goes on, and not where.
+    return max(1, as_count(given, "first", usual, most))
 
 
 def cursor_text(given: Mapping[str, Any]) -> str | None:
+    """What stood in `edge` for the entry that the client has read up to."""
     after = as_text(given, "after")
     if not after:
         return None
     try:
         return base64.b64decode(after, validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise Refusal(f"{after[:100]!r} is no cursor of ours") from error
+        raise Refusal(f"{after[:100]!r} is not a cursor of ours") from error
 
 
 def cursor_number(given: Mapping[str, Any]) -> int | None:
@@ -37,7 +35,7 @@ def cursor_number(given: Mapping[str, Any]) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.lstrip("-").isdigit() or len(text) > 18:
-        raise Refusal("after is no cursor of this list")
+        raise Refusal("after is not a cursor of this list")
     return int(text)
 
 
@@ -45,15 +43,24 @@ def edge(cursor: object, node: Source, **more: object) -> Source:
     return {"cursor": base64.b64encode(str(cursor).encode()).decode(), "node": node, **more}
 
 
-def connection(edges: Sequence[Source], size: int, total: int | None = None) -> Source:
-    """A page of `size` from edges of which there may be one more, to tell whether it goes on."""
-    shown = list(edges[:size])
+def connection(edges: Iterable[Source], *, more: bool = False, total: int | None = None) -> Source:
+    """A list, or a page of one. An empty list is a list too."""
+    shown = list(edges)
     return {
         "edges": shown,
         "totalCount": total,
         "pageInfo": {
             "__typename": "PageInfo",
-            "hasNextPage": len(edges) > size,
+            "hasNextPage": more,
             "endCursor": shown[-1]["cursor"] if shown else None,
         },
     }
+
+
+def page(edges: Sequence[Source], size: int, total: int | None = None) -> Source:
+    """A page of `size` from edges of which there may be one more, to tell whether it goes on."""
+    return connection(edges[:size], more=len(edges) > size, total=total)
+
+
+def timestamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

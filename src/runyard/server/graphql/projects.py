@@ -10,7 +10,14 @@ from typing import Any
 from runyard.server.graphql import collections, listings, runs
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_object, as_text
-from runyard.server.graphql.lists import connection, page_size, timestamp
+from runyard.server.graphql.pages import (
+    connection,
+    cursor_text,
+    edge,
+    page,
+    page_size,
+    timestamp,
+)
 from runyard.server.graphql.request import Request
 from runyard.server.graphql.writes import require_write
 from runyard.server.store import projects
@@ -52,14 +59,12 @@ def queries(request: Request) -> Source:
 
     async def models(arguments: Mapping[str, Any]) -> Source:
         entity = request.entity(as_text(arguments, "entityName"))
-        after = as_text(arguments, "after")
-        first = page_size(arguments)
+        size, after = page_size(arguments), cursor_text(arguments)
         if not request.may_read(entity):
-            return connection((), more=False)
-        rows = await request.tracker.read(projects.of_entity, entity, after, first + 1)
-        return connection(
-            ((row["name"], project_fields(request, _project(row))) for row in rows[:first]),
-            more=len(rows) > first,
+            return connection(())
+        rows = await request.tracker.read(projects.of_entity, entity, after, size + 1)
+        return page(
+            [edge(row["name"], project_fields(request, _project(row))) for row in rows], size
         )
 
     return {"model": model, "project": project, "models": models}
@@ -104,7 +109,7 @@ def project_fields(request: Request, project: Project) -> Source:
         "views": None,
         # Sweeps are to come; until then there are none.
         "sweep": None,
-        "sweeps": connection((), more=False),
+        "sweeps": connection(()),
         "totalSweeps": 0,
         **listings.in_project(request, project.key),
         **runs.in_project(request, project.entity, project.name),

@@ -13,7 +13,7 @@ from typing import Any
 
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text
-from runyard.server.graphql.lists import connection, page_size, timestamp
+from runyard.server.graphql.pages import connection, cursor_text, edge, page_size, timestamp
 from runyard.server.graphql.request import Request
 from runyard.server.graphql.writes import require_write
 from runyard.server.store import run_files, runs
@@ -32,13 +32,13 @@ def in_run(request: Request, row: Row) -> Source:
                 row["key"],
                 names=as_list(given, "names"),
                 pattern=as_text(given, "pattern"),
-                after=as_text(given, "after"),
+                after=cursor_text(given),
                 first=page_size(given),
             )
         except BadPattern as error:
             raise Refusal(f"pattern: {error}") from error
         return connection(
-            ((file["name"], file_fields(request, row, file)) for file in found), more=more
+            (edge(file["name"], file_fields(request, row, file)) for file in found), more=more
         )
 
     async def file_count(_given: Mapping[str, Any]) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from runyard.server.graphql import artifacts, histories, logs, run_files
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
-from runyard.server.graphql.lists import timestamp
+from runyard.server.graphql.pages import timestamp
 from runyard.server.graphql.request import Request
 from runyard.server.store import clients, runs, upserts
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
