@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from runyard.home import Home
@@ -11,8 +9,8 @@ from runyard.server import permissions
 from runyard.server.app import create_app
 from runyard.server.permissions import Caller
 from runyard.server.tracker import Tracker
-from tests.server.asgi import KEY, Answer, Client
-from tests.server.conftest import UPSERT
+from tests.server.asgi import KEY, Client
+from tests.server.persons import Person, add_person
 
 FOUND = """query Run($entity: String, $project: String!, $name: String!) {
   project(name: $project, entityName: $entity) { name run(name: $name) { id state } }
@@ -21,62 +19,6 @@ CREATE_FILES = """mutation CreateRunFiles($entity: String!, $project: String!, $
   createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run,
     files: ["notes.txt"]}) { files { uploadUrl } }
 }"""
-
-
-class Person:
-    """Somebody with a key, at the server."""
-
-    def __init__(self, client: Client, name: str, key: str) -> None:
-        self.client, self.name, self.key = client, name, key
-
-    def get(self, path: str, **query: object) -> Answer:
-        return self.client.get(path, key=self.key, **query)
-
-    def post(self, path: str, content: object) -> Answer:
-        return self.client.post(path, content, key=self.key)
-
-    def delete(self, path: str) -> Answer:
-        return self.client.request("DELETE", path, key=self.key)
-
-    def put(self, path: str) -> Answer:
-        return self.client.request("PUT", path, key=self.key)
-
-    def ask(self, query: str, **variables: Any) -> dict[str, Any]:
-        answer = self.post("/graphql", {"query": query, "variables": variables})
-        assert answer.status == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
-
-    def log(self, run: str, entity: str | None = None, **variables: Any) -> dict[str, Any]:
-        return self.ask(UPSERT, name=run, project="birds", entity=entity, host="node1", **variables)
-
-    def stream(self, entity: str, run: str) -> int:
-        return self.post(f"/files/{entity}/birds/{run}/file_stream", {"files": {}}).status
-
-    def runs(self) -> set[str]:
-        return {run["id"] for run in self.get("/api/runs").json()}
-
-
-@pytest.fixture
-def ada(client: Client) -> Person:
-    """To whom the state folder belongs."""
-    return Person(client, "ada", KEY)
-
-
-@pytest.fixture
-def bob(ada: Person) -> Person:
-    return add(ada, "bob")
-
-
-@pytest.fixture
-def eve(ada: Person) -> Person:
-    return add(ada, "eve")
-
-
-def add(admin: Person, name: str) -> Person:
-    made = admin.post("/api/users", {"name": name})
-    assert made.status == 200, made.text
-    return Person(admin.client, name, made.json()["key"])
 
 
 def test_a_new_user_logs_under_their_own_name(bob: Person) -> None:
@@ -192,7 +134,7 @@ def test_a_removed_user_is_out_and_finds_the_runs_when_back(ada: Person, bob: Pe
     assert bob.get("/api/runs").status == 401
     assert ada.runs() == {"r1"}
     assert "errors" in ada.log("r2", "bob")  # The name stays bob's.
-    back = add(ada, "bob")
+    back = add_person(ada, "bob")
     assert back.runs() == {"r1"}
     assert back.get("/api/me").json() == {"name": "bob", "admin": False, "teams": []}
 
@@ -233,7 +175,7 @@ def test_people_are_known_after_a_restart(home: Home, monkeypatch: pytest.Monkey
     monkeypatch.setenv("LOGNAME", "ada")
     client, tracker = start(home)
     ada = Person(client, "ada", KEY)
-    bob, eve = add(ada, "bob"), add(ada, "eve")
+    bob, eve = add_person(ada, "bob"), add_person(ada, "eve")
     bob.post("/api/teams", {"name": "crew", "members": ["eve"]})
     bob.log("r1", "crew")
     ada.delete("/api/users/bob")

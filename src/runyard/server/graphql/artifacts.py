@@ -9,7 +9,7 @@ from typing import Any
 from runyard.server.artifact_files import BLOB_DOWN, MANIFEST_DOWN
 from runyard.server.graphql import pages
 from runyard.server.graphql.executor import Source
-from runyard.server.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, as_key, opaque
+from runyard.server.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, RUN, as_key, opaque
 from runyard.server.graphql.inputs import as_list, as_text
 from runyard.server.graphql.request import Request
 from runyard.server.store import aliases, artifacts, collections, lineage, manifests, runs
@@ -267,7 +267,7 @@ def _manifest_fields(request: Request, row: Row) -> Source | None:
 def _run_info(row: Row) -> Source:
     return {
         "__typename": "Run",
-        "id": opaque("Run", row["key"]),
+        "id": opaque(RUN, row["key"]),
         "name": row["id"],
         "displayName": row["name"],
         "project": project_info(row),

@@ -219,6 +219,30 @@ def list_teams(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     return [{**dict(row), "members": members[row["name"]]} for row in rows]
 
 
+def members_of(connection: sqlite3.Connection, team: str) -> list[str] | None:
+    """The names of a team's members; None where there is no such team."""
+    if not connection.execute("SELECT 1 FROM teams WHERE name = ?", (team,)).fetchone():
+        return None
+    rows = connection.execute(
+        "SELECT name FROM members JOIN users ON users.key = members.user WHERE team = ?", (team,)
+    )
+    return [row["name"] for row in rows]
+
+
+def teams_of(connection: sqlite3.Connection, user: int) -> list[str]:
+    rows = connection.execute("SELECT team FROM members WHERE user = ?", (user,))
+    return [row["team"] for row in rows]
+
+
+def is_taken(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether an entity of that name is anybody's, or has runs."""
+    owned = connection.execute(
+        "SELECT 1 FROM users WHERE name = :name UNION SELECT 1 FROM teams WHERE name = :name",
+        {"name": name},
+    )
+    return owned.fetchone() is not None or _has_projects(connection, name)
+
+
 def add_member(connection: sqlite3.Connection, team: str, user: str) -> None:
     if not connection.execute("SELECT 1 FROM teams WHERE name = ?", (team,)).fetchone():
         raise Missing(f"there is no team {team!r}")
