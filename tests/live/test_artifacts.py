@@ -250,6 +250,22 @@ def test_aliases_texts_links_and_deletion(program: Program) -> None:
     }
 
 
+def test_a_deleted_run_takes_its_artifacts_with_it(program: Program) -> None:
+    told = program("""
+        for name in ("kept", "gone"):
+            with wandb.init(project="birds", id=name) as run:
+                nest = wandb.Artifact(f"nest-{name}", "nest")
+                with nest.new_file("egg.txt") as file:
+                    file.write(name)
+                run.log_artifact(nest).wait()
+        wandb.Api().run("birds/kept").delete()
+        wandb.Api().run("birds/gone").delete(delete_artifacts=True)
+        tell(left=[one.name for one in wandb.Api().artifact_type("nest", "birds").collections()
+                   if len(list(one.artifacts()))])
+    """)
+    assert told == {"left": ["nest-kept"]}
+
+
 def test_a_server_killed_in_the_middle_of_an_upload_loses_nothing(
     program: Program, yard: Home, tmp_path: Path
 ) -> None:

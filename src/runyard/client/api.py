@@ -271,8 +271,9 @@ class Api:
         )
         return received
 
-    def delete_run(self, run: Run) -> None:
-        self._connection.request("DELETE", f"/api/runs/{run['key']}", query=None)
+    def delete_run(self, run: Run, *, with_artifacts: bool = False) -> None:
+        query: dict[str, object] | None = {"artifacts": 1} if with_artifacts else None
+        self._connection.request("DELETE", f"/api/runs/{run['key']}", query=query)
 
     def stop_run(self, run: Run) -> Run:
         """Ask a run to stop; it does so in its own time."""

@@ -102,7 +102,12 @@ async def create_run(request: Request) -> Response:
 
 async def delete_run(request: Request) -> Response:
     row = await own_run(request)
-    await deletions.delete_run(tracker_of(request), row["key"])
+    await deletions.delete_run(
+        tracker_of(request),
+        caller_of(request),
+        row["key"],
+        with_artifacts=arguments.number(request.query_params.get("artifacts"), "artifacts") == 1,
+    )
     return answer({"deleted": row["id"]})
 
 

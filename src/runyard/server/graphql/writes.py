@@ -30,7 +30,12 @@ def mutations(request: Request) -> Source:
         # not told apart from what was never there.
         if row is not None and request.may_read(row["entity"]):
             require_write(request, row["entity"])
-            await deletions.delete_run(request.tracker, row["key"])
+            await deletions.delete_run(
+                request.tracker,
+                request.caller,
+                row["key"],
+                with_artifacts=given.get("deleteArtifacts") is True,
+            )
         return {"clientMutationId": None, "success": True}
 
     async def stop(arguments: Mapping[str, Any]) -> Source:
