@@ -93,6 +93,8 @@ def mutations(request: Request) -> Source:
     async def use_artifact(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
         row = await readable_artifact(request, as_key(given, "artifactID", ARTIFACT))
+        if as_text(given, "runName"):
+            must_write(request, request.entity(as_text(given, "entityName")))
         run = await tracker.read(_find_run, request, given)
         if run is not None:
             used_as = as_text(given, "usedAs")

@@ -34,7 +34,8 @@ def in_project(request: Request, entity: str, project: str) -> Source:
         # A run that only we know of has not started, as far as its client is concerned.
         if row is None or not row["seen_client"]:
             return None
-        await tracker.write(clients.ask_to_resume, row["key"], time.time())
+        if request.may_write(entity):  # Who only looks will not go on with it.
+            await tracker.write(clients.ask_to_resume, row["key"], time.time())
         return {**run_fields(request, row), **await tracker.read(resume_fields, row)}
 
     return {"run": run, "bucket": bucket}
