@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Home
-from runyard.server.addresses import Addresses
-from runyard.server.artifact_files import BLOB_DOWN, BLOB_UP
+from runyard.server.addresses import Addresses, Kind
 from runyard.server.store import artifact_deletion, artifacts
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import (
@@ -21,7 +20,7 @@ from tests.server.artifact_logger import (
     manifest_of,
     md5,
 )
-from tests.server.asgi import Client
+from tests.server.asgi import KEY_ID, Client
 from tests.server.conftest import Upsert
 
 DELETE = """mutation ($id: ID!, $aliases: Boolean) {
@@ -101,9 +100,13 @@ def test_a_part_of_a_large_file(logger: Logger) -> None:
 def test_an_address_is_worth_nothing_for_anything_else(logger: Logger, tracker: Tracker) -> None:
     logger.log({"a": b"hello"})
     client, digest = logger.client, md5(b"hello")
-    up = tracker.addresses.token(BLOB_UP, "ada", digest)
-    down = tracker.addresses.token(BLOB_DOWN, "ada", digest, "a")
-    stranger = Addresses(b"another secret").token(BLOB_DOWN, "ada", digest, "a")
+
+    def token(addresses: Addresses, kind: Kind, *claim: str) -> str:
+        return addresses.url("", kind, KEY_ID, "ada", digest, *claim).rpartition("/")[2]
+
+    up = token(tracker.addresses, Kind.BLOB_UP)
+    down = token(tracker.addresses, Kind.BLOB_DOWN, "a")
+    stranger = token(Addresses(b"another secret"), Kind.BLOB_DOWN, "a")
     for token in (up, stranger, down[:-2], "x"):
         path = f"/downloads/artifacts/{token}"
         assert client.request("GET", path, key=None).status == 403

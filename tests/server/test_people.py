@@ -9,6 +9,7 @@ from runyard.server import permissions
 from runyard.server.app import create_app
 from runyard.server.permissions import Caller
 from runyard.server.tracker import Tracker
+from tests.server.artifact_logger import Logger
 from tests.server.asgi import KEY, Client
 from tests.server.persons import Person, add_person
 
@@ -169,6 +170,55 @@ def test_the_owner_and_the_folders_own_key_stay(ada: Person) -> None:
     assert ada.delete(f"/api/users/ada/keys/{own['id']}").status == 409
     assert ada.delete("/api/users/ada").status == 409
     assert ada.get("/api/me").json()["admin"] is True
+
+
+def test_addresses_that_a_key_asked_for_go_with_it(ada: Person, bob: Person) -> None:
+    """Uploads and downloads carry no key: their addresses end with the key that asked for them."""
+    bob.log("r1")
+    laptop = Person(bob.client, "bob", bob.post("/api/keys", {"label": "laptop"}).json()["key"])
+    created = laptop.ask(CREATE_FILES, entity="bob", project="birds", run="r1")["data"]
+    upload = created["createRunFiles"]["files"][0]["uploadUrl"]
+    assert bob.client.put(upload, b"first").status == 200
+    logger = Logger(bob.client, key=laptop.key)
+    artifact = logger.log({"a": b"hello"})
+    manifest = artifact["currentManifest"]["file"]["directUrl"]
+    content = artifact["files"]["edges"][0]["node"]["directUrl"]
+    to_come = logger.announce(logger.create("next", "d2")["id"], {"b": b"more"})[0]["uploadUrl"]
+    assert [logger.download(url).status for url in (manifest, content)] == [200, 200]
+
+    key = bob.get("/api/keys").json()[-1]
+    assert key["label"] == "laptop"
+    assert bob.delete(f"/api/users/bob/keys/{key['id']}").status == 200
+    for late in (upload, to_come):
+        refused = bob.client.put(late, b"more")
+        assert (refused.status, "revoked" in refused.text) == (403, True)
+    assert [logger.download(url).status for url in (manifest, content)] == [403, 403]
+    assert bob.get("/files/bob/birds/r1/notes.txt").text == "first"
+    assert Logger(bob.client, key=bob.key).contents("data:latest") == {"a": b"hello"}
+
+
+def test_who_leaves_a_team_uploads_nothing_more_to_it(bob: Person, eve: Person) -> None:
+    bob.post("/api/teams", {"name": "crew", "members": ["eve"]})
+    eve.log("r1", "crew")
+    created = eve.ask(CREATE_FILES, entity="crew", project="birds", run="r1")["data"]
+    upload = created["createRunFiles"]["files"][0]["uploadUrl"]
+    logger = Logger(eve.client, key=eve.key)
+    version = logger.create("eggs", "d1", entityName="crew")["id"]
+    content = logger.announce(version, {"a": b"hello"})[0]["uploadUrl"]
+    bob.delete("/api/teams/crew/members/eve")
+    assert [eve.client.put(url, b"hello").status for url in (upload, content)] == [403, 403]
+
+
+def test_who_only_reads_gets_no_address_to_upload_to(ada: Person, bob: Person) -> None:
+    bob.log("r1")
+    created = bob.ask(CREATE_FILES, entity="bob", project="birds", run="r1")["data"]
+    bob.client.put(created["createRunFiles"]["files"][0]["uploadUrl"], b"bob's")
+    asked = """{ project(name: "birds", entityName: "bob") { run(name: "r1") {
+      files { edges { node { url(upload: true) } } } } } }"""
+    assert "uploads/" in str(bob.ask(asked)["data"])
+    refused = ada.ask(asked)
+    assert "may not change" in refused["errors"][0]["message"]
+    assert "uploads/" not in str(refused)
 
 
 def test_people_are_known_after_a_restart(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

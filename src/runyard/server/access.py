@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 
+from runyard.server.addresses import BadAddress, Kind
 from runyard.server.answers import Unacceptable
 from runyard.server.permissions import Caller, may_read
 from runyard.server.store import runs
@@ -27,6 +30,19 @@ def caller_of(request: Request) -> Caller:
 def need_admin(request: Request, what: str) -> None:
     if not caller_of(request).admin:
         raise Unacceptable(403, f"only the owner of the state folder may {what}")
+
+
+def signed(request: Request, kind: Kind) -> tuple[Caller, list[Any]]:
+    """Who asked for the address of a request without a key, and what for."""
+    try:
+        return tracker_of(request).signed(kind, request.path_params["token"])
+    except BadAddress as error:
+        raise Unacceptable(403, str(error)) from error
+
+
+def must_write(request: Request, caller: Caller, entity: str) -> None:
+    if not tracker_of(request).may_write(caller, entity):
+        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
 
 
 async def readable_run(request: Request) -> Row:

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from runyard.server import api, artifact_files, export, people
+from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream, read_writer
@@ -49,7 +50,7 @@ def create_app(
 
     is_open = [
         # Clients send no key with an upload: its address is signed.
-        Route("/uploads/{token}", upload, methods=["PUT"]),
+        Route(f"{Kind.RUN_FILE_UP.value}/{{token}}", upload, methods=["PUT"]),
         *artifact_files.OPEN_ROUTES,
         # Clients ask, without a key, whether we take telemetry; only 404 and 405 mean no.
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),

@@ -38,6 +38,7 @@ class People:
     """Everybody, as the server keeps them in memory."""
 
     callers: Mapping[str, Caller] = field(default_factory=dict)  # by the hash of a key
+    by_key_id: Mapping[str, Caller] = field(default_factory=dict)
     owned: frozenset[str] = frozenset()
 
 
@@ -55,12 +56,17 @@ def load(connection: sqlite3.Connection) -> People:
     )
     callers = {
         row["hash"]: Caller(
-            row["key"], row["name"], bool(row["admin"]), frozenset(teams[row["key"]])
+            row["key"],
+            row["name"],
+            bool(row["admin"]),
+            frozenset(teams[row["key"]]),
+            key_id(row["hash"]),
         )
         for row in rows
     }
     names = connection.execute("SELECT name FROM users UNION SELECT name FROM teams")
-    return People(callers, frozenset(row["name"] for row in names))
+    by_key_id = {caller.key_id: caller for caller in callers.values()}
+    return People(callers, by_key_id, frozenset(row["name"] for row in names))
 
 
 def add_owner(connection: sqlite3.Connection, key: str, name: str, now: float) -> None:
