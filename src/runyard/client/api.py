@@ -78,6 +78,16 @@ class RunDetail(Run):
     file_bytes: int
 
 
+class ArchiveDetail(TypedDict):
+    """Rows that were put aside, with the config and the summary of that time."""
+
+    number: int
+    reason: str
+    made_at: float
+    config: dict[str, Any]
+    summary: dict[str, Any]
+
+
 class Series(TypedDict):
     """One metric, thinned out for drawing; `count` is how many points it really has."""
 
@@ -213,14 +223,28 @@ class Api:
         found: list[Series] = self._connection.get(f"/api/runs/{run['key']}/metrics", points=points)
         return found
 
+    def archives(self, run: Run) -> list[ArchiveDetail]:
+        """What was put aside when the run was begun anew or rewound."""
+        found: list[ArchiveDetail] = self._connection.get(f"/api/runs/{run['key']}/archives")
+        return found
+
     def rows(
-        self, run: Run, *, stream: str = "history", metrics: Sequence[str] = ()
+        self,
+        run: Run,
+        *,
+        stream: str = "history",
+        metrics: Sequence[str] = (),
+        archive: int = 0,
     ) -> Iterator[dict[str, Any]]:
-        """What a run logged, row by row; `_row` is the row's number."""
+        """What a run logged, or an archive of it, row by row; `_row` is the row's number."""
         start = 0
         while True:
             page = self._connection.get_bytes(
-                f"/api/runs/{run['key']}/rows", stream=stream, start=start, metric=list(metrics)
+                f"/api/runs/{run['key']}/rows",
+                stream=stream,
+                start=start,
+                metric=list(metrics),
+                archive=archive,
             )
             found = [json.loads(line) for line in page.splitlines()]
             if not found:
