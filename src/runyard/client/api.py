@@ -7,6 +7,7 @@ import urllib.parse
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, TypedDict
 
+from runyard.client.artifacts import ArtifactsApi
 from runyard.client.http import Connection
 from runyard.client.people import PeopleApi
 
@@ -181,6 +182,10 @@ class Api:
     @property
     def url(self) -> str:
         return self._connection.url
+
+    @property
+    def artifacts(self) -> ArtifactsApi:
+        return ArtifactsApi(self._connection)
 
     @property
     def people(self) -> PeopleApi:

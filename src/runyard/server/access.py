@@ -14,7 +14,7 @@ from runyard.server.store.runs import Row
 from runyard.server.tracker import Tracker
 
 # SQLite's integers end here.
-_LARGEST_KEY = 2**63 - 1
+LARGEST_KEY = 2**63 - 1
 
 
 def tracker_of(request: Request) -> Tracker:
@@ -48,7 +48,7 @@ def must_write(request: Request, caller: Caller, entity: str) -> None:
 async def readable_run(request: Request) -> Row:
     """The run of the address, if the caller may see it."""
     key: int = request.path_params["key"]
-    row = await tracker_of(request).read(runs.by_key, key) if key <= _LARGEST_KEY else None
+    row = await tracker_of(request).read(runs.by_key, key) if key <= LARGEST_KEY else None
     if row is None or not may_read(caller_of(request), row["entity"]):
         raise Unacceptable(404, f"there is no run with key {key}")
     return row

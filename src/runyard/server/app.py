@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api, artifact_files, export, people
+from runyard.server import api, artifact_export, artifact_files, export, people
 from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
@@ -64,6 +64,7 @@ def create_app(
         *artifact_files.ROUTES,
         *api.ROUTES,
         *people.ROUTES,
+        *artifact_export.ROUTES,
         *export.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),

@@ -81,6 +81,11 @@ async def put_manifest(request: Request) -> Response:
 async def get_manifest(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     _, (key,) = signed(request, Kind.MANIFEST_DOWN)
+    return await manifest_response(tracker, key)
+
+
+async def manifest_response(tracker: Tracker, key: int) -> Response:
+    """A manifest, written anew from what it holds."""
     row = await tracker.read(manifests.by_key, key)
     if row is None or row["frame"] is None:
         raise Unacceptable(404, "the artifact of this manifest is gone")
