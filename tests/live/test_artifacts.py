@@ -65,7 +65,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
 def program(yard: Home, tmp_path: Path) -> Program:
     """Runs a program in this test's folder and answers what it told."""
 
-    def run(text: str, *words: str) -> Any:
+    def run(text: str, *words: str, timeout: float = 120) -> Any:
         head = (
             "import json, os, sys, wandb\nfrom pathlib import Path\n"
             "def tell(**what): Path('told.json').write_text(json.dumps(what))\n"
@@ -74,7 +74,7 @@ def program(yard: Home, tmp_path: Path) -> Program:
         file.write_text(head + textwrap.dedent(text))
         done = subprocess.run(
             [PYTHON, str(file), *words],
-            cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+            cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         told = tmp_path / "told.json"
@@ -248,6 +248,55 @@ def test_aliases_texts_links_and_deletion(program: Program) -> None:
         "left": ["v0"],
         "stored": [2, 1, 0],
     }
+
+
+def test_a_deleted_run_takes_its_artifacts_with_it(program: Program) -> None:
+    told = program("""
+        for name in ("kept", "gone"):
+            with wandb.init(project="birds", id=name) as run:
+                nest = wandb.Artifact(f"nest-{name}", "nest")
+                with nest.new_file("egg.txt") as file:
+                    file.write(name)
+                run.log_artifact(nest).wait()
+        wandb.Api().run("birds/kept").delete()
+        wandb.Api().run("birds/gone").delete(delete_artifacts=True)
+        tell(left=[one.name for one in wandb.Api().artifact_type("nest", "birds").collections()
+                   if len(list(one.artifacts()))])
+    """)
+    assert told == {"left": ["nest-kept"]}
+
+
+@pytest.mark.clients
+def test_a_file_beyond_the_clients_limit_for_one_piece(program: Program) -> None:
+    """Clients cut files of 2 GiB and more, unless the server wants them whole, as ours does."""
+    told = program(
+        """
+        size = (2 << 30) + 1
+        with open("large.bin", "wb") as file:
+            file.write(os.urandom(1000))
+            file.truncate(size - 4)
+            file.seek(0, os.SEEK_END)
+            file.write(os.urandom(4))
+        with wandb.init(project="birds") as run:
+            film = wandb.Artifact("film", "recording")
+            film.add_file("large.bin", skip_cache=True, policy="immutable")
+            run.log_artifact(film).wait()
+        Path("large.bin").rename("sent.bin")
+        found = wandb.Api().artifact("birds/film:latest")
+        found.download(root=".", skip_cache=True)  # In pieces, which the client puts together.
+        same = True
+        with open("sent.bin", "rb") as sent, open("large.bin", "rb") as fetched:
+            while piece := sent.read(1 << 24):
+                same = same and piece == fetched.read(1 << 24)
+            same = same and fetched.read() == b""
+        Path("sent.bin").unlink()
+        Path("large.bin").unlink()
+        found.delete(delete_aliases=True)
+        tell(size=found.size, same=same)
+    """,
+        timeout=600,
+    )
+    assert told == {"size": (2 << 30) + 1, "same": True}
 
 
 def test_a_server_killed_in_the_middle_of_an_upload_loses_nothing(

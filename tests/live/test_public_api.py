@@ -138,6 +138,35 @@ with wandb.init(project="made", id="byhand") as again:
 assert len(list(wandb.Api().run("made/byhand").scan_history())) == 1
 """
 
+MEET_PEOPLE = """
+import wandb
+api = wandb.Api()
+me = api.viewer
+assert me.username == me.entity == api.default_entity and me.admin and me.teams == [me.username]
+assert api.user(me.username).username == me.username and api.user("nobody") is None
+mine = api.team(me.username)
+assert [(member.name, member.account_type) for member in mine.members] == [(me.username, "USER")]
+assert not mine.is_team and mine.storage_bytes > 0 and not mine.available
+assert api.project("birds").owner.username == me.username
+assert api.run("birds/run0").user.username == me.username
+
+crew = api.create_team("crew")
+assert crew.is_team and [member.username for member in crew.members] == [me.username]
+assert not crew.invite("nobody") and not crew.invite("a@b.c")
+assert crew.members[0].delete()
+assert crew.load(force=True)["members"] == []
+assert wandb.Api().viewer.teams == [me.username]
+
+before = me.api_keys
+key = me.generate_api_key("for a test")
+assert wandb.Api(api_key=key).viewer.username == me.username
+me = wandb.Api().viewer
+new, = set(me.api_keys) - set(before)
+assert me.delete_api_key(new)
+assert not me.delete_api_key(before[0])  # The state folder's own stays.
+assert wandb.Api().viewer.api_keys == before
+"""
+
 LOG_UNTIL_STOPPED = """
 import time, wandb
 run = wandb.init(id="endless")
@@ -194,6 +223,10 @@ def _run(program: str) -> None:
 
 def test_reading_runs() -> None:
     _run(READ_RUNS)
+
+
+def test_people_teams_and_keys() -> None:
+    _run(MEET_PEOPLE)
 
 
 def test_changing_and_deleting_runs() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from runyard.client.push import Target, push_run
 from runyard.client.wandb_server import WandbServer
 from runyard.home import Home, read_discovery
 from tests.conftest import end_server, isolate, run_runyard
-from tests.live.programs import PYTHON, write_program
+from tests.live.programs import PYTHON, stock_client, write_program
 
 pytestmark = pytest.mark.live
 
@@ -160,6 +162,131 @@ def test_both_sides_have_the_same(yards: tuple[Home, Home], bob: str, tracked: R
     assert content(yards[1], tracked["id"]) == near
     (again,) = api_of(yards[1]).runs(project="birds")
     assert (again["ended_at"], again["state"]) == (there["ended_at"], there["state"])
+
+
+MAKE_EGGS = """
+import wandb
+from pathlib import Path
+with wandb.init(project="nests", id="hen") as run:
+    eggs = wandb.Artifact("eggs", "dataset", description="three of them", metadata={"count": 3})
+    for name in ("one", "two", "deep/three"):
+        with eggs.new_file(f"{name}.txt") as file:
+            file.write(name * 1000)
+    Path("hen.txt").write_text("brown")
+    eggs.add_reference(Path("hen.txt").resolve().as_uri(), name="hen.txt")
+    run.log_artifact(eggs, aliases=["latest", "fresh"], tags=["brown"]).wait()
+"""
+USE_EGGS = """
+import wandb
+with wandb.init(project="nests", id="cook") as run:
+    eggs = run.use_artifact("eggs:fresh")
+    meal = wandb.Artifact("meal", "dish")
+    meal.add_reference(eggs.get_entry("one.txt"), name="egg.txt")
+    with meal.new_file("salt.txt") as file:
+        file.write("salt")
+    run.log_artifact(meal).wait()
+    run.log({"table": wandb.Table(columns=["a"], data=[[1], [2]])})
+"""
+LOOK = """
+import json, sys, wandb
+from pathlib import Path
+api = wandb.Api()
+told = {}
+for name in ("eggs:fresh", "meal:latest"):
+    artifact = api.artifact(f"nests/{name}")
+    folder = Path(artifact.download(root=name, allow_missing_references=True))
+    made_by = artifact.logged_by()
+    told[name] = {
+        "digest": artifact.digest, "type": artifact.type, "metadata": artifact.metadata,
+        "description": artifact.description, "tags": sorted(artifact.tags),
+        "aliases": sorted(artifact.aliases), "size": artifact.size,
+        "files": {str(path.relative_to(folder)): path.read_text()
+                  for path in folder.rglob("*") if path.is_file()},
+        "references": {name: entry.ref for name, entry in artifact.manifest.entries.items()
+                       if entry.ref and entry.ref.startswith("file:")},
+        "made_by": made_by and made_by.id, "used_by": [run.id for run in artifact.used_by()],
+    }
+told["cook"] = sorted(one.name.split(":")[0] for one in api.run("nests/cook").logged_artifacts())
+print(json.dumps(told))
+"""
+
+
+def look(home: Home, key: str | None, folder: Path) -> Any:
+    """The artifacts of a server, with the eyes of the stock client."""
+    env = stock_client(home)
+    env |= {"WANDB_CACHE_DIR": str(folder / "cache"), "WANDB_ARTIFACT_DIR": str(folder / "made")}
+    env |= {} if key is None else {"WANDB_API_KEY": key}
+    folder.mkdir()
+    done = subprocess.run(
+        [PYTHON, "-c", LOOK], cwd=folder, env={**os.environ, **env}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_artifacts_go_with_the_runs_that_made_and_used_them(
+    yards: tuple[Home, Home], bob: str, tmp_path: Path
+) -> None:
+    environment = {**os.environ, **stock_client(yards[0])}
+    for program in (MAKE_EGGS, USE_EGGS):
+        subprocess.run([PYTHON, "-c", program], cwd=tmp_path, env=environment, check=True)
+    planned = push(yards, bob, "nests/cook", "--dry-run", "--json")
+    (plan,) = json.loads(planned.stdout)
+    assert {name.split(":")[0] for name in plan["artifacts"]} >= {"eggs", "meal"}
+    # The one that used it goes first: what it used goes along.
+    for run in ("cook", "hen"):
+        done = push(yards, bob, f"nests/{run}")
+        assert done.returncode == 0, done.stderr
+    near, far = look(yards[0], None, tmp_path / "near"), look(yards[1], bob, tmp_path / "far")
+    assert near["meal:latest"]["files"]["egg.txt"] == "one" * 1000
+    assert near["eggs:fresh"]["files"]["deep/three.txt"] == "deep/three" * 1000
+    assert (near["eggs:fresh"]["made_by"], near["eggs:fresh"]["used_by"]) == ("hen", ["cook"])
+    assert far == near
+
+    # Again, nothing is sent, and what has moved on there stays so.
+    ask = WandbServer(api_of(yards[1]).url, bob).graphql
+    fresh = """query { project(name: "nests", entityName: "bob") {
+      artifact(name: "eggs:fresh") { id } } }"""
+    found = ask(fresh, {})["project"]["artifact"]["id"]
+    ask(
+        "mutation($id: ID!) { deleteAliases(input: {artifactID: $id, aliases: [{entityName: "
+        '"bob", projectName: "nests", artifactCollectionName: "eggs", alias: "fresh"}]}) '
+        "{ success } }",
+        {"id": found},
+    )
+    again = push(yards, bob, "nests/cook", "nests/hen", "--json")
+    assert [report["artifacts"] for report in json.loads(again.stdout)] == [[], []]
+    assert ask(fresh, {})["project"]["artifact"] is None
+
+
+def test_a_push_of_artifacts_that_is_cut_off_ends_whole(
+    yards: tuple[Home, Home], bob: str, tmp_path: Path
+) -> None:
+    environment = {**os.environ, **stock_client(yards[0])}
+    program = MAKE_EGGS.replace('"nests"', '"farm"').replace("1000", "999")  # Other contents.
+    subprocess.run([PYTHON, "-c", program], cwd=tmp_path, env=environment, check=True)
+    run = api_of(yards[0]).run("farm/hen")
+    target = Target(WandbServer(api_of(yards[1]).url, bob), "bob", "farm")
+    count = [0]
+
+    class Cut(Exception):
+        pass
+
+    def cut(text: str) -> None:
+        count[0] += "eggs:v0: file" in text
+        if count[0] == 2:
+            raise Cut
+
+    with pytest.raises(Cut):
+        push_run(api_of(yards[0]), run, target, cut)
+    far = api_of(yards[1])
+    assert far.artifacts.of_run(far.run("farm/hen")["key"])["logged"] == []
+    report = push_run(api_of(yards[0]), run, target, lambda _text: None)
+    assert report.artifacts == ["eggs:v0"]
+    (there,) = far.artifacts.of_run(far.run("farm/hen")["key"])["logged"]
+    (here,) = api_of(yards[0]).artifacts.of_run(run["key"])["logged"]
+    assert (there["digest"], there["aliases"]) == (here["digest"], here["aliases"])
 
 
 def test_a_push_that_is_cut_off_at_every_step_ends_whole(

@@ -12,7 +12,7 @@ import pytest
 
 from runyard.client.discover import ensure_server
 from runyard.home import Home
-from tests.conftest import end_server, isolate
+from tests.conftest import end_server, isolate, run_runyard
 from tests.live.programs import PYTHON, curves, stock_client, write_program
 
 pytestmark = pytest.mark.live
@@ -108,6 +108,21 @@ def test_the_same_id_without_resuming_begins_anew(yard: Yard) -> None:
     run = _run(yard, "anew")
     assert (run["config"], run["summary"]["v"]) == ({"new": 1}, 201)
     assert [(one["reason"], one["steps"]) for one in run["archives"]] == [("restarted", 6)]
+
+
+def test_what_was_overwritten_or_rewound_can_be_exported(yard: Yard) -> None:
+    done = run_runyard("export", "anew", "back", "--archived", "--format", "jsonl")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["v"] for row in rows if row["run"] == "anew"] == list(range(6))
+    assert [row["_step"] for row in rows if row["run"] == "back"] == [3, 4, 5]
+    assert {(row["run"], row["archive"], row["reason"]) for row in rows} == {
+        ("anew", 1, "restarted"),
+        ("back", 1, "rewound"),
+    }
+    summary = run_runyard("export", "anew", "--archived", "--what", "summary", "-f", "jsonl")
+    assert json.loads(summary.stdout)["v"] == 5
+    assert "`runyard export anew --archived`" in run_runyard("show", "anew").stdout
 
 
 def test_rewinding(yard: Yard) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.server.asgi import Answer, Client
+from tests.server.asgi import KEY, Answer, Client
 
 CREATE = """mutation CreateArtifact($input: I!) { createArtifact(input: $input) { artifact {
   id state versionIndex artifactSequence { id latestArtifact { id versionIndex } } } } }"""
@@ -60,19 +60,19 @@ def digest_of(manifest: Mapping[str, Any]) -> str:
 
 
 class Logger:
-    """A client of user ada that logs to her project `birds`."""
+    """A client that logs to the project `birds` of whose key it has: ada's, if not told."""
 
-    def __init__(self, client: Client) -> None:
-        self.client = client
+    def __init__(self, client: Client, *, key: str = KEY) -> None:
+        self.client, self._key = client, key
 
     def ask(self, query: str, **variables: Any) -> Any:
-        answer = self.client.graphql(query, variables)
+        answer = self.client.graphql(query, variables, key=self._key)
         assert "errors" not in answer, answer["errors"]
         return answer["data"]
 
     def refused(self, query: str, **variables: Any) -> str:
         """Why it was refused."""
-        message: str = self.client.graphql(query, variables)["errors"][0]["message"]
+        message: str = self.client.graphql(query, variables, key=self._key)["errors"][0]["message"]
         return message
 
     def create(self, name: str = "data", digest: str = "d1", **more: Any) -> dict[str, Any]:

@@ -15,7 +15,10 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Scope
 
+from runyard.server.store.people import hash_key, key_id
+
 KEY = "k" * 40
+KEY_ID = key_id(hash_key(KEY))
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,15 @@ class Client:
         return self.request("PUT", path, pieces or (b"",), key=None, cut=cut)
 
     def graphql(
-        self, query: str, variables: Mapping[str, Any] | None = None, **more: object
+        self,
+        query: str,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        key: str = KEY,
+        **more: object,
     ) -> dict[str, Any]:
-        answer = self.post("/graphql", {"query": query, "variables": variables, **more})
+        content = {"query": query, "variables": variables, **more}
+        answer = self.post("/graphql", content, key=key)
         assert answer.status == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found

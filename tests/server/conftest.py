@@ -13,20 +13,7 @@ from runyard.server.app import create_app
 from runyard.server.store.database import Database
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
-
-UPSERT = """
-mutation UpsertBucket($id: String, $name: String, $project: String, $entity: String,
-    $displayName: String, $notes: String, $groupName: String, $config: JSONString, $host: String,
-    $tags: [String!], $state: String, $summaryMetrics: JSONString) {
-  upsertBucket(input: {id: $id, name: $name, modelName: $project, entityName: $entity,
-      displayName: $displayName, notes: $notes, groupName: $groupName, config: $config, host: $host,
-      tags: $tags, state: $state, summaryMetrics: $summaryMetrics}) {
-    bucket { id name displayName notes group state config summaryMetrics tags historyLineCount
-      project { name entity { name } } }
-    inserted
-  }
-}
-"""
+from tests.server.persons import UPSERT, Person, add_person
 
 Upsert = Callable[..., dict[str, Any]]
 
@@ -65,6 +52,22 @@ def upsert(client: Client) -> Upsert:
         return found
 
     return send
+
+
+@pytest.fixture
+def ada(client: Client) -> Person:
+    """To whom the state folder belongs."""
+    return Person(client, "ada", KEY)
+
+
+@pytest.fixture
+def bob(ada: Person) -> Person:
+    return add_person(ada, "bob")
+
+
+@pytest.fixture
+def eve(ada: Person) -> Person:
+    return add_person(ada, "eve")
 
 
 @pytest.fixture

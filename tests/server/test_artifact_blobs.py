@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Home
-from runyard.server.addresses import Addresses
-from runyard.server.artifact_files import BLOB_DOWN, BLOB_UP
+from runyard.server.addresses import Addresses, Kind
 from runyard.server.store import artifact_deletion, artifacts
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import (
@@ -21,10 +20,13 @@ from tests.server.artifact_logger import (
     manifest_of,
     md5,
 )
-from tests.server.asgi import Client
+from tests.server.asgi import KEY_ID, Client
+from tests.server.conftest import Upsert
 
 DELETE = """mutation ($id: ID!, $aliases: Boolean) {
   deleteArtifact(input: {artifactID: $id, deleteAliases: $aliases}) { artifact { id } } }"""
+DELETE_RUN = """mutation ($id: ID!, $artifacts: Boolean) {
+  deleteRun(input: {id: $id, deleteArtifacts: $artifacts}) { clientMutationId } }"""
 HELLO = "5d41402abc4b2a76b9719d911017c592"
 
 
@@ -98,9 +100,13 @@ def test_a_part_of_a_large_file(logger: Logger) -> None:
 def test_an_address_is_worth_nothing_for_anything_else(logger: Logger, tracker: Tracker) -> None:
     logger.log({"a": b"hello"})
     client, digest = logger.client, md5(b"hello")
-    up = tracker.addresses.token(BLOB_UP, "ada", digest)
-    down = tracker.addresses.token(BLOB_DOWN, "ada", digest, "a")
-    stranger = Addresses(b"another secret").token(BLOB_DOWN, "ada", digest, "a")
+
+    def token(addresses: Addresses, kind: Kind, *claim: str) -> str:
+        return addresses.url("", kind, KEY_ID, "ada", digest, *claim).rpartition("/")[2]
+
+    up = token(tracker.addresses, Kind.BLOB_UP)
+    down = token(tracker.addresses, Kind.BLOB_DOWN, "a")
+    stranger = token(Addresses(b"another secret"), Kind.BLOB_DOWN, "a")
     for token in (up, stranger, down[:-2], "x"):
         path = f"/downloads/artifacts/{token}"
         assert client.request("GET", path, key=None).status == 403
@@ -197,3 +203,60 @@ def test_no_md5_is_no_file(logger: Logger) -> None:
     for wrong in ("", "abc", "XUFA", "5d41402abc4b2a76b9719d911017c592"):
         spec = {"artifactID": version, "name": "a", "md5": wrong}
         assert "not an MD5" in logger.refused(FILES, input={"artifactFiles": [spec]})
+
+
+def test_a_deleted_run_takes_its_artifacts_with_it_if_it_is_told_to(
+    logger: Logger, home: Home, upsert: Upsert
+) -> None:
+    made = {name: upsert(name=name)["bucket"]["id"] for name in ("one", "two", "three")}
+    logger.log(
+        {"a": b"only mine"},
+        "mine",
+        runName="one",
+        aliases=[{"artifactCollectionName": "mine", "alias": "best"}],
+    )
+    logger.log({"a": b"the same"}, "both", runName="one")
+    logger.log({"a": b"the same"}, "both", runName="two")  # Identical: makes no new version.
+    logger.log({"a": b"only mine", "b": b"more"}, "third", runName="three")
+    logger.announce(logger.create("cut short", "x", runName="one")["id"], {"c": b"claimed"})
+
+    logger.ask(DELETE_RUN, id=made["one"], artifacts=True)
+    assert logger.find("mine:best") is None
+    assert logger.contents("both:latest") == {"a": b"the same"}  # The other run logged it, too.
+    assert logger.contents("third:latest") == {"a": b"only mine", "b": b"more"}
+    logger.ask(DELETE_RUN, id=made["two"], artifacts=False)
+    assert logger.contents("both:latest") == {"a": b"the same"}
+    assert len(stored(home)) == 3
+    logger.ask(DELETE_RUN, id=made["three"], artifacts=True)
+    assert logger.find("third:latest") is None
+    assert [path.read_bytes() for path in stored(home)] == [b"the same"]
+
+
+def test_what_a_run_found_to_be_there_already_stays_when_the_run_goes(
+    logger: Logger, upsert: Upsert
+) -> None:
+    """Two clients uploaded the same at once: the second one's version is the first one's."""
+    upsert(name="first")
+    second = upsert(name="second")["bucket"]["id"]
+    files = {"a": b"contents"}
+    manifest = manifest_of(files)
+    made = [logger.create("data", digest_of(manifest), runName=run) for run in ("first", "second")]
+    for version in made:
+        logger.upload(version["id"], files)
+        logger.send_manifest(version["id"], manifest)
+        logger.commit(version["id"])
+    logger.ask(DELETE_RUN, id=second, artifacts=True)
+    assert logger.contents("data:v0") == files
+
+
+def test_artifacts_that_are_not_ones_own_stay(
+    logger: Logger, tracker: Tracker, upsert: Upsert
+) -> None:
+    """As where a run was moved out of a team that its user has left."""
+    upsert(name="run1")
+    logger.log({"a": b"the team's"}, runName="run1")
+    freed = tracker._database.write(
+        lambda connection: artifact_deletion.delete_made_by(connection, 1, {"bob"}.__contains__)
+    ).result()
+    assert freed == []
+    assert logger.contents("data:v0") == {"a": b"the team's"}

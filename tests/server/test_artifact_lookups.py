@@ -9,6 +9,7 @@ import pytest
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
+from tests.server.persons import Person
 
 PROJECT = 'project(name: "birds")'
 
@@ -231,3 +232,32 @@ def test_a_collection_is_renamed_described_tagged_and_deleted(logger: Logger) ->
     _change(logger, "deleteArtifactSequence", chosen, artifactSequenceID=key)
     assert logger.find("renamed") is None
     assert logger.contents("other") == {"a": b"1"}
+
+
+def test_a_runs_artifacts_for_whoever_sends_them_elsewhere(
+    logger: Logger, upsert: Upsert, bob: Person
+) -> None:
+    upsert(name="maker")
+    upsert(name="user")
+    made = logger.log(
+        {"a": b"hello"}, runName="maker", description="of birds", ttlDurationSeconds=60
+    )
+    logger.ask(
+        'mutation($id: ID!) { useArtifact(input: {projectName: "birds", runName: "user", '
+        "artifactID: $id}) { artifact { id } } }",
+        id=made["id"],
+    )
+    logger.create("never committed", "x", runName="maker")
+    client = logger.client
+    told = client.get("/api/runs/1/artifacts").json()
+    assert told["used"] == []
+    (one,) = told["logged"]
+    assert (one["collection"], one["version"], one["aliases"]) == ("data", 0, ["latest"])
+    assert (one["made_by"], one["description"], one["ttl"]) == ("maker", "of birds", 60)
+    assert client.get("/api/runs/2/artifacts").json() == {"logged": [], "used": [one]}
+    assert client.get(f"/api/artifacts/{one['key']}").json() == one
+    assert client.get(f"/api/artifacts/{one['key']}/manifest").json() == logger.manifest("data:v0")
+    place = f"/api/artifacts/{one['key']}"
+    for path in (place, f"{place}/manifest", "/api/runs/1/artifacts", f"/api/artifacts/{2**64}"):
+        assert bob.get(path).status == 404
+    assert client.get("/api/artifacts/2").status == 404  # In the making.

@@ -16,7 +16,8 @@ from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.lines import count_lines, get_lines, put_lines
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
-from tests.server.conftest import UPSERT, a_run
+from tests.server.conftest import a_run
+from tests.server.persons import UPSERT
 
 
 @pytest.fixture

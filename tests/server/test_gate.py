@@ -9,9 +9,10 @@ import re
 import pytest
 from starlette.routing import Route
 
+from runyard.server.addresses import Kind
 from runyard.server.app import create_app
 from runyard.server.tracker import Tracker
-from tests.server.asgi import KEY, Answer, Client, basic
+from tests.server.asgi import KEY, KEY_ID, Answer, Client, basic
 from tests.server.conftest import Upsert
 
 # Who has no key may knock here. A new route is guarded unless it is added to this list too.
@@ -147,7 +148,7 @@ def test_nothing_secret_is_logged(
     caplog.set_level(logging.DEBUG)
     secret = "hunter2-hunter2"
     upsert(name="run1", config=f'{{"password": {{"value": "{secret}"}}}}')
-    url = tracker.uploads.url("http://h", 1, "a")
+    url = tracker.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
     stream = "/files/ada/birds/run1/file_stream"
     client.post(stream, {"files": {"output.log": {"offset": 0, "content": [secret]}}})
     client.post(stream, {"files": {"output.log": {"offset": 0, "content": secret}}})

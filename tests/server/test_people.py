@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from runyard.home import Home
@@ -11,8 +9,9 @@ from runyard.server import permissions
 from runyard.server.app import create_app
 from runyard.server.permissions import Caller
 from runyard.server.tracker import Tracker
-from tests.server.asgi import KEY, Answer, Client
-from tests.server.conftest import UPSERT
+from tests.server.artifact_logger import Logger
+from tests.server.asgi import KEY, Client
+from tests.server.persons import Person, add_person
 
 FOUND = """query Run($entity: String, $project: String!, $name: String!) {
   project(name: $project, entityName: $entity) { name run(name: $name) { id state } }
@@ -21,62 +20,6 @@ CREATE_FILES = """mutation CreateRunFiles($entity: String!, $project: String!, $
   createRunFiles(input: {entityName: $entity, projectName: $project, runName: $run,
     files: ["notes.txt"]}) { files { uploadUrl } }
 }"""
-
-
-class Person:
-    """Somebody with a key, at the server."""
-
-    def __init__(self, client: Client, name: str, key: str) -> None:
-        self.client, self.name, self.key = client, name, key
-
-    def get(self, path: str, **query: object) -> Answer:
-        return self.client.get(path, key=self.key, **query)
-
-    def post(self, path: str, content: object) -> Answer:
-        return self.client.post(path, content, key=self.key)
-
-    def delete(self, path: str) -> Answer:
-        return self.client.request("DELETE", path, key=self.key)
-
-    def put(self, path: str) -> Answer:
-        return self.client.request("PUT", path, key=self.key)
-
-    def ask(self, query: str, **variables: Any) -> dict[str, Any]:
-        answer = self.post("/graphql", {"query": query, "variables": variables})
-        assert answer.status == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
-
-    def log(self, run: str, entity: str | None = None, **variables: Any) -> dict[str, Any]:
-        return self.ask(UPSERT, name=run, project="birds", entity=entity, host="node1", **variables)
-
-    def stream(self, entity: str, run: str) -> int:
-        return self.post(f"/files/{entity}/birds/{run}/file_stream", {"files": {}}).status
-
-    def runs(self) -> set[str]:
-        return {run["id"] for run in self.get("/api/runs").json()}
-
-
-@pytest.fixture
-def ada(client: Client) -> Person:
-    """To whom the state folder belongs."""
-    return Person(client, "ada", KEY)
-
-
-@pytest.fixture
-def bob(ada: Person) -> Person:
-    return add(ada, "bob")
-
-
-@pytest.fixture
-def eve(ada: Person) -> Person:
-    return add(ada, "eve")
-
-
-def add(admin: Person, name: str) -> Person:
-    made = admin.post("/api/users", {"name": name})
-    assert made.status == 200, made.text
-    return Person(admin.client, name, made.json()["key"])
 
 
 def test_a_new_user_logs_under_their_own_name(bob: Person) -> None:
@@ -192,7 +135,7 @@ def test_a_removed_user_is_out_and_finds_the_runs_when_back(ada: Person, bob: Pe
     assert bob.get("/api/runs").status == 401
     assert ada.runs() == {"r1"}
     assert "errors" in ada.log("r2", "bob")  # The name stays bob's.
-    back = add(ada, "bob")
+    back = add_person(ada, "bob")
     assert back.runs() == {"r1"}
     assert back.get("/api/me").json() == {"name": "bob", "admin": False, "teams": []}
 
@@ -229,11 +172,60 @@ def test_the_owner_and_the_folders_own_key_stay(ada: Person) -> None:
     assert ada.get("/api/me").json()["admin"] is True
 
 
+def test_addresses_that_a_key_asked_for_go_with_it(ada: Person, bob: Person) -> None:
+    """Uploads and downloads carry no key: their addresses end with the key that asked for them."""
+    bob.log("r1")
+    laptop = Person(bob.client, "bob", bob.post("/api/keys", {"label": "laptop"}).json()["key"])
+    created = laptop.ask(CREATE_FILES, entity="bob", project="birds", run="r1")["data"]
+    upload = created["createRunFiles"]["files"][0]["uploadUrl"]
+    assert bob.client.put(upload, b"first").status == 200
+    logger = Logger(bob.client, key=laptop.key)
+    artifact = logger.log({"a": b"hello"})
+    manifest = artifact["currentManifest"]["file"]["directUrl"]
+    content = artifact["files"]["edges"][0]["node"]["directUrl"]
+    to_come = logger.announce(logger.create("next", "d2")["id"], {"b": b"more"})[0]["uploadUrl"]
+    assert [logger.download(url).status for url in (manifest, content)] == [200, 200]
+
+    key = bob.get("/api/keys").json()[-1]
+    assert key["label"] == "laptop"
+    assert bob.delete(f"/api/users/bob/keys/{key['id']}").status == 200
+    for late in (upload, to_come):
+        refused = bob.client.put(late, b"more")
+        assert (refused.status, "revoked" in refused.text) == (403, True)
+    assert [logger.download(url).status for url in (manifest, content)] == [403, 403]
+    assert bob.get("/files/bob/birds/r1/notes.txt").text == "first"
+    assert Logger(bob.client, key=bob.key).contents("data:latest") == {"a": b"hello"}
+
+
+def test_who_leaves_a_team_uploads_nothing_more_to_it(bob: Person, eve: Person) -> None:
+    bob.post("/api/teams", {"name": "crew", "members": ["eve"]})
+    eve.log("r1", "crew")
+    created = eve.ask(CREATE_FILES, entity="crew", project="birds", run="r1")["data"]
+    upload = created["createRunFiles"]["files"][0]["uploadUrl"]
+    logger = Logger(eve.client, key=eve.key)
+    version = logger.create("eggs", "d1", entityName="crew")["id"]
+    content = logger.announce(version, {"a": b"hello"})[0]["uploadUrl"]
+    bob.delete("/api/teams/crew/members/eve")
+    assert [eve.client.put(url, b"hello").status for url in (upload, content)] == [403, 403]
+
+
+def test_who_only_reads_gets_no_address_to_upload_to(ada: Person, bob: Person) -> None:
+    bob.log("r1")
+    created = bob.ask(CREATE_FILES, entity="bob", project="birds", run="r1")["data"]
+    bob.client.put(created["createRunFiles"]["files"][0]["uploadUrl"], b"bob's")
+    asked = """{ project(name: "birds", entityName: "bob") { run(name: "r1") {
+      files { edges { node { url(upload: true) } } } } } }"""
+    assert "uploads/" in str(bob.ask(asked)["data"])
+    refused = ada.ask(asked)
+    assert "may not change" in refused["errors"][0]["message"]
+    assert "uploads/" not in str(refused)
+
+
 def test_people_are_known_after_a_restart(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "ada")
     client, tracker = start(home)
     ada = Person(client, "ada", KEY)
-    bob, eve = add(ada, "bob"), add(ada, "eve")
+    bob, eve = add_person(ada, "bob"), add_person(ada, "eve")
     bob.post("/api/teams", {"name": "crew", "members": ["eve"]})
     bob.log("r1", "crew")
     ada.delete("/api/users/bob")

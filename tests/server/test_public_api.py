@@ -283,6 +283,30 @@ def test_the_console_line_by_line(client: Client, upsert: Upsert) -> None:
     assert [edge["node"]["line"] for edge in tail["edges"]] == ["line 3", "oh"]
 
 
+def test_the_console_of_a_program_that_knows_nothing_of_wandb(
+    client: Client, upsert: Upsert
+) -> None:
+    client.post("/api/runs", {"id": "run1", "project": "birds", "command": ["x"]})
+    printed = "one\n50 %\r100 %\nthr\u00e9e\nno end".encode()
+    for number, pieces in ((1, (printed[:14], printed[14:])), (2, (b"\nagain\n",))):
+        begun = {"token": f"t{number}", "host": "node1", "pid": 1}
+        assert client.post("/api/runs/1/attempts", begun).json()["number"] == number
+        offset = 0
+        for piece in pieces:
+            path = f"/api/runs/1/attempts/{number}/console?offset={offset}"
+            assert client.post(path, piece).status == 200
+            offset += len(piece)
+    page = ask(client, LOGS % "first: 10")
+    shown = [edge["node"]["line"] for edge in page["logLines"]["edges"]]
+    assert shown == ["one", "100 %", "thrée", "no end", "again"]
+    assert page["logLineCount"] == 5
+    assert client.get("/api/runs/1/lines/output").json()["lines"] == shown
+    upsert(name="run1")
+    send(client, "run1", output=(0, ["2026-11-15T01:13:55.788361 from the client"]))
+    page = ask(client, LOGS % "first: 10")
+    assert [edge["node"]["line"] for edge in page["logLines"]["edges"]] == ["from the client"]
+
+
 FILES = "fileCount files(%s) { edges { node { id name url directUrl sizeBytes mimetype md5 } } "
 FILES += "pageInfo { endCursor hasNextPage } }"
 

@@ -84,6 +84,32 @@ def test_the_same_id_without_resuming_begins_anew_and_keeps_the_old_rows(
     assert client.get("/api/runs/1/metrics").json()[0]["count"] == 3
 
 
+def test_what_was_put_aside_can_be_read(client: Client, tracker: Tracker) -> None:
+    first, _ = _finished(client)
+    first.post({"wandb-summary.json": (0, ['{"best": 1}'])})
+    second = Process(client)
+    second.start({"lr": 2})
+    second.log(0, range(3))
+    second.finish()
+    _rewind(client, 1)
+    restarted, rewound = client.get("/api/runs/1/archives").json()
+    assert (restarted["number"], restarted["reason"]) == (1, "restarted")
+    assert (restarted["config"], restarted["summary"]) == ({}, {"best": 1})
+    assert (rewound["reason"], rewound["config"]) == ("rewound", {"lr": 2})
+
+    def steps(**query: object) -> list[int]:
+        page = client.get("/api/runs/1/rows", **query).text
+        return [json.loads(line)["_step"] for line in page.splitlines()]
+
+    assert steps(archive=1) == list(range(10))
+    assert steps(archive=1, start=7) == [7, 8, 9]
+    assert steps(archive=2) == [2]
+    assert steps() == steps(archive=0) == [0, 1]
+    assert steps(archive=3) == []
+    assert client.get("/api/runs/1/rows", archive="x").status == 400
+    assert client.get("/api/runs/2/archives").status == 404
+
+
 def test_a_second_process_beside_a_living_one_puts_nothing_aside(
     client: Client, tracker: Tracker
 ) -> None:

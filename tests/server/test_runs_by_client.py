@@ -10,7 +10,8 @@ import pytest
 
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
-from tests.server.conftest import UPSERT, Upsert
+from tests.server.conftest import Upsert
+from tests.server.persons import UPSERT
 
 RESUME = """
 query RunResumeStatus($project: String, $entity: String, $name: String!) {

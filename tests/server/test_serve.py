@@ -24,7 +24,7 @@ import pytest
 from runyard.home import Discovery, Home, prepare, read_discovery
 from runyard.server.__main__ import _Starter
 from tests.server.asgi import basic
-from tests.server.conftest import UPSERT
+from tests.server.persons import UPSERT
 
 pytestmark = pytest.mark.live
 

@@ -8,9 +8,10 @@ import sqlite3
 
 import pytest
 
+from runyard.server.addresses import Kind
 from runyard.server.store.database import DiskFull
 from runyard.server.tracker import Tracker
-from tests.server.asgi import Client
+from tests.server.asgi import KEY_ID, Client
 from tests.server.conftest import Upsert
 
 STREAM = "/files/ada/birds/run1/file_stream"
@@ -65,7 +66,7 @@ def test_an_upload_on_a_full_disk(
     client: Client, tracker: Tracker, upsert: Upsert, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upsert(name="run1")
-    url = tracker.uploads.url("http://h", 1, "a")
+    url = tracker.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
     with monkeypatch.context() as full:
 
         def fail(_handle: int) -> None:
@@ -91,7 +92,7 @@ def test_when_the_answer_has_begun_the_connection_is_cut(
     client: Client, tracker: Tracker, upsert: Upsert, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upsert(name="run1")
-    client.put(tracker.uploads.url("http://h", 1, "a"), b"x" * 100_000)
+    client.put(tracker.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a"), b"x" * 100_000)
 
     async def fail(*_: object) -> bytes:
         raise OSError(errno.EIO, "Input/output error")

@@ -5,15 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from pathlib import Path
 
 import pytest
 
 from runyard.home import Home
-from runyard.server.addresses import Addresses
+from runyard.server.addresses import Addresses, BadAddress, Kind
 from runyard.server.tracker import Tracker
-from runyard.server.uploads import BadAddress, UnsafeName, Uploads, check_name
-from tests.server.asgi import Client
+from runyard.server.uploads import UnsafeName, check_name
+from tests.server.asgi import KEY_ID, Client
 from tests.server.conftest import Upsert
 
 FILE = "/files/ada/birds/run1/media/plot.png"
@@ -23,7 +22,9 @@ FILE = "/files/ada/birds/run1/media/plot.png"
 def url(client: Client, tracker: Tracker, upsert: Upsert) -> str:
     """Where the client may put `media/plot.png` of its run."""
     upsert(name="run1")
-    return tracker.uploads.url("http://yard.example:8123", 1, "media/plot.png")
+    return tracker.addresses.url(
+        "http://yard.example:8123", Kind.RUN_FILE_UP, KEY_ID, 1, "media/plot.png"
+    )
 
 
 def test_a_file_comes_and_goes(client: Client, url: str) -> None:
@@ -84,7 +85,9 @@ def test_forged_addresses(client: Client, url: str, tracker: Tracker) -> None:
     token = url.rpartition("/")[2]
     raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     other_run = base64.urlsafe_b64encode(raw[:32] + raw[32:].replace(b"[1,", b"[2,")).decode()
-    stranger = Uploads(Path(), Addresses(b"another secret")).url("http://h", 1, "media/plot.png")
+    stranger = Addresses(b"another secret").url(
+        "http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "media/plot.png"
+    )
     turned = token[::-1]
     for forged in ("x", "%00", token[:-1], turned, other_run, stranger.rpartition("/")[2]):
         assert client.put(f"/uploads/{forged}", b"evil").status == 403, forged
@@ -97,7 +100,7 @@ def test_an_address_does_not_last(
     now = time.time()
     monkeypatch.setattr("runyard.server.addresses.time.time", lambda: now + 25 * 3600)
     with pytest.raises(BadAddress, match="expired"):
-        tracker.uploads.read_token(url.rpartition("/")[2])
+        tracker.signed(Kind.RUN_FILE_UP, url.rpartition("/")[2])
     assert client.put(url, b"late").status == 403
 
 
@@ -107,7 +110,8 @@ def test_an_address_outlives_the_server(
     tracker.close()
     again = Tracker(home)
     again.open("k" * 40)
-    assert again.uploads.read_token(url.rpartition("/")[2]) == (1, "media/plot.png")
+    caller, claim = again.signed(Kind.RUN_FILE_UP, url.rpartition("/")[2])
+    assert (caller.name, claim) == ("ada", [1, "media/plot.png"])
     again.close()
 
 

@@ -1,7 +1,7 @@
 """Delete runs for good: config, summary, history, console and files.
 
 A client that still writes to a deleted run is told to stop sending. RUN is an id, the beginning of
-one, a name, or PROJECT/any of these.
+one, a name, or PROJECT/any of these. Artifacts that it logged stay, unless --artifacts is given.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ from runyard.errors import UsageError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     argument = parser.add_argument("runs", nargs="+", metavar="RUN", help="which runs")
     argument.completer = complete_run  # type: ignore[attr-defined]
+    parser.add_argument(
+        "--artifacts",
+        action="store_true",
+        help="delete the artifacts too that no other run has logged",
+    )
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print what was deleted as JSON")
 
@@ -34,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
             say("nothing was deleted")
             return 1
     for one in found.values():
-        api.delete_run(one)
+        api.delete_run(one, with_artifacts=args.artifacts)
         if not args.json:
             say(f"deleted {describe(one)}")
     if args.json:

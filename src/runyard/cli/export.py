@@ -3,6 +3,7 @@
 runyard export -p spirals -o runs.csv
 runyard export a1b2c3d4 --metric loss --metric accuracy | column -ts,
 runyard export --what summary -o runs.parquet      (needs `runyard[export]`)
+runyard export a1b2c3d4 --archived                 what was overwritten or rewound
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="history (default), system, or summary: one row a run")  # fmt: skip
     parser.add_argument("-m", "--metric", action="append", default=[],
                         help="only this metric; may be repeated")  # fmt: skip
+    parser.add_argument("--archived", action="store_true",
+                        help="what was overwritten, by using an id again, or rewound")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, help="file (default: standard output)")
     parser.add_argument(
         "-f", "--format", choices=FORMATS, help="default: by the file's name, or csv"
@@ -37,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     form = args.format or _form_of(args.output)
     api = server()
     chosen = _choose(api, args.run, args.project)
-    rows = select_rows(api, chosen, args.what, args.metric)
+    rows = select_rows(api, chosen, args.what, args.metric, archived=args.archived)
     count = write_table(rows, args.output or sys.stdout, form)
     if args.output is not None:
         say(f"{count} rows of {len(chosen)} runs in {args.output}")

@@ -1,8 +1,8 @@
 """Send runs to W&B's cloud or to any other W&B server, from a machine that reaches it.
 
-Config, history, system metrics, summary, tags, files and the console that wandb recorded go over,
-under the same run id. A push that was cut off goes on where it was; repeated, it sends what is new.
-Artifacts are not sent yet, nor is the console of programs without wandb.
+Config, history, system metrics, summary, tags, files and the console go over, under the same run
+id, and the artifacts that the run logged or used. A push that was cut off goes on where it was;
+repeated, it sends what is new.
 
 runyard push RUN ... --to cloud --entity my-team
 runyard push --all --from-project spirals --to https://wandb.example.org --dry-run
@@ -90,6 +90,9 @@ def _words(report: Report, *, dry: bool) -> str:
     parts = [f"lines: {lines}"] if lines else []
     if report.files:
         parts.append(f"{len(report.files)} files ({report.bytes / 1e6:.1f} MB)")
+    if report.artifacts:
+        names = ", ".join(report.artifacts)
+        parts.append(f"artifacts: {names} ({report.artifact_bytes / 1e6:.1f} MB)")
     if not parts and not report.new:
         return f"{report.run}: {report.to} has it all"
     verb = "would go to" if dry else "is at"

@@ -107,7 +107,10 @@ def _facts(detail: RunDetail) -> Iterator[str]:
         causes = ", ".join(attempt["cause"] or "running" for attempt in detail["attempts"])
         yield f"{len(detail['attempts'])} attempts: {causes}"
     for archive in detail["archives"]:
-        yield f"{archive['reason']} {ago(archive['made_at'])}: {archive['steps']} steps put aside"
+        yield (
+            f"{archive['reason']} {ago(archive['made_at'])}: {archive['steps']} steps put aside "
+            f"(`runyard export {detail['id']} --archived`)"
+        )
     for alert in detail["alerts"]:
         text = " ".join(alert["text"].split())
         yield f"alert ({alert['level']}) {ago(alert['raised_at'])}: {alert['title']}: {text}"

@@ -7,6 +7,7 @@ import urllib.parse
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, TypedDict
 
+from runyard.client.artifacts import ArtifactsApi
 from runyard.client.http import Connection
 from runyard.client.people import PeopleApi
 
@@ -76,6 +77,16 @@ class RunDetail(Run):
     alerts: list[Alert]
     archives: list[Archive]
     file_bytes: int
+
+
+class ArchiveDetail(TypedDict):
+    """Rows that were put aside, with the config and the summary of that time."""
+
+    number: int
+    reason: str
+    made_at: float
+    config: dict[str, Any]
+    summary: dict[str, Any]
 
 
 class Series(TypedDict):
@@ -173,6 +184,10 @@ class Api:
         return self._connection.url
 
     @property
+    def artifacts(self) -> ArtifactsApi:
+        return ArtifactsApi(self._connection)
+
+    @property
     def people(self) -> PeopleApi:
         return PeopleApi(self._connection)
 
@@ -213,14 +228,28 @@ class Api:
         found: list[Series] = self._connection.get(f"/api/runs/{run['key']}/metrics", points=points)
         return found
 
+    def archives(self, run: Run) -> list[ArchiveDetail]:
+        """What was put aside when the run was begun anew or rewound."""
+        found: list[ArchiveDetail] = self._connection.get(f"/api/runs/{run['key']}/archives")
+        return found
+
     def rows(
-        self, run: Run, *, stream: str = "history", metrics: Sequence[str] = ()
+        self,
+        run: Run,
+        *,
+        stream: str = "history",
+        metrics: Sequence[str] = (),
+        archive: int = 0,
     ) -> Iterator[dict[str, Any]]:
-        """What a run logged, row by row; `_row` is the row's number."""
+        """What a run logged, or an archive of it, row by row; `_row` is the row's number."""
         start = 0
         while True:
             page = self._connection.get_bytes(
-                f"/api/runs/{run['key']}/rows", stream=stream, start=start, metric=list(metrics)
+                f"/api/runs/{run['key']}/rows",
+                stream=stream,
+                start=start,
+                metric=list(metrics),
+                archive=archive,
             )
             found = [json.loads(line) for line in page.splitlines()]
             if not found:
@@ -271,8 +300,9 @@ class Api:
         )
         return received
 
-    def delete_run(self, run: Run) -> None:
-        self._connection.request("DELETE", f"/api/runs/{run['key']}", query=None)
+    def delete_run(self, run: Run, *, with_artifacts: bool = False) -> None:
+        query: dict[str, object] | None = {"artifacts": 1} if with_artifacts else None
+        self._connection.request("DELETE", f"/api/runs/{run['key']}", query=query)
 
     def stop_run(self, run: Run) -> Run:
         """Ask a run to stop; it does so in its own time."""

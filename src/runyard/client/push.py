@@ -1,7 +1,7 @@
 """A run of our server's, replayed to another server of W&B's protocol.
 
 Asks what the other side has and sends the rest: a push that was cut off goes on where it was, and
-one that is repeated changes nothing. Artifacts are not sent.
+one that is repeated changes nothing. Artifacts follow in `push_artifacts`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.client.api import Api, Record, Run
-from runyard.client.wandb_server import WandbServer
+from runyard.client.push_artifacts import Place, plan_artifacts, push_artifacts
+from runyard.client.wandb_server import WandbServer, read_headers
 from runyard.errors import ServerError
 
 _ENDED = ("finished", "failed", "crashed", "killed", "preempted")
@@ -78,6 +79,8 @@ class Report:
     lines: dict[str, int] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     bytes: int = 0
+    artifacts: list[str] = field(default_factory=list)
+    artifact_bytes: int = 0
     completes: bool = False
 
 
@@ -102,6 +105,8 @@ def push_run(api: Api, run: Run, target: Target, tell: Tell, *, dry: bool = Fals
         and (known is None or known.get("state") not in _ENDED),
     )
     if dry:
+        planned = plan_artifacts(api, run, Place(server, *place))
+        report.artifacts, report.artifact_bytes = planned.artifacts, planned.bytes
         return report
     place = _upsert(target, record, known)
     for name in _NAMES:
@@ -112,6 +117,10 @@ def push_run(api: Api, run: Run, target: Target, tell: Tell, *, dry: bool = Fals
     for number, item in enumerate(missing, 1):
         tell(f"{run['id']}: file {number} of {len(missing)}, {item['name']}")
         _send_file(api, run, server, place, item["name"], item["size"])
+    sent = push_artifacts(
+        api, run, Place(server, *place), tell, lambda name: _status(target, name) is not None
+    )
+    report.artifacts, report.artifact_bytes = sent.artifacts, sent.bytes
     if report.new or report.completes or missing or any(report.lines.values()):
         server.file_stream(*place, _ending(record, report))
     return report
@@ -213,8 +222,8 @@ def _send_file(
     made = server.graphql(_CREATE_FILES, variables).get("createRunFiles") or {}
     try:
         url = made["files"][0]["uploadUrl"]
-        headers = dict(text.split(":", 1) for text in made.get("uploadHeaders") or [])
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+        headers = read_headers(made.get("uploadHeaders"))
+    except (KeyError, IndexError, TypeError) as error:
         raise ServerError(f"the server at {server.url} gave no address for {name}") from error
     # Over the disk: a checkpoint can be larger than memory.
     with tempfile.TemporaryFile() as content:

@@ -47,6 +47,12 @@ def target_url(words: str) -> str:
     return words.rstrip("/")
 
 
+def read_headers(lines: Any) -> dict[str, str]:
+    """The headers that a server wants with an upload: `NAME:VALUE` each."""
+    found = (text.partition(":") for text in lines or () if isinstance(text, str))
+    return {name: value.strip() for name, colon, value in found if colon}
+
+
 class WandbServer:
     """One server and a key to it."""
 

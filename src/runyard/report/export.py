@@ -25,19 +25,47 @@ _RUN_COLUMNS = ("run", "name", "project")
 
 
 def select_rows(
-    api: Api, runs: Sequence[Run], what: str = "history", metrics: Sequence[str] = ()
+    api: Api,
+    runs: Sequence[Run],
+    what: str = "history",
+    metrics: Sequence[str] = (),
+    *,
+    archived: bool = False,
 ) -> Iterator[Row]:
-    """The rows of a table: of each run what it logged, or its config and summary in one."""
+    """The rows of a table: of each run what it logged, or its config and summary in one.
+
+    `archived` gives what was overwritten or rewound instead, with the number of the archive.
+    """
     for run in runs:
         about = {"run": run["id"], "name": run["name"], "project": run["project"]}
-        if what == "summary":
-            yield {**about, **_summary_row(run, metrics)}
+        if not archived:
+            yield from _rows_of(api, run, about, what, metrics)
             continue
-        wanted = [*dict.fromkeys([*metrics, "_step", "_timestamp"])] if metrics else []
-        for row in api.rows(run, stream=what, metrics=wanted):
-            values = {key: value for key, value in flatten(row) if key != "_row"}
-            if not metrics or any(metric in values for metric in metrics):
-                yield {**about, **values}
+        for archive in api.archives(run):
+            known = {
+                **about,
+                "archive": archive["number"],
+                "reason": archive["reason"],
+                "archived_at": archive["made_at"],
+            }
+            if what == "summary":
+                values = _settings_and_results(archive["config"], archive["summary"], metrics)
+                yield {**known, **values}
+            else:
+                yield from _rows_of(api, run, known, what, metrics, archive["number"])
+
+
+def _rows_of(
+    api: Api, run: Run, about: Row, what: str, metrics: Sequence[str], archive: int = 0
+) -> Iterator[Row]:
+    if what == "summary":
+        yield {**about, **_summary_row(run, metrics)}
+        return
+    wanted = [*dict.fromkeys([*metrics, "_step", "_timestamp"])] if metrics else []
+    for row in api.rows(run, stream=what, metrics=wanted, archive=archive):
+        values = {key: value for key, value in flatten(row) if key != "_row"}
+        if not metrics or any(metric in values for metric in metrics):
+            yield {**about, **values}
 
 
 def flatten(row: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -73,12 +101,17 @@ def write_table(rows: Iterable[Row], target: Path | IO[str], form: str) -> int:
 
 
 def dataframe(
-    *runs: str, project: str | None = None, what: str = "history", metrics: Sequence[str] = ()
+    *runs: str,
+    project: str | None = None,
+    what: str = "history",
+    metrics: Sequence[str] = (),
+    archived: bool = False,
 ) -> pandas.DataFrame:
     """Runs as a pandas DataFrame: `runyard.dataframe(project="spirals", metrics=["loss"])`.
 
     `runs` are ids or names; without any, all runs (of the project). `what` is history, system
-    or summary (one row a run). Starts the server if need be.
+    or summary (one row a run); `archived` gives what was overwritten or rewound. Starts the server
+    if need be.
     """
     try:
         import pandas
@@ -88,24 +121,30 @@ def dataframe(
         ) from error
     api = ensure_server(locate()).api
     chosen = [api.run(words) for words in runs] if runs else api.runs(project=project)
-    return pandas.DataFrame.from_records(list(select_rows(api, chosen, what, metrics)))
+    return pandas.DataFrame.from_records(
+        list(select_rows(api, chosen, what, metrics, archived=archived))
+    )
+
+
+def _settings_and_results(config: Row, summary: Row, metrics: Sequence[str]) -> Row:
+    return {
+        **{f"config.{key}": value for key, value in flatten(config)},
+        **{
+            key: value
+            for key, value in flatten(summary)
+            if not key.startswith("_") and (not metrics or key in metrics)
+        },
+    }
 
 
 def _summary_row(run: Run, metrics: Sequence[str]) -> Row:
-    config = {f"config.{key}": value for key, value in flatten(run["config"])}
-    summary = {
-        key: value
-        for key, value in flatten(run["summary"])
-        if not key.startswith("_") and (not metrics or key in metrics)
-    }
     took = run["ended_at"] - run["started_at"] if run["ended_at"] and run["started_at"] else None
     return {
         "state": run["state"],
         "exit_code": run["exit_code"],
         "created_at": run["created_at"],
         "seconds": took,
-        **config,
-        **summary,
+        **_settings_and_results(run["config"], run["summary"], metrics),
     }
 
 

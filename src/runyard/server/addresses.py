@@ -1,4 +1,4 @@
-"""Addresses that authorise themselves: what they stand for, signed, and with an end.
+"""Addresses that authorise themselves: who asked for them and for what, signed, and with an end.
 
 Clients send no key with the bytes of files, neither up nor down.
 """
@@ -9,10 +9,21 @@ import base64
 import hmac
 import json
 import time
+from enum import Enum
 from typing import Any
 
 _VALID_SECONDS = 24 * 3600
 _SIGNATURE = 32
+
+
+class Kind(Enum):
+    """What an address is good for, by the path that it begins with."""
+
+    RUN_FILE_UP = "/uploads"
+    BLOB_UP = "/uploads/artifacts"
+    MANIFEST_UP = "/uploads/manifests"
+    BLOB_DOWN = "/downloads/artifacts"
+    MANIFEST_DOWN = "/downloads/manifests"
 
 
 class BadAddress(ValueError):
@@ -20,29 +31,31 @@ class BadAddress(ValueError):
 
 
 class Addresses:
-    """Makes tokens and reads them. A token of one kind is worth nothing as another."""
+    """Makes addresses and reads them. The token of one kind is worth nothing as another."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def token(self, kind: str, *claim: Any) -> str:
-        text = json.dumps([*claim, int(time.time()) + _VALID_SECONDS]).encode()
-        return base64.urlsafe_b64encode(self._sign(kind, text) + text).decode().rstrip("=")
+    def url(self, base_url: str, kind: Kind, key_id: str, *claim: Any) -> str:
+        """For whoever has the key of that id, as long as they have it."""
+        text = json.dumps([*claim, key_id, int(time.time()) + _VALID_SECONDS]).encode()
+        token = base64.urlsafe_b64encode(self._sign(kind, text) + text).decode().rstrip("=")
+        return f"{base_url}{kind.value}/{token}"
 
-    def claim(self, kind: str, token: str) -> list[Any]:
-        """What `token` was made of."""
+    def read(self, kind: Kind, token: str) -> tuple[str, list[Any]]:
+        """The id of the key that asked for it, and what for."""
         try:
             raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
             signature, text = raw[:_SIGNATURE], raw[_SIGNATURE:]
             if not hmac.compare_digest(signature, self._sign(kind, text)):
                 raise ValueError("bad signature")
             claim: list[Any] = json.loads(text)
-            end = claim.pop()
+            end, key_id = claim.pop(), claim.pop()
         except ValueError as error:
             raise BadAddress("this address was not handed out here") from error
         if end < time.time():
             raise BadAddress("this address has expired")
-        return claim
+        return key_id, claim
 
-    def _sign(self, kind: str, text: bytes) -> bytes:
-        return hmac.digest(self._secret, kind.encode() + b"\0" + text, "sha256")
+    def _sign(self, kind: Kind, text: bytes) -> bytes:
+        return hmac.digest(self._secret, kind.value.encode() + b"\0" + text, "sha256")

@@ -102,7 +102,12 @@ async def create_run(request: Request) -> Response:
 
 async def delete_run(request: Request) -> Response:
     row = await own_run(request)
-    await deletions.delete_run(tracker_of(request), row["key"])
+    await deletions.delete_run(
+        tracker_of(request),
+        caller_of(request),
+        row["key"],
+        with_artifacts=arguments.number(request.query_params.get("artifacts"), "artifacts") == 1,
+    )
     return answer({"deleted": row["id"]})
 
 
@@ -110,6 +115,22 @@ async def stop_run(request: Request) -> Response:
     row = await own_run(request)
     await tracker_of(request).write(stops.ask_to_stop, row["key"], time.time())
     return answer(await tracker_of(request).read(run_json, await readable_run(request)))
+
+
+async def list_archives(request: Request) -> Response:
+    """What was overwritten or rewound, with the config and the summary of that time."""
+    row = await readable_run(request)
+    found = await tracker_of(request).read(archives.read, row["key"])
+    return answer(
+        [
+            {
+                **{name: archive[name] for name in ("number", "reason", "made_at")},
+                "config": _plain_config(archive["config"]),
+                "summary": _plain_summary(archive["summary"]),
+            }
+            for archive in found
+        ]
+    )
 
 
 async def metrics(request: Request) -> Response:
@@ -182,8 +203,6 @@ async def end_attempt(request: Request) -> Response:
 
 def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
     """A run as people want it: plain values, no client internals."""
-    config = json.loads(row["config"])
-    summary = json.loads(row["summary"])
     return {
         "key": row["key"],
         "id": row["id"],
@@ -192,12 +211,8 @@ def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "project": row["project_name"],
         "state": row["state"],
         "exit_code": row["exit_code"],
-        "config": {
-            key: item["value"] if isinstance(item, dict) and "value" in item else item
-            for key, item in config.items()
-            if key != "_wandb"
-        },
-        "summary": {key: item for key, item in summary.items() if key != "_wandb"},
+        "config": _plain_config(row["config"]),
+        "summary": _plain_summary(row["summary"]),
         "tags": json.loads(row["tags"]),
         "notes": row["notes"],
         "group": row["group"],
@@ -213,6 +228,18 @@ def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "steps": count_rows(connection, row["key"], HISTORY),
         "stop_asked": bool(row["stop_asked"]),
     }
+
+
+def _plain_config(text: str) -> dict[str, Any]:
+    return {
+        key: item["value"] if isinstance(item, dict) and "value" in item else item
+        for key, item in json.loads(text).items()
+        if key != "_wandb"
+    }
+
+
+def _plain_summary(text: str) -> dict[str, Any]:
+    return {key: item for key, item in json.loads(text).items() if key != "_wandb"}
 
 
 def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
@@ -276,6 +303,7 @@ ROUTES = [
     Route("/api/runs", create_run, methods=["POST"]),
     Route("/api/runs/{key:int}", delete_run, methods=["DELETE"]),
     Route("/api/runs/{key:int}/stop", stop_run, methods=["POST"]),
+    Route("/api/runs/{key:int}/archives", list_archives),
     Route("/api/runs/{key:int}/metrics", metrics),
     Route("/api/runs/{key:int}/rows", rows),
     Route("/api/runs/{key:int}/console", console),

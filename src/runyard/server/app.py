@@ -13,7 +13,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api, artifact_files, export, people
+from runyard.server import api, artifact_export, artifact_files, export, people
+from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream, read_writer
@@ -49,7 +50,7 @@ def create_app(
 
     is_open = [
         # Clients send no key with an upload: its address is signed.
-        Route("/uploads/{token}", upload, methods=["PUT"]),
+        Route(f"{Kind.RUN_FILE_UP.value}/{{token}}", upload, methods=["PUT"]),
         *artifact_files.OPEN_ROUTES,
         # Clients ask, without a key, whether we take telemetry; only 404 and 405 mean no.
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
@@ -63,6 +64,7 @@ def create_app(
         *artifact_files.ROUTES,
         *api.ROUTES,
         *people.ROUTES,
+        *artifact_export.ROUTES,
         *export.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),

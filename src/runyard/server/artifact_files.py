@@ -7,14 +7,13 @@ import base64
 import hashlib
 import json
 from collections.abc import AsyncIterator
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from runyard.server.access import caller_of
-from runyard.server.addresses import BadAddress
+from runyard.server.access import caller_of, must_write, signed
+from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.incoming import WrongDigest
 from runyard.server.permissions import may_read
@@ -25,13 +24,11 @@ from runyard.server.tracker import Tracker
 _LARGEST_MANIFEST = 256 << 20
 _ENTRIES_AT_ONCE = 2_000
 
-BLOB_UP, BLOB_DOWN = "blob upload", "blob download"
-MANIFEST_UP, MANIFEST_DOWN = "manifest upload", "manifest download"
-
 
 async def put_blob(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
-    entity, digest = _claim(request, BLOB_UP)
+    caller, (entity, digest) = signed(request, Kind.BLOB_UP)
+    must_write(request, caller, entity)
     try:
         await tracker.blobs.receive(tracker, entity, digest, request.stream())
     except WrongDigest as error:
@@ -44,7 +41,7 @@ async def put_blob(request: Request) -> Response:
 
 
 async def get_blob(request: Request) -> Response:
-    entity, digest, name = _claim(request, BLOB_DOWN)
+    _, (entity, digest, name) = signed(request, Kind.BLOB_DOWN)
     return await _send_blob(request, entity, digest, name)
 
 
@@ -62,10 +59,11 @@ async def get_blob_by_md5(request: Request) -> Response:
 
 async def put_manifest(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
-    key, digest = _claim(request, MANIFEST_UP)
+    caller, (key, digest) = signed(request, Kind.MANIFEST_UP)
     row = await tracker.read(manifests.by_key, key)
     if row is None:
         raise Unacceptable(404, "the artifact of this manifest is gone")
+    must_write(request, caller, row["entity"])
     text = await _read(request)
     try:
         frame, entries = await asyncio.to_thread(_check_manifest, text, digest)
@@ -82,7 +80,12 @@ async def put_manifest(request: Request) -> Response:
 
 async def get_manifest(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
-    (key,) = _claim(request, MANIFEST_DOWN)
+    _, (key,) = signed(request, Kind.MANIFEST_DOWN)
+    return await manifest_response(tracker, key)
+
+
+async def manifest_response(tracker: Tracker, key: int) -> Response:
+    """A manifest, written anew from what it holds."""
     row = await tracker.read(manifests.by_key, key)
     if row is None or row["frame"] is None:
         raise Unacceptable(404, "the artifact of this manifest is gone")
@@ -101,23 +104,15 @@ async def get_manifest(request: Request) -> Response:
 
 
 OPEN_ROUTES = [
-    Route("/uploads/artifacts/{token}", put_blob, methods=["PUT"]),
-    Route("/uploads/manifests/{token}", put_manifest, methods=["PUT"]),
-    Route("/downloads/artifacts/{token}", get_blob),
-    Route("/downloads/manifests/{token}", get_manifest),
+    Route(f"{Kind.BLOB_UP.value}/{{token}}", put_blob, methods=["PUT"]),
+    Route(f"{Kind.MANIFEST_UP.value}/{{token}}", put_manifest, methods=["PUT"]),
+    Route(f"{Kind.BLOB_DOWN.value}/{{token}}", get_blob),
+    Route(f"{Kind.MANIFEST_DOWN.value}/{{token}}", get_manifest),
 ]
 ROUTES = [
     Route("/artifactsV2/{region}/{rest:path}", get_blob_by_md5),
     Route("/artifacts/{rest:path}", get_blob_by_md5),
 ]
-
-
-def _claim(request: Request, kind: str) -> list[Any]:
-    try:
-        tracker: Tracker = request.app.state.tracker
-        return tracker.addresses.claim(kind, request.path_params["token"])
-    except BadAddress as error:
-        raise Unacceptable(403, str(error)) from error
 
 
 async def _send_blob(request: Request, entity: str, digest: str, name: str) -> Response:

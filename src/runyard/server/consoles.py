@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import sqlite3
+from collections.abc import Iterator
 from typing import Any
 
 from runyard.server import states
@@ -27,6 +29,25 @@ def read_page(
     else:
         text, following, more = _of_client(connection, run, after, size)
     return {"text": text, "next": following, "ended": ended and not more}
+
+
+def lines_of(connection: sqlite3.Connection, run: int) -> Iterator[str]:
+    """The console line by line: what clients sent, which has times; or else what runyard saw."""
+    sent = clients.console_lines(connection, run)
+    first = next(sent, None)
+    if first is not None:
+        yield from itertools.chain([first], sent)
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    place, rest = 0, ""
+    while True:
+        data, place = attempts.read_console(connection, run, place, _PAGE)
+        *whole, rest = (rest + decoder.decode(data, final=not data)).split("\n")
+        yield from map(as_seen, whole)
+        if not data:
+            break
+    if rest:
+        yield as_seen(rest)
 
 
 def _of_attempts(

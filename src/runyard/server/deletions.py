@@ -1,18 +1,34 @@
-"""Deletes a run: its rows, its files, and the room they took."""
+"""Deletes a run: its rows, its files, its artifacts if wanted, and the room they took."""
 
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 
-from runyard.server.store import deletion
+from runyard.server.permissions import Caller
+from runyard.server.store import artifact_deletion, deletion
 from runyard.server.tracker import Tracker
 
 
-async def delete_run(tracker: Tracker, key: int) -> bool:
+async def delete_run(
+    tracker: Tracker, caller: Caller, key: int, *, with_artifacts: bool = False
+) -> bool:
     """Rows first, then files: cut short in between, the next start removes the files."""
-    if not await tracker.write(deletion.delete_run, key, time.time()):
-        return False
-    await asyncio.to_thread(tracker.uploads.remove_run, key)
-    tracker.vacuum.note()
-    return True
+
+    def change(connection: sqlite3.Connection) -> tuple[bool, list[tuple[str, str]]]:
+        freed = (
+            artifact_deletion.delete_made_by(
+                connection, key, lambda entity: tracker.may_write(caller, entity)
+            )
+            if with_artifacts
+            else []
+        )
+        return deletion.delete_run(connection, key, time.time()), freed
+
+    was_there, freed = await tracker.write(change)
+    if was_there:
+        await asyncio.to_thread(tracker.uploads.remove_run, key)
+        tracker.vacuum.note()
+    await tracker.blobs.free(tracker, freed)
+    return was_there

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from runyard.server import arguments
 from runyard.server.access import readable_run
 from runyard.server.answers import Unacceptable, answer
-from runyard.server.store import clients
+from runyard.server.consoles import lines_of
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, read_rows
 from runyard.server.store.runs import Row
 from runyard.server.tracker import Tracker
@@ -57,7 +57,7 @@ def _record(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "lines": {
             "history": count_rows(connection, key, HISTORY),
             "events": count_rows(connection, key, EVENTS),
-            "output": sum(1 for _ in clients.console_lines(connection, key)),
+            "output": sum(1 for _ in lines_of(connection, key)),
         },
         "files": [{"name": file["name"], "size": file["size"]} for file in files],
     }
@@ -79,7 +79,7 @@ def _read(
     connection: sqlite3.Connection, run: int, stream: str, after: int
 ) -> Iterator[tuple[int, str]]:
     if stream == "output":
-        return itertools.islice(enumerate(clients.console_lines(connection, run)), after, None)
+        return itertools.islice(enumerate(lines_of(connection, run)), after, None)
     number = _STREAMS[stream]
     near = read_rows(connection, run, number, after, after + _PAGE_LINES)
     first = next(near, None)

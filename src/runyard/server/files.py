@@ -11,21 +11,21 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from runyard.server.access import must_write, signed
+from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.permissions import may_read
 from runyard.server.store import run_files, runs
 from runyard.server.tracker import Tracker
-from runyard.server.uploads import BadAddress
 
 
 async def upload(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
-    try:
-        run, name = tracker.uploads.read_token(request.path_params["token"])
-    except BadAddress as error:
-        raise Unacceptable(403, str(error)) from error
-    if await tracker.read(runs.by_key, run) is None:
+    caller, (run, name) = signed(request, Kind.RUN_FILE_UP)
+    row = await tracker.read(runs.by_key, run)
+    if row is None:
         raise Unacceptable(404, "the run of this upload is gone")
+    must_write(request, caller, row["entity"])
     digest = hashlib.md5(usedforsecurity=False)
     size = await tracker.uploads.receive(run, name, _hashed(request.stream(), digest))
     md5 = base64.b64encode(digest.digest()).decode()

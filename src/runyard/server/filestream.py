@@ -15,6 +15,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from runyard.server.access import caller_of, must_write
 from runyard.server.answers import Unacceptable, answer, read_json, whole_text
 from runyard.server.store import deletion, streams
 from runyard.server.store.history import EVENTS, HISTORY
@@ -33,9 +34,8 @@ async def file_stream(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     path = request.path_params
     place = (path["entity"], path["project"], path["run"])
-    if not tracker.may_write(request.scope["caller"], place[0]):
-        # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
-        raise Unacceptable(403, f"{place[0]!r} is not an entity that you may write to")
+    # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
+    must_write(request, caller_of(request), place[0])
     post = read_post(await read_json(request), read_writer(request.headers))
     recorded = await tracker.write(streams.record, *place, post, time.time())
     if recorded is None:

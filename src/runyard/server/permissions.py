@@ -19,6 +19,7 @@ class Caller:
     name: str
     admin: bool = False
     teams: frozenset[str] = frozenset()
+    key_id: str = ""
 
 
 def may_read(caller: Caller, entity: str) -> bool:

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from runyard.server import arguments
 from runyard.server.access import readable_run, tracker_of
 from runyard.server.answers import Unacceptable
+from runyard.server.store import archives
 from runyard.server.store.history import EVENTS, HISTORY, read_objects
 from runyard.server.store.keys import find_keys
 
@@ -32,7 +33,9 @@ async def rows(request: Request) -> Response:
     text = await tracker_of(request).read(
         _page,
         run["key"],
-        _STREAMS[stream],
+        archives.stream_of(
+            arguments.number(given.get("archive"), "archive") or 0, _STREAMS[stream]
+        ),
         arguments.number(given.get("start"), "start") or 0,
         given.getlist("metric"),
     )

@@ -10,11 +10,11 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
-from runyard.server.addresses import Addresses
+from runyard.server.addresses import Addresses, BadAddress, Kind
 from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
@@ -45,7 +45,7 @@ class Tracker:
         self._uses: dict[str, float] = {}
         self.own_key = ""
         self.addresses: Addresses
-        self.uploads: Uploads
+        self.uploads = Uploads(home.files)
         self.blobs = Blobs(home.blobs)
         self.joiner = Joiner()
         self.vacuum = Vacuum()
@@ -60,7 +60,6 @@ class Tracker:
                 lambda connection: _own(connection, key, time.time())
             ).result()
             self.addresses = Addresses(_server_secret(self.home))
-            self.uploads = Uploads(self.home.files, self.addresses)
             self.uploads.clear_unfinished()
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
@@ -87,6 +86,14 @@ class Tracker:
         if found is not None:
             self._uses[hashed] = time.time()
         return found
+
+    def signed(self, kind: Kind, token: str) -> tuple[Caller, list[Any]]:
+        """Who asked for an address, if their key is still good, and what for."""
+        key_id, claim = self.addresses.read(kind, token)
+        caller = self._people.by_key_id.get(key_id)
+        if caller is None:
+            raise BadAddress("the key that asked for this address has been revoked")
+        return caller, claim
 
     def may_write(self, caller: Caller, entity: str) -> bool:
         return may_write(caller, entity, self._people.owned)

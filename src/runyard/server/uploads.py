@@ -1,7 +1,7 @@
-"""Files that clients upload: addresses that authorise themselves, and where the bytes lie.
+"""Files that clients upload, and where they lie.
 
-The client sends no key with an upload, so the address carries a signature and an end. On disk a
-file lies under a hash of its name: what a client calls it cannot lead out of its run's folder.
+On disk a file lies under a hash of its name: what a client calls it cannot lead out of its run's
+folder.
 """
 
 from __future__ import annotations
@@ -11,10 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Container
 from pathlib import Path
 
-from runyard.server.addresses import Addresses, BadAddress
 from runyard.server.incoming import Incoming
-
-__all__ = ["BadAddress", "UnsafeName", "Uploads", "check_name"]
 
 _LONGEST_NAME = 1024
 
@@ -36,21 +33,12 @@ def check_name(name: str) -> None:
 
 
 class Uploads:
-    """Addresses for uploads, and the files behind them."""
+    """The files of runs."""
 
-    def __init__(self, folder: Path, addresses: Addresses) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._addresses = addresses
         # On the same file system as the files, and never the name of a run's folder.
         self._incoming = Incoming(folder / "unfinished")
-
-    def url(self, base_url: str, run: int, name: str) -> str:
-        return f"{base_url}/uploads/{self._addresses.token('run file', run, name)}"
-
-    def read_token(self, token: str) -> tuple[int, str]:
-        """The run and the file name that an address stands for."""
-        run, name = self._addresses.claim("run file", token)
-        return run, name
 
     def path(self, run: int, name: str) -> Path:
         return self._folder / str(run) / hashlib.sha256(name.encode()).hexdigest()

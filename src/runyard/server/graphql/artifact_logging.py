@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.artifact_files import BLOB_UP, MANIFEST_UP
+from runyard.server.addresses import Kind
 from runyard.server.graphql.artifacts import artifact_fields
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import ARTIFACT, MANIFEST, as_key, key_of, opaque
@@ -93,6 +93,8 @@ def mutations(request: Request) -> Source:
     async def use_artifact(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
         row = await readable_artifact(request, as_key(given, "artifactID", ARTIFACT))
+        if as_text(given, "runName"):
+            must_write(request, request.entity(as_text(given, "entityName")))
         run = await tracker.read(_find_run, request, given)
         if run is not None:
             used_as = as_text(given, "usedAs")
@@ -163,7 +165,6 @@ def _find_run(connection: Any, request: Request, given: Mapping[str, Any]) -> in
 
 
 def _manifest_fields(request: Request, key: int, digest: str) -> Source:
-    token = request.tracker.addresses.token(MANIFEST_UP, key, digest)
     return {
         "__typename": "ArtifactManifest",
         "id": opaque(MANIFEST, key),
@@ -172,14 +173,13 @@ def _manifest_fields(request: Request, key: int, digest: str) -> Source:
             "id": opaque("File", key),
             "name": "wandb_manifest.json",
             "displayName": "wandb_manifest.json",
-            "uploadUrl": f"{request.base_url}/uploads/manifests/{token}",
+            "uploadUrl": request.address(Kind.MANIFEST_UP, key, digest),
             "uploadHeaders": [],
         },
     }
 
 
 def _new_file(request: Request, row: Row, name: str, md5: str, is_here: bool) -> Source:
-    token = request.tracker.addresses.token(BLOB_UP, row["entity"], md5)
     return {
         "__typename": "File",
         "id": opaque("File", f"{row['key']}:{name}"),
@@ -187,7 +187,7 @@ def _new_file(request: Request, row: Row, name: str, md5: str, is_here: bool) ->
         "displayName": name,
         "storagePath": name,
         # Without an address the client takes it that the contents are here.
-        "uploadUrl": None if is_here else f"{request.base_url}/uploads/artifacts/{token}",
+        "uploadUrl": None if is_here else request.address(Kind.BLOB_UP, row["entity"], md5),
         "uploadHeaders": [],
         # Large files come in one piece: they go to a disk, not to a store with a limit.
         "uploadMultipartUrls": None,

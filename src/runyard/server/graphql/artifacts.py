@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.artifact_files import BLOB_DOWN, MANIFEST_DOWN
+from runyard.server.addresses import Kind
 from runyard.server.graphql import pages
 from runyard.server.graphql.executor import Source
-from runyard.server.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, as_key, opaque
+from runyard.server.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, RUN, as_key, opaque
 from runyard.server.graphql.inputs import as_list, as_text
 from runyard.server.graphql.request import Request
 from runyard.server.store import aliases, artifacts, collections, lineage, manifests, runs
@@ -234,8 +234,7 @@ def _file_fields(request: Request, row: Row, entry: Row) -> Source:
     path, digest = entry["path"], entry["digest"]
     url = None
     if entry["is_stored"]:
-        token = request.tracker.addresses.token(BLOB_DOWN, row["entity"], digest, path)
-        url = f"{request.base_url}/downloads/artifacts/{token}"
+        url = request.address(Kind.BLOB_DOWN, row["entity"], digest, path)
     return {
         "__typename": "File",
         "id": opaque("File", f"{entry['manifest']}:{path}"),
@@ -256,8 +255,7 @@ def _file_fields(request: Request, row: Row, entry: Row) -> Source:
 def _manifest_fields(request: Request, row: Row) -> Source | None:
     if row["manifest"] is None:
         return None
-    token = request.tracker.addresses.token(MANIFEST_DOWN, row["manifest"])
-    url = f"{request.base_url}/downloads/manifests/{token}"
+    url = request.address(Kind.MANIFEST_DOWN, row["manifest"])
     return {
         "id": opaque(MANIFEST, row["manifest"]),
         "file": {"__typename": "File", "id": opaque("File", row["manifest"]), "directUrl": url},
@@ -267,7 +265,7 @@ def _manifest_fields(request: Request, row: Row) -> Source | None:
 def _run_info(row: Row) -> Source:
     return {
         "__typename": "Run",
-        "id": opaque("Run", row["key"]),
+        "id": opaque(RUN, row["key"]),
         "name": row["id"],
         "displayName": row["name"],
         "project": project_info(row),

@@ -10,6 +10,7 @@ from runyard.server.graphql import (
     artifacts,
     branches,
     collections,
+    entities,
     projects,
     run_files,
     runs,
@@ -20,8 +21,10 @@ from runyard.server.graphql.inputs import as_text
 from runyard.server.graphql.introspection import describe_type
 from runyard.server.graphql.request import Request
 
-_WITH_QUERIES = (account, projects, artifacts, collections)
+_WITH_QUERIES = (account, entities, projects, artifacts, collections)
 _WITH_MUTATIONS = (
+    account,
+    entities,
     runs,
     run_files,
     artifact_logging,

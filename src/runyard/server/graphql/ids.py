@@ -11,6 +11,7 @@ from runyard.server.graphql.executor import Refusal
 from runyard.server.graphql.inputs import as_text
 
 ARTIFACT, COLLECTION, MANIFEST = "Artifact", "ArtifactCollection", "ArtifactManifest"
+RUN = "Run"
 _LARGEST_KEY = 2**63 - 1
 
 
@@ -18,14 +19,23 @@ def opaque(kind: str, key: object) -> str:
     return base64.b64encode(f"{kind}:{key}".encode()).decode()
 
 
-def key_of(kind: str, id_: str) -> int:
+def text_of(kind: str, id_: str) -> str:
+    """What `opaque` was given."""
     try:
-        found, _, key = base64.b64decode(id_, validate=True).decode().partition(":")
-        if found == kind and 0 < int(key) <= _LARGEST_KEY:
-            return int(key)
+        found, _, text = base64.b64decode(id_, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
-        pass
-    raise Refusal(f"{id_[:100]!r} is not the id of an {kind}")
+        found = text = ""
+    if found != kind or not text:
+        raise Refusal(f"{id_[:100]!r} is not the id of a thing of type {kind}")
+    return text
+
+
+def key_of(kind: str, id_: str) -> int:
+    text = text_of(kind, id_)
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_KEY))
+    if not is_number or not 0 < int(text) <= _LARGEST_KEY:
+        raise Refusal(f"{id_[:100]!r} is not the id of a thing of type {kind}")
+    return int(text)
 
 
 def as_key(given: Mapping[str, Any], name: str, kind: str) -> int | None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.graphql.executor import Refusal
-from runyard.server.permissions import Caller
-from runyard.server.store.names import BadName, check_project, check_run_id
-from runyard.server.store.upserts import Upsert
 
 _LARGEST_KEY = 2**63 - 1
 
@@ -57,41 +52,6 @@ def as_whole(given: Mapping[str, Any], name: str) -> int | None:
     return value
 
 
-def read_upsert(given: Mapping[str, Any], caller: Caller, writer: str = "") -> Upsert:
-    """Check and translate the input of `upsertBucket`."""
-    run_id = as_text(given, "name")
-    entity = as_text(given, "entityName") or caller.name
-    project = as_text(given, "modelName") or "uncategorized"
-    try:
-        check_project(project)
-        check_project(entity)
-        if run_id is not None:
-            check_run_id(run_id)
-    except BadName as error:
-        raise Refusal(str(error)) from error
-    return Upsert(
-        id=run_id,
-        entity=entity,
-        project=project,
-        user=caller.key,
-        key=None if given.get("id") is None else as_key(given),
-        name=as_text(given, "displayName"),
-        config=as_json(given, "config"),
-        summary=as_json(given, "summaryMetrics"),
-        tags=None if given.get("tags") is None else as_list(given, "tags"),
-        notes=as_text(given, "notes"),
-        group=as_text(given, "groupName"),
-        job_type=as_text(given, "jobType"),
-        sweep=as_text(given, "sweep"),
-        host=as_text(given, "host"),
-        program=as_text(given, "jobProgram"),
-        commit_hash=as_text(given, "commit"),
-        repo=as_text(given, "jobRepo"),
-        state=as_text(given, "state"),
-        writer=writer,
-    )
-
-
 def as_count(given: Mapping[str, Any], name: str, default: int, most: int) -> int:
     """How many of something: clients are given no more than `most` at once."""
     value = given.get(name)
@@ -100,18 +60,6 @@ def as_count(given: Mapping[str, Any], name: str, default: int, most: int) -> in
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise Refusal(f"{name} is not a number of things")
     return min(value, most)
-
-
-def as_key(given: Mapping[str, Any]) -> int:
-    """A run's key out of the opaque id that we gave the client."""
-    opaque = as_text(given, "id") or ""
-    try:
-        kind, _, key = base64.b64decode(opaque, validate=True).decode().partition(":")
-        if kind == "Run" and 0 < int(key) <= _LARGEST_KEY:
-            return int(key)
-    except (binascii.Error, ValueError):
-        pass
-    raise Refusal(f"{opaque[:100]!r} is not the id of a run")
 
 
 def as_json(given: Mapping[str, Any], name: str) -> str | None:

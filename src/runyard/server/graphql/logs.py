@@ -8,12 +8,11 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.consoles import split_line
+from runyard.server import consoles
 from runyard.server.graphql import pages
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.inputs import as_count
 from runyard.server.graphql.request import Request
-from runyard.server.store import clients
 
 _PAGE, _LARGEST_PAGE = 1_000, 10_000
 
@@ -36,21 +35,21 @@ def in_run(request: Request, run: int) -> Source:
 
 def _page(connection: sqlite3.Connection, run: int, begin: int, size: int) -> Source:
     # One more than is shown tells whether there are more.
-    lines = enumerate(clients.console_lines(connection, run))
+    lines = enumerate(consoles.lines_of(connection, run))
     found = list(itertools.islice(lines, begin, begin + size + 1))
     return pages.page([_edge(*line) for line in found], size)
 
 
 def _tail(connection: sqlite3.Connection, run: int, last: int) -> Source:
-    lines = collections.deque(enumerate(clients.console_lines(connection, run)), maxlen=last)
+    lines = collections.deque(enumerate(consoles.lines_of(connection, run)), maxlen=last)
     return pages.connection(_edge(*line) for line in lines)
 
 
 def _count(connection: sqlite3.Connection, run: int) -> int:
-    return sum(1 for _ in clients.console_lines(connection, run))
+    return sum(1 for _ in consoles.lines_of(connection, run))
 
 
 def _edge(number: int, line: str) -> Source:
-    level, time, text = split_line(line)
+    level, time, text = consoles.split_line(line)
     node = {"number": number, "timestamp": time, "level": level, "label": "", "line": text}
     return pages.edge(number, node)

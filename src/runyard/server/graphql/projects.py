@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server.graphql import collections, listings, runs
+from runyard.server.graphql.account import user_fields
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_object, as_text
 from runyard.server.graphql.pages import (
@@ -20,7 +21,7 @@ from runyard.server.graphql.pages import (
 )
 from runyard.server.graphql.request import Request
 from runyard.server.graphql.writes import require_write
-from runyard.server.store import projects
+from runyard.server.store import people, projects
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
 
@@ -93,6 +94,15 @@ def _project(row: Row) -> Project:
 
 
 def project_fields(request: Request, project: Project) -> Source:
+    async def owner(_given: Mapping[str, Any]) -> Source | None:
+        """Who has the project to themselves; a team's has no such person."""
+        try:
+            user = await request.tracker.read(people.find_user, project.entity)
+        except people.Missing:
+            return None
+        teams = await request.tracker.read(people.teams_of, user["key"])
+        return user_fields(request, user["name"], bool(user["admin"]), teams)
+
     return {
         "__typename": "Project",
         "id": f"{project.entity}/{project.name}",
@@ -103,7 +113,7 @@ def project_fields(request: Request, project: Project) -> Source:
         "createdAt": timestamp(project.created_at),
         "isBenchmark": False,
         "readOnly": not request.may_write(project.entity),
-        "user": None,
+        "user": owner,
         "description": None,
         "access": None,
         "views": None,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from runyard.server.addresses import Kind
 from runyard.server.permissions import Caller, may_read
 from runyard.server.tracker import Tracker
 
@@ -19,6 +21,10 @@ class Request:
     def entity(self, named: str | None) -> str:
         """Clients leave the entity out or empty where they mean their own."""
         return named or self.caller.name
+
+    def address(self, kind: Kind, *claim: Any) -> str:
+        """An address that needs no key, as long as the caller's own is good."""
+        return self.tracker.addresses.url(self.base_url, kind, self.caller.key_id, *claim)
 
     def may_read(self, entity: str) -> bool:
         return may_read(self.caller, entity)

@@ -11,6 +11,7 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
+from runyard.server.addresses import Kind
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text
 from runyard.server.graphql.pages import connection, cursor_text, edge, page_size, timestamp
@@ -53,9 +54,10 @@ def file_fields(request: Request, run: Row, file: Row) -> Source:
     url = f"{request.base_url}/files/{address}"
 
     def choose_url(given: Mapping[str, Any]) -> str:
-        if given.get("upload"):
-            return request.tracker.uploads.url(request.base_url, run["key"], file["name"])
-        return url
+        if not given.get("upload"):
+            return url
+        require_write(request, run["entity"])
+        return request.address(Kind.RUN_FILE_UP, run["key"], file["name"])
 
     return {
         "__typename": "File",
@@ -91,7 +93,7 @@ def mutations(request: Request) -> Source:
                 check_name(name)
             except UnsafeName as error:
                 raise Refusal(str(error)) from error
-            url = request.tracker.uploads.url(request.base_url, row["key"], name)
+            url = request.address(Kind.RUN_FILE_UP, row["key"], name)
             files.append({"name": name, "uploadUrl": url})
         return {"runID": str(row["key"]), "uploadHeaders": [], "files": files}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import sqlite3
 import time
@@ -11,9 +10,11 @@ from typing import Any
 
 from runyard.server.graphql import artifacts, histories, logs, run_files
 from runyard.server.graphql.executor import Refusal, Source
-from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
+from runyard.server.graphql.ids import RUN, opaque
+from runyard.server.graphql.inputs import as_list, as_object, as_text
 from runyard.server.graphql.pages import timestamp
 from runyard.server.graphql.request import Request
+from runyard.server.graphql.upsert_input import read_upsert
 from runyard.server.store import clients, runs, upserts
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.store.origins import read_internals
@@ -33,7 +34,8 @@ def in_project(request: Request, entity: str, project: str) -> Source:
         # A run that only we know of has not started, as far as its client is concerned.
         if row is None or not row["seen_client"]:
             return None
-        await tracker.write(clients.ask_to_resume, row["key"], time.time())
+        if request.may_write(entity):  # Who only looks will not go on with it.
+            await tracker.write(clients.ask_to_resume, row["key"], time.time())
         return {**run_fields(request, row), **await tracker.read(resume_fields, row)}
 
     return {"run": run, "bucket": bucket}
@@ -114,7 +116,7 @@ def row_fields(row: Row) -> Source:
     entity = {"id": row["entity"], "name": row["entity"]}
     return {
         "__typename": "Run",
-        "id": base64.b64encode(f"Run:{row['key']}".encode()).decode(),
+        "id": opaque(RUN, row["key"]),
         "name": row["id"],
         "displayName": row["name"],
         "description": row["notes"],
@@ -133,7 +135,7 @@ def row_fields(row: Row) -> Source:
         "createdAt": timestamp(row["created_at"]),
         "heartbeatAt": timestamp(row["heartbeat_at"] or row["created_at"]),
         "projectId": row["project"],
-        "user": {"name": row["entity"], "username": row["entity"]},
+        "user": {"name": row["user_name"], "username": row["user_name"]},
         "project": {
             "__typename": "Project",
             "id": f"{row['entity']}/{row['project_name']}",

@@ -9,7 +9,8 @@ from typing import Any
 
 from runyard.server import deletions
 from runyard.server.graphql.executor import Refusal, Source
-from runyard.server.graphql.inputs import as_key, as_object, as_text
+from runyard.server.graphql.ids import RUN, key_of
+from runyard.server.graphql.inputs import as_object, as_text
 from runyard.server.graphql.request import Request
 from runyard.server.store import runs, stops
 from runyard.server.store.runs import Row
@@ -24,12 +25,17 @@ _BECOMES = {
 def mutations(request: Request) -> Source:
     async def delete(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
-        row = await request.tracker.read(runs.by_key, as_key(given))
+        row = await request.tracker.read(runs.by_key, key_of(RUN, as_text(given, "id") or ""))
         # Gone is gone: a client that got no answer asks again, and what is somebody else's is
         # not told apart from what was never there.
         if row is not None and request.may_read(row["entity"]):
             require_write(request, row["entity"])
-            await deletions.delete_run(request.tracker, row["key"])
+            await deletions.delete_run(
+                request.tracker,
+                request.caller,
+                row["key"],
+                with_artifacts=given.get("deleteArtifacts") is True,
+            )
         return {"clientMutationId": None, "success": True}
 
     async def stop(arguments: Mapping[str, Any]) -> Source:
@@ -54,7 +60,7 @@ def require_write(request: Request, entity: str) -> None:
 
 
 async def _own_run(request: Request, given: Mapping[str, Any]) -> Row:
-    row = await request.tracker.read(runs.by_key, as_key(given))
+    row = await request.tracker.read(runs.by_key, key_of(RUN, as_text(given, "id") or ""))
     if row is None or not request.may_read(row["entity"]):
         raise Refusal("there is no such run any more")
     require_write(request, row["entity"])

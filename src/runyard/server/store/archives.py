@@ -38,7 +38,7 @@ def archive_run(connection: sqlite3.Connection, run: runs.Row, now: float) -> in
         for table in _TABLES:
             connection.execute(
                 f"UPDATE {table} SET stream = ? WHERE run = ? AND stream = ?",  # noqa: S608
-                (_stream(number, stream), key, stream),
+                (stream_of(number, stream), key, stream),
             )
     connection.execute("DELETE FROM placements WHERE run = ?", (key,))
     return number
@@ -52,7 +52,7 @@ def restore(connection: sqlite3.Connection, run: int, number: int) -> None:
     if found is None:
         return
     for stream in (HISTORY, EVENTS):
-        kept = _stream(number, stream)
+        kept = stream_of(number, stream)
         lines = [line for _, line in read_rows(connection, run, kept)]
         merge_rows(connection, run, stream, lines)
         cut_rows(connection, run, kept, 0)
@@ -73,7 +73,7 @@ def rewind(connection: sqlite3.Connection, run: runs.Row, step: float, now: floa
         first = int(np.argmax(later))
         rows = list(read_rows(connection, key, HISTORY, first))
         gone = [line for number_, line in rows if later[number_]]
-        put_rows(connection, key, _stream(number, HISTORY), 0, gone)
+        put_rows(connection, key, stream_of(number, HISTORY), 0, gone)
         cut_rows(connection, key, HISTORY, first)
         # Steps need not grow from row to row where several writers took part.
         put_rows(
@@ -115,9 +115,18 @@ def of_run(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
         "SELECT number, reason, made_at FROM archives WHERE run = ? ORDER BY number", (run,)
     ).fetchall()
     return [
-        {**dict(row), "steps": count_rows(connection, run, _stream(row["number"], HISTORY))}
+        {**dict(row), "steps": count_rows(connection, run, stream_of(row["number"], HISTORY))}
         for row in rows
     ]
+
+
+def read(connection: sqlite3.Connection, run: int) -> list[runs.Row]:
+    """What was put aside, with the config and the summary of that time."""
+    return connection.execute(
+        "SELECT number, reason, made_at, config, summary FROM archives WHERE run = ? "
+        "ORDER BY number",
+        (run,),
+    ).fetchall()
 
 
 def _begin(connection: sqlite3.Connection, run: runs.Row, reason: str, now: float) -> int:
@@ -132,7 +141,8 @@ def _begin(connection: sqlite3.Connection, run: runs.Row, reason: str, now: floa
     return number
 
 
-def _stream(number: int, stream: int) -> int:
+def stream_of(number: int, stream: int) -> int:
+    """Where an archive keeps a stream's rows; the run's own are as in archive 0."""
     return 2 * number + stream
 
 
@@ -143,7 +153,7 @@ def _rewind_events(connection: sqlite3.Connection, run: int, number: int, after:
     if after >= 0 and later.any():
         first = int(np.argmax(later))
         gone = [line for _, line in read_rows(connection, run, EVENTS, first)]
-        put_rows(connection, run, _stream(number, EVENTS), 0, gone)
+        put_rows(connection, run, stream_of(number, EVENTS), 0, gone)
         cut_rows(connection, run, EVENTS, first)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
-from runyard.server.store import aliases, artifacts, collections, manifests
+from runyard.server.store import aliases, artifacts, collections, lineage, manifests
 
 
 class Aliased(ValueError):
@@ -31,9 +32,25 @@ def delete(
     return freed
 
 
+def delete_made_by(
+    connection: sqlite3.Connection, run: int, may_delete: Callable[[str], bool]
+) -> list[tuple[str, str]]:
+    """Delete the versions that a run made, and no other run has logged too.
+
+    `may_delete` is asked for their entities.
+    """
+    freed = []
+    for key in made_by(connection, run):
+        row = artifacts.by_key(connection, key)
+        logged = lineage.runs_of(connection, key, lineage.LOGGED)
+        if row is not None and may_delete(row["entity"]) and set(logged) <= {run}:
+            freed += delete(connection, key, with_aliases=True)
+    return freed
+
+
 def made_by(connection: sqlite3.Connection, run: int) -> list[int]:
-    """The versions that a run made."""
-    rows = connection.execute("SELECT key FROM artifacts WHERE run = ?", (run,))
+    """The versions that a run made, not those that turned out to be there already."""
+    rows = connection.execute("SELECT key FROM artifacts WHERE run = ? AND same_as IS NULL", (run,))
     return [row["key"] for row in rows]
 
 

@@ -100,6 +100,9 @@ def create(connection: sqlite3.Connection, new: NewArtifact, now: float) -> Row:
             aliases.give(connection, collection["key"], key, new.aliases)
             if new.run is not None:
                 lineage.note(connection, new.run, key, lineage.LOGGED)
+                if found["run"] is None:
+                    # Pushed here before the run that made it, say.
+                    update(connection, key, now, run=new.run)
         else:
             wanted = dict.fromkeys([*json.loads(found["wanted_aliases"]), *new.aliases])
             update(connection, key, now, wanted_aliases=json.dumps(list(wanted)))

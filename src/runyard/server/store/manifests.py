@@ -77,10 +77,12 @@ def create(
 
 
 def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
-    """A manifest, with `state` of its artifact."""
+    """A manifest, with `state` and `entity` of its artifact."""
     row: Row | None = connection.execute(
-        "SELECT manifests.*, artifacts.state AS state FROM manifests "
-        "JOIN artifacts ON artifacts.key = manifests.artifact WHERE manifests.key = ?",
+        "SELECT manifests.*, artifacts.state AS state, projects.entity AS entity FROM manifests "
+        "JOIN artifacts ON artifacts.key = manifests.artifact "
+        "JOIN collections ON collections.key = artifacts.collection "
+        "JOIN projects ON projects.key = collections.project WHERE manifests.key = ?",
         (key,),
     ).fetchone()
     return row

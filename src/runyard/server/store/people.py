@@ -38,6 +38,7 @@ class People:
     """Everybody, as the server keeps them in memory."""
 
     callers: Mapping[str, Caller] = field(default_factory=dict)  # by the hash of a key
+    by_key_id: Mapping[str, Caller] = field(default_factory=dict)
     owned: frozenset[str] = frozenset()
 
 
@@ -55,12 +56,17 @@ def load(connection: sqlite3.Connection) -> People:
     )
     callers = {
         row["hash"]: Caller(
-            row["key"], row["name"], bool(row["admin"]), frozenset(teams[row["key"]])
+            row["key"],
+            row["name"],
+            bool(row["admin"]),
+            frozenset(teams[row["key"]]),
+            key_id(row["hash"]),
         )
         for row in rows
     }
     names = connection.execute("SELECT name FROM users UNION SELECT name FROM teams")
-    return People(callers, frozenset(row["name"] for row in names))
+    by_key_id = {caller.key_id: caller for caller in callers.values()}
+    return People(callers, by_key_id, frozenset(row["name"] for row in names))
 
 
 def add_owner(connection: sqlite3.Connection, key: str, name: str, now: float) -> None:
@@ -217,6 +223,30 @@ def list_teams(connection: sqlite3.Connection) -> list[dict[str, Any]]:
         members[row["team"]].append(row["name"])
     rows = connection.execute("SELECT name, created_at FROM teams ORDER BY name")
     return [{**dict(row), "members": members[row["name"]]} for row in rows]
+
+
+def members_of(connection: sqlite3.Connection, team: str) -> list[str] | None:
+    """The names of a team's members; None where there is no such team."""
+    if not connection.execute("SELECT 1 FROM teams WHERE name = ?", (team,)).fetchone():
+        return None
+    rows = connection.execute(
+        "SELECT name FROM members JOIN users ON users.key = members.user WHERE team = ?", (team,)
+    )
+    return [row["name"] for row in rows]
+
+
+def teams_of(connection: sqlite3.Connection, user: int) -> list[str]:
+    rows = connection.execute("SELECT team FROM members WHERE user = ?", (user,))
+    return [row["team"] for row in rows]
+
+
+def is_taken(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether an entity of that name is anybody's, or has runs."""
+    owned = connection.execute(
+        "SELECT 1 FROM users WHERE name = :name UNION SELECT 1 FROM teams WHERE name = :name",
+        {"name": name},
+    )
+    return owned.fetchone() is not None or _has_projects(connection, name)
 
 
 def add_member(connection: sqlite3.Connection, team: str, user: str) -> None:

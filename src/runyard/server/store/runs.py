@@ -12,7 +12,8 @@ from runyard.server.store.names import invent_name
 Row = sqlite3.Row
 
 _SELECT = (
-    "SELECT runs.*, projects.entity AS entity, projects.name AS project_name "
+    "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
+    "(SELECT name FROM users WHERE users.key = runs.user) AS user_name "
     "FROM runs JOIN projects ON projects.key = runs.project "
 )
 

@@ -1,0 +1,63 @@
+"""The own API's part on artifacts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.parse
+from typing import Any, BinaryIO, TypedDict
+
+from runyard.client.http import Connection
+
+
+class ArtifactRecord(TypedDict):
+    """A version; `metadata` is a text of JSON, `made_by` the id of a run."""
+
+    key: int
+    entity: str
+    project: str
+    collection: str
+    type: str
+    digest: str
+    version: int
+    description: str | None
+    metadata: str | None
+    history_step: int | None
+    ttl: int | None
+    size: int
+    tags: list[str]
+    aliases: list[str]
+    made_by: str | None
+
+
+class RunArtifacts(TypedDict):
+    logged: list[ArtifactRecord]
+    used: list[ArtifactRecord]
+
+
+class ArtifactsApi:
+    """What runs logged and used, and what is in it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def of_run(self, run: int) -> RunArtifacts:
+        found: RunArtifacts = self._connection.get(f"/api/runs/{run}/artifacts")
+        return found
+
+    def one(self, key: int) -> ArtifactRecord:
+        found: ArtifactRecord = self._connection.get(f"/api/artifacts/{key}")
+        return found
+
+    def manifest(self, key: int) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(
+            self._connection.get_bytes(f"/api/artifacts/{key}/manifest")
+        )
+        return found
+
+    def download(self, entity: str, digest: str, into: BinaryIO) -> int:
+        """Copy the contents that have this MD5 (in base64); returns their size."""
+        md5 = base64.b64decode(digest).hex()
+        return self._connection.download(
+            f"/artifacts/{urllib.parse.quote(entity, safe='')}/{md5}", into
+        )
