@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,9 @@ class Names:
     def __init__(self) -> None:
         self.names: list[str] = []
 
-    def number(self, name: str) -> int:
-        if name not in self.names:
-            self.names.append(name)
-        return self.names.index(name)
+    def number(self, names: Iterable[str]) -> dict[str, int]:
+        self.names += [name for name in dict.fromkeys(names) if name not in self.names]
+        return {name: number for number, name in enumerate(self.names)}
 
     def name(self, number: int) -> str:
         return self.names[number]
@@ -107,7 +107,7 @@ def test_a_key_of_many_types_is_one_column_each() -> None:
 def test_some_keys_can_be_read_alone() -> None:
     names = Names()
     blob = encode([json.dumps({"a": 1, "b": 2.0, "c": "x"})] * 3, names.number)
-    (column,) = decode(blob, 10, frozenset([names.number("b")]))
+    (column,) = decode(blob, 10, frozenset([names.number(["b"])["b"]]))
     assert np.asarray(column.values).tolist() == [2.0] * 3
     assert column.lines.tolist() == [10, 11, 12]
 

@@ -46,7 +46,8 @@ async def file_stream(request: Request) -> Response:
         log.warning("a client streams to %r, which is not known here", "/".join(place))
         return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
     if post.rows or post.complete:
-        tracker.joiner.note(recorded.run)
+        count = sum(len(rows) for _, rows in post.rows.values())
+        tracker.joiner.note(recorded.run, count, complete=post.complete)
     told = {"stopped": True} if recorded.stop_asked else {}
     return answer({"exitcode": None, "limits": {}, **told})
 

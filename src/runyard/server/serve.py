@@ -27,6 +27,9 @@ log = logging.getLogger("runyard.server")
 # then likely still free after a crash, and running clients find us where we were.
 _FIRST_PORT, _PORTS = 20_000, 12_000
 _LOG_BYTES, _LOG_FILES = 5 << 20, 3
+# Longer than the 90 s after which Go's clients drop an unused connection: were we the first to
+# close it, a request that is just then sent on it would be lost, and be sent again.
+_KEEP_ALIVE = 120
 
 
 def serve(
@@ -85,7 +88,7 @@ async def _serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_keep_alive=75,
+        timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)

@@ -61,21 +61,24 @@ class Column:
     values: Numbers | list[str]
 
 
-def encode(lines: Sequence[str], key_of: Callable[[str], int]) -> bytes:
-    """Lines of JSON as one blob; the first line is row 0."""
+def encode(
+    lines: Sequence[str], number_keys: Callable[[Iterable[str]], Mapping[str, int]]
+) -> bytes:
+    """Lines of JSON as one blob; the first line is row 0. `number_keys` is asked once."""
     columns, unreadable = _columns(_parse(lines, orjson.loads), lines)
     if any(_has_lost_integers(values) for _, values in columns.values()):
         columns, unreadable = _columns(_parse(lines, json.loads), lines)
+    key_of = number_keys([*columns, *([""] if unreadable else [])])
     heads, bodies = [], []
     for name, (numbers, values) in columns.items():
         for kind, rows, same in _by_kind(numbers, values):
             body = _body(kind, rows, same, len(lines))
             dense = len(rows) == len(lines)
-            heads.append(_HEAD.pack(key_of(name), kind, dense, 0, len(rows), len(body)))
+            heads.append(_HEAD.pack(key_of[name], kind, dense, 0, len(rows), len(body)))
             bodies.append(body)
     if unreadable:
         body = _body(RAW, list(unreadable), list(unreadable.values()), -1)
-        heads.append(_HEAD.pack(key_of(""), RAW, 0, 0, len(unreadable), len(body)))
+        heads.append(_HEAD.pack(key_of[""], RAW, 0, 0, len(unreadable), len(body)))
         bodies.append(body)
     return b"".join([_MAGIC, _COUNT.pack(len(heads)), *heads, *bodies])
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from runyard.server.store import segments
 from runyard.server.store.columns import Column, decode, encode, keys_in, to_rows
-from runyard.server.store.keys import key_reader, key_writer
+from runyard.server.store.keys import key_reader, number_keys
 
 HISTORY, EVENTS = 0, 1
 
@@ -163,9 +163,10 @@ def _pieces(
 def _insert(
     connection: sqlite3.Connection, run: int, stream: int, start: int, lines: Sequence[str]
 ) -> None:
+    data = encode(lines, lambda names: number_keys(connection, names))
     connection.execute(
         "INSERT INTO batches (run, stream, start, stop, data) VALUES (?, ?, ?, ?, ?)",
-        (run, stream, start, start + len(lines), encode(lines, key_writer(connection))),
+        (run, stream, start, start + len(lines), data),
     )
 
 

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from runyard.server.store.columns import NEST
 
 STEP = "_step"
+# Below what the oldest SQLite takes in one statement.
+_MOST_AT_ONCE = 500
 
 
-def key_writer(connection: sqlite3.Connection) -> Callable[[str], int]:
-    """Numbers for names, within one change; new names are added."""
-    known: dict[str, int] = {}
+def number_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
+    """Numbers for names; new names are added.
 
-    def number(name: str) -> int:
-        found = known.get(name)
-        if found is None:
-            text = name.encode(errors="surrogatepass")
-            row = connection.execute("SELECT key FROM keys WHERE name = ?", (text,)).fetchone()
-            if row is None:
-                cursor = connection.execute("INSERT INTO keys (name) VALUES (?)", (text,))
-                found = cursor.lastrowid or 0
-            else:
-                found = row["key"]
-            known[name] = found
-        return found
+    All are asked for at once: a question each would be most of what storing a short batch costs.
+    """
+    texts = {name.encode(errors="surrogatepass"): name for name in names}
+    found: dict[str, int] = {}
+    for some in _in_parts(list(texts)):
+        rows = connection.execute(
+            f"SELECT key, name FROM keys WHERE name IN ({','.join('?' * len(some))})",  # noqa: S608
+            some,
+        )
+        found |= {texts[row["name"]]: row["key"] for row in rows}
+    for text, name in texts.items():
+        if name not in found:
+            cursor = connection.execute("INSERT INTO keys (name) VALUES (?)", (text,))
+            found[name] = cursor.lastrowid or 0
+    return found
 
-    return number
+
+def _in_parts(texts: list[bytes]) -> Iterator[list[bytes]]:
+    for start in range(0, len(texts), _MOST_AT_ONCE):
+        yield texts[start : start + _MOST_AT_ONCE]
 
 
 def key_reader(connection: sqlite3.Connection) -> Callable[[int], str]:
