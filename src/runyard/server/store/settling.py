@@ -1,8 +1,8 @@
 """How attempts of trials end: the one place where a trial leaves its lease.
 
-Whoever learns of an end (the agent, the run's client, a lost lease, a deletion) calls `settle` in the
-same transaction in which it stores what it learned. Told twice it changes nothing: only a trial
-that is running is settled.
+Whoever learns of an end (the agent, the run's client, a lost lease) calls `settle` in the same
+transaction in which it stores what it learned. Told twice it changes nothing: only a trial that is
+running is settled.
 """
 
 from __future__ import annotations
@@ -302,7 +302,8 @@ def conclude(connection: sqlite3.Connection, sweep: int, now: float) -> None:
 def _again(connection: sqlite3.Connection, sweep: Row) -> int:
     """A second round for what failed."""
     failed = connection.execute(
-        "SELECT * FROM trials WHERE sweep = ? AND state = 'failed' AND is_again = 0", (sweep["key"],)
+        "SELECT * FROM trials WHERE sweep = ? AND state = 'failed' AND is_again = 0",
+        (sweep["key"],),
     ).fetchall()
     for trial in failed:
         return_to_queue(connection, trial, is_again=1)
