@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TypedDict
 from runyard.client.artifacts import ArtifactsApi
 from runyard.client.http import Connection
 from runyard.client.people import PeopleApi
+from runyard.client.sweeps import SweepApi
 
 
 class Run(TypedDict):
@@ -190,6 +191,10 @@ class Api:
     @property
     def people(self) -> PeopleApi:
         return PeopleApi(self._connection)
+
+    @property
+    def sweeps(self) -> SweepApi:
+        return SweepApi(self._connection)
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""

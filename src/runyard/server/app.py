@@ -13,7 +13,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api, artifact_export, artifact_files, export, people
+from runyard.server import (
+    agent_api,
+    api,
+    artifact_export,
+    artifact_files,
+    export,
+    people,
+    sweep_api,
+)
 from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
@@ -41,12 +49,14 @@ def create_app(
             asyncio.create_task(people.note_uses(tracker)),
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
             asyncio.create_task(tracker.vacuum.work(tracker)),
+            asyncio.create_task(tracker.sweeps.watch_leases()),
         ]
         yield
         for task in tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        await tracker.sweeps.close()
 
     is_open = [
         # Clients send no key with an upload: its address is signed.
@@ -66,6 +76,8 @@ def create_app(
         *people.ROUTES,
         *artifact_export.ROUTES,
         *export.ROUTES,
+        *sweep_api.ROUTES,
+        *agent_api.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),
@@ -80,6 +92,7 @@ def create_app(
         exception_handlers={Unacceptable: unacceptable},
         lifespan=lifespan,
     )
+    tracker.sweeps.is_stopping = is_stopping
     app.state.tracker = tracker
     app.state.stop = stop
     app.state.is_stopping = is_stopping

@@ -48,7 +48,10 @@ async def file_stream(request: Request) -> Response:
     if post.rows or post.complete:
         count = sum(len(rows) for _, rows in post.rows.values())
         tracker.joiner.note(recorded.run, count, complete=post.complete)
-    told = {"stopped": True} if recorded.stop_asked else {}
+    stop = recorded.stop_asked
+    if recorded.trial is not None:
+        stop = await tracker.sweeps.hear(recorded, post.rows.get(HISTORY, (0, ()))[1]) or stop
+    told = {"stopped": True} if stop else {}
     return answer({"exitcode": None, "limits": {}, **told})
 
 
