@@ -91,8 +91,9 @@ class TestFiles:
         assert caught.value.mend == "name the file with the sweep, or write - for standard input"
 
     def test_a_folder_is_no_file(self) -> None:
-        with pytest.raises(ConfigError, match=r"\. cannot be read"):
+        with pytest.raises(ConfigError, match=r"\. cannot be read") as caught:
             read_sweep_file(".")
+        assert caught.value.mend == "there is sweep.yaml"
 
     def test_what_is_no_text(self) -> None:
         Path("sweep.yaml").write_bytes(b"method: grid\nname: \xff\n")
@@ -143,6 +144,8 @@ class TestOverrides:
             ("parameters.opt.beta=0.5", ("opt", "parameters", "beta"), {"value": 0.5}),
             ("parameters.model.width.values=[7]", ("model.width",), {"values": [7]}),
             ("parameters.new.values=[a, b]", ("new",), {"values": ["a", "b"]}),
+            ("model.depth=[1, 2]", ("model.depth",), {"values": [1, 2]}),
+            ("lr={value: 1}", ("lr",), {"value": 1}),
         ],
     )
     def test_any_place_can_be_set(self, text: str, place: tuple[str, ...], value: Any) -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 from runyard.errors import UsageError
 from runyard.search.documents import DocumentError, read_document
+from runyard.search.parameters import GROUP
 from runyard.search.problems import Path
-
-# W&B's file has these at the top; any other method is runyard's.
-WANDB_METHODS = ("grid", "random", "bayes", "custom")
-GROUP = "parameters"
+from runyard.search.sweep import KEYS, WANDB_METHODS
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,8 @@ def _parse(data: dict[str, Any], text: str) -> tuple[Path, Any]:
             mend="quote it for the shell, and write it as in the file",
         ) from None
     path = _find(data, words.strip().split("."))
+    if path[0] not in KEYS:  # the name of a parameter that the file does not have
+        path = (GROUP, words.strip())
     # A bare value pins a parameter, a bare list is what it is chosen from.
     if len(path) > 1 and path[-2] == GROUP and not isinstance(value, Mapping):
         value = {"values": value} if isinstance(value, list) else {"value": value}

@@ -20,9 +20,11 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class SweepFile:
-    """A sweep as a file and a command line describe it. `data` is what a server is given."""
+    """A sweep as a file and a command line describe it. `data` is what a server is given; `text`
+    is the file as it is written, without what the command line changes."""
 
     source: str
+    text: str
     data: Mapping[str, Any]
     sweep: Sweep
     warnings: tuple[str, ...]
@@ -49,7 +51,7 @@ def read_sweep_file(
     errors = [problem for problem in problems if problem.is_error]
     if errors or sweep is None:
         raise listing.refusal(errors)
-    return SweepFile(source, data, sweep, tuple(listing.lines(problems)))
+    return SweepFile(source, text, data, sweep, tuple(listing.lines(problems)))
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class _Listing:
         return ConfigError(f"{self.source} has {len(errors)} mistakes:{lines}")
 
     def _where(self, problem: Problem) -> str:
-        """The option that wrote the wrong thing; else the line, and the option that wrote beside it."""
+        """The option that wrote the wrong thing; else the line, and what was set beside it."""
         line = self._line(problem)
         place = f"{self.source}:{line}" if line else self.source
         for path, option in self.origins.items():
@@ -95,7 +97,8 @@ def _read_text(path: str | Path) -> tuple[str, str]:
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {source}", mend=_near(Path(path))) from None
     except OSError as error:
-        raise ConfigError(f"{source} cannot be read", said=error.strerror) from None
+        mend = _near(Path(path) / "sweep.yaml") if Path(path).is_dir() else None
+        raise ConfigError(f"{source} cannot be read", said=error.strerror, mend=mend) from None
 
 
 def _decode(source: str, content: bytes) -> str:

@@ -102,7 +102,7 @@ def _form_of(name: str, fields: Fields) -> str | None:
         named = fields.data["distribution"]
         if not isinstance(named, str) or named not in DISTRIBUTIONS:
             near = closest(named, DISTRIBUTIONS)
-            better = FORMS[near].replacement if near in FORMS else None
+            better = FORMS[near].replacement if near and near in FORMS else None
             mend = f"did you mean {better}?" if better else choose(named, DISTRIBUTIONS)
             fields.error("distribution", f"no distribution is called {show(named)}", mend)
             return None
