@@ -46,6 +46,27 @@ def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ho
         end_server(home)
 
 
+@pytest.fixture(scope="module")
+def module_environment() -> Iterator[pytest.MonkeyPatch]:
+    """What a module changes of its surroundings; undone when its tests are over."""
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def module_home(
+    tmp_path_factory: pytest.TempPathFactory, module_environment: pytest.MonkeyPatch
+) -> Iterator[Home]:
+    """An isolated RUNYARD_HOME for all tests of a module; its server, if any, ends with them."""
+    folder = tmp_path_factory.mktemp("yard")
+    isolate(folder, module_environment)
+    home = Home(folder / "state")
+    try:
+        yield home
+    finally:
+        end_server(home)
+
+
 @pytest.fixture
 def runyard(state_folder: Home) -> RunRunyard:
     """The real command line, as a process of its own, on this test's state folder."""

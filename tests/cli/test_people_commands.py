@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,19 +13,12 @@ from runyard.client.discover import ensure_server
 from runyard.client.http import Connection
 from runyard.errors import ServerError
 from runyard.home import Home
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import run_runyard
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    folder = tmp_path_factory.mktemp("people")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        try:
-            yield home
-        finally:
-            end_server(home)
+def yard(module_home: Home) -> Home:
+    return module_home
 
 
 def typed(*words: str) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tests.conftest import end_server, isolate, run_runyard
+from runyard.home import Home
+from tests.conftest import run_runyard
 from tests.node.terminals import RUNYARD, Terminal
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("yard")]
@@ -27,21 +27,12 @@ class Yard:
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("yard")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        from runyard.home import Home
-
-        home = Home(folder / "state")
-        try:
-            _run("abc1", "-p", "one", "-n", "good", "-t", "a", "-t", "b c", "--notes", "a note",
-                 "printf", "%s", PRINTED)  # fmt: skip
-            _run("abd2", "-p", "one", "-n", "bad", "sh", "-c", "exit 3")
-            _run("abc3", "-p", "two", "-n", "good", "-g", "group é", "true")
-            yield Yard("abc1", "abd2")
-        finally:
-            end_server(home)
+def yard(module_home: Home) -> Yard:
+    _run("abc1", "-p", "one", "-n", "good", "-t", "a", "-t", "b c", "--notes", "a note",
+         "printf", "%s", PRINTED)  # fmt: skip
+    _run("abd2", "-p", "one", "-n", "bad", "sh", "-c", "exit 3")
+    _run("abc3", "-p", "two", "-n", "good", "-g", "group é", "true")
+    return Yard("abc1", "abd2")
 
 
 def _run(run_id: str, *words: str) -> None:

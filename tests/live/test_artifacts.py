@@ -6,14 +6,14 @@ import json
 import os
 import subprocess
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runyard.home import Home
-from tests.conftest import end_server, isolate, run_runyard, server_pids
+from tests.conftest import run_runyard, server_pids
 from tests.live.programs import PYTHON
 
 pytestmark = pytest.mark.live
@@ -44,21 +44,14 @@ USE_DATA = """
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """One server for the module's tests, in a folder of its own."""
-    folder = tmp_path_factory.mktemp("yard")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        shown = run_runyard("env", "--json")
-        assert shown.returncode == 0, shown.stderr
-        for name, value in json.loads(shown.stdout).items():
-            patch.setenv(name, value)
-        patch.setenv("WANDB_SILENT", "true")
-        try:
-            yield home
-        finally:
-            end_server(home)
+def yard(module_home: Home, module_environment: pytest.MonkeyPatch) -> Home:
+    """One server for the module's tests, which their programs log to."""
+    shown = run_runyard("env", "--json")
+    assert shown.returncode == 0, shown.stderr
+    for name, value in json.loads(shown.stdout).items():
+        module_environment.setenv(name, value)
+    module_environment.setenv("WANDB_SILENT", "true")
+    return module_home
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pty
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,22 +15,15 @@ import pytest
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home, read_discovery
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import end_server, run_runyard
 from tests.live.programs import LOG_STEPS, PYTHON, write_program
 
 pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    folder = tmp_path_factory.mktemp("login")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        try:
-            yield home
-        finally:
-            end_server(home)
+def yard(module_home: Home) -> Home:
+    return module_home
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 
 from runyard.client.discover import ensure_server
 from runyard.home import Home, read_discovery
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import run_runyard
 from tests.live.programs import PYTHON, stock_client, write_program
 from tests.server.asgi import basic
 
@@ -121,23 +120,16 @@ class Yard:
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("media")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        try:
-            environment = {**os.environ, **stock_client(home), "WANDB_PROJECT": "birds"}
-            work = folder / "work"
-            programs = [(write_program(work, PROGRAM, "media.py"), "")]
-            shared = write_program(work, SHARED, "shared.py")
-            programs += [(shared, "0"), (shared, "1")]
-            started = [_start(program, word, environment) for program, word in programs]
-            ended = [(one.communicate(timeout=180)[1], one.returncode) for one in started]
-            assert [code for _, code in ended] == [0, 0, 0], ended
-            yield Yard(home)
-        finally:
-            end_server(home)
+def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Yard:
+    environment = {**os.environ, **stock_client(module_home), "WANDB_PROJECT": "birds"}
+    work = tmp_path_factory.mktemp("work")
+    programs = [(write_program(work, PROGRAM, "media.py"), "")]
+    shared = write_program(work, SHARED, "shared.py")
+    programs += [(shared, "0"), (shared, "1")]
+    started = [_start(program, word, environment) for program, word in programs]
+    ended = [(one.communicate(timeout=180)[1], one.returncode) for one in started]
+    assert [code for _, code in ended] == [0, 0, 0], ended
+    return Yard(module_home)
 
 
 def _start(program: Path, word: str, environment: dict[str, str]) -> subprocess.Popen[str]:

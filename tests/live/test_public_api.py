@@ -7,14 +7,13 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from runyard.client.discover import ensure_server
 from runyard.client.environment import wandb_environment
 from runyard.home import Home, read_discovery
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import run_runyard
 from tests.live.programs import PYTHON
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("yard")]
@@ -194,24 +193,20 @@ print("ended", flush=True)
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder to run programs in, whose wandb logs to a server of this module's own."""
-    folder = tmp_path_factory.mktemp("yard")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        try:
-            ensure_server(home)
-            discovery = read_discovery(home)
-            assert discovery is not None
-            environment = wandb_environment(discovery.url, discovery.key, dict(os.environ))
-            for name, value in {**environment, "WANDB_PROJECT": "birds"}.items():
-                patch.setenv(name, value)
-            patch.chdir(folder)
-            _run(MAKE_RUNS)
-            yield folder
-        finally:
-            end_server(home)
+def yard(
+    module_home: Home,
+    module_environment: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Programs run in a folder of this module's own, and their wandb logs to its server."""
+    ensure_server(module_home)
+    discovery = read_discovery(module_home)
+    assert discovery is not None
+    environment = wandb_environment(discovery.url, discovery.key, dict(os.environ))
+    for name, value in {**environment, "WANDB_PROJECT": "birds"}.items():
+        module_environment.setenv(name, value)
+    module_environment.chdir(tmp_path_factory.mktemp("work"))
+    _run(MAKE_RUNS)
 
 
 def _run(program: str) -> None:

@@ -19,7 +19,7 @@ from runyard.client.discover import ensure_server
 from runyard.client.push import Target, push_run
 from runyard.client.wandb_server import WandbServer
 from runyard.home import Home, read_discovery
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import end_server, run_runyard
 from tests.live.programs import PYTHON, stock_client, write_program
 
 pytestmark = pytest.mark.live
@@ -45,19 +45,17 @@ ROWS = 20_000
 
 
 @pytest.fixture(scope="module")
-def yards(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Home, Home]]:
+def yards(
+    module_home: Home, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Home, Home]]:
     """Ours, and the one that runs are sent to."""
-    folder = tmp_path_factory.mktemp("push")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        homes = Home(folder / "state"), Home(folder / "cloud")
-        try:
-            for home in homes:
-                ensure_server(home)
-            yield homes
-        finally:
-            for home in homes:
-                end_server(home)
+    other = Home(tmp_path_factory.mktemp("push") / "cloud")
+    try:
+        for home in (module_home, other):
+            ensure_server(home)
+        yield module_home, other
+    finally:
+        end_server(other)
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from runyard.client.discover import ensure_server
 from runyard.home import Home
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import run_runyard
 from tests.live.programs import PYTHON, curves, stock_client, write_program
 
 pytestmark = pytest.mark.live
@@ -58,27 +57,21 @@ open("seen.json", "w").write(json.dumps(seen))
 """
 
 
-@pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Home, dict[str, Any]]]:
-    folder = tmp_path_factory.mktemp("resume")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        try:
-            environment = {**os.environ, **stock_client(home), "WANDB_PROJECT": "birds"}
-            for name, text, code in (("first.py", FIRST, 1), ("second.py", SECOND, 0)):
-                program = write_program(folder / "work", text, name)
-                done = subprocess.run(
-                    [PYTHON, program.name], cwd=program.parent, env=environment, timeout=180,
-                    capture_output=True, text=True, check=False,
-                )  # fmt: skip
-                assert done.returncode == code, done.stderr
-            yield home, json.loads((folder / "work" / "seen.json").read_text())
-        finally:
-            end_server(home)
-
-
 Yard = tuple[Home, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Yard:
+    work = tmp_path_factory.mktemp("work")
+    environment = {**os.environ, **stock_client(module_home), "WANDB_PROJECT": "birds"}
+    for name, text, code in (("first.py", FIRST, 1), ("second.py", SECOND, 0)):
+        program = write_program(work, text, name)
+        done = subprocess.run(
+            [PYTHON, program.name], cwd=program.parent, env=environment, timeout=180,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stderr
+    return module_home, json.loads((work / "seen.json").read_text())
 
 
 def _values(yard: Yard, run: str) -> tuple[list[float], list[float | None]]:

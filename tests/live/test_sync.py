@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from runyard.client.discover import ensure_server
 from runyard.home import Home
-from tests.conftest import end_server, isolate
 from tests.live.programs import PYTHON, curves, stock_client, write_program
 
 pytestmark = pytest.mark.live
@@ -61,18 +59,12 @@ class Yard:
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Yard:
     folder = tmp_path_factory.mktemp("sync")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        for part in ("part0", "part4", "part8", "killed"):
-            (folder / part).mkdir()
-        try:
-            environment = {**os.environ, **stock_client(home), "WANDB_PROJECT": "birds"}
-            yield Yard(home, folder, environment)
-        finally:
-            end_server(home)
+    for part in ("part0", "part4", "part8", "killed"):
+        (folder / part).mkdir()
+    environment = {**os.environ, **stock_client(module_home), "WANDB_PROJECT": "birds"}
+    return Yard(module_home, folder, environment)
 
 
 def test_segments_of_a_run_in_any_order(yard: Yard) -> None:

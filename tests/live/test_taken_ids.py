@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import run_runyard
 from tests.live.programs import PYTHON, stock_client
 
 pytestmark = pytest.mark.live
@@ -54,18 +53,11 @@ class Yard:
 
 
 @pytest.fixture(scope="module")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("taken")
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        home = Home(folder / "state")
-        try:
-            yard = Yard(home, folder)
-            done = yard.log(yard.owner)
-            assert done.returncode == 0, done.stderr
-            yield yard
-        finally:
-            end_server(home)
+def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Yard:
+    yard = Yard(module_home, tmp_path_factory.mktemp("taken"))
+    done = yard.log(yard.owner)
+    assert done.returncode == 0, done.stderr
+    return yard
 
 
 @pytest.mark.parametrize(

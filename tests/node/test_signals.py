@@ -351,6 +351,46 @@ def test_an_impatient_user_is_not_held_up_by_the_delivery(yard: Home) -> None:
     assert list(yard.spool.iterdir()) == []
 
 
+# `runyard`, but a signal comes when the program has ended and its end was just written down.
+HEARS_LATE = """
+import os, signal, sys
+from runyard.cli.main import main
+from runyard.node import attempt
+write = attempt._write_record
+def write_and_hear(path, content):
+    write(path, content)
+    if "exit_code" in content:
+        os.kill(os.getpid(), signal.SIGTERM)
+attempt._write_record = write_and_hear
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("server_hangs", [True, False])
+def test_a_signal_between_the_programs_end_and_the_delivery_is_heard(
+    yard: Home, server_hangs: bool
+) -> None:
+    run_runyard("run", "-q", "true")
+    server = json.loads(run_runyard("server", "status", "--json").stdout)["pid"]
+    name = f"late-{server_hangs}"
+    script = "kill -STOP $0; exit 4" if server_hangs else "exit 4"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", HEARS_LATE, "run", "-n", name, "--", "sh", "-c", script,
+             str(server)],
+            capture_output=True, timeout=PATIENCE, check=False,
+        )  # fmt: skip
+    finally:
+        os.kill(server, signal.SIGCONT)
+    assert done.returncode == 4
+    assert (b"could not be delivered yet" in done.stderr) == server_hangs
+    if server_hangs:
+        run_runyard("server", "restart")
+    shown = json.loads(run_runyard("show", name, "--json").stdout)
+    assert (shown["state"], shown["exit_code"]) == ("failed", 4)
+    assert list(yard.spool.iterdir()) == []
+
+
 def _ticker(folder: Path) -> str:
     """A program that says it is there, then waits for a line."""
     path = folder / "program"

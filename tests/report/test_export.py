@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas
@@ -18,32 +17,27 @@ from runyard.client.api import Api
 from runyard.client.discover import ensure_server, stop_server
 from runyard.home import Home
 from runyard.report.export import flatten
-from tests.conftest import RunRunyard, isolate, run_runyard
+from tests.conftest import RunRunyard, run_runyard
 
 pytestmark = pytest.mark.live
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+def api(module_home: Home) -> Api:
     """A server with two runs that logged different things."""
-    folder = tmp_path_factory.mktemp("export")
-    with pytest.MonkeyPatch.context() as environment:
-        isolate(folder, environment)
-        home = Home(folder / "state")
-        api = ensure_server(home).api
-        for name, extra in (("one", {"acc": 0.5}), ("two", {"deep": {"er": [1, 2]}})):
-            api.create_run({"id": name, "project": "birds", "command": ["x"]})
-            rows = [{"_step": step, "loss": step / 4, **extra} for step in range(5)]
-            rows.append({"_step": 5, "loss": math.nan})
-            files = {
-                "wandb-history.jsonl": {"offset": 0, "content": [json.dumps(row) for row in rows]},
-                "wandb-events.jsonl": {"offset": 0, "content": ['{"system.cpu": 7.5}']},
-                "wandb-summary.json": {"offset": 0, "content": ['{"loss": 1.25, "best": "x"}']},
-            }
-            entity = api.run(name)["entity"]
-            api._connection.post(f"/files/{entity}/birds/{name}/file_stream", {"files": files})
-        yield api
-        stop_server(home, force=True)
+    api = ensure_server(module_home).api
+    for name, extra in (("one", {"acc": 0.5}), ("two", {"deep": {"er": [1, 2]}})):
+        api.create_run({"id": name, "project": "birds", "command": ["x"]})
+        rows = [{"_step": step, "loss": step / 4, **extra} for step in range(5)]
+        rows.append({"_step": 5, "loss": math.nan})
+        files = {
+            "wandb-history.jsonl": {"offset": 0, "content": [json.dumps(row) for row in rows]},
+            "wandb-events.jsonl": {"offset": 0, "content": ['{"system.cpu": 7.5}']},
+            "wandb-summary.json": {"offset": 0, "content": ['{"loss": 1.25, "best": "x"}']},
+        }
+        entity = api.run(name)["entity"]
+        api._connection.post(f"/files/{entity}/birds/{name}/file_stream", {"files": files})
+    return api
 
 
 @pytest.fixture

@@ -198,6 +198,32 @@ def test_a_sweep_ends_uploads_that_never_came_to_an_end(
     assert "no such artifact" in logger.refused(COMMIT, id=version)
 
 
+def test_a_sweep_deletes_versions_whose_time_to_live_is_over(
+    logger: Logger, tracker: Tracker, home: Home
+) -> None:
+    hour = 3600
+    for name, ttl in (("short", hour), ("long", 100 * hour), ("for ever", None), ("off", -2)):
+        more = {} if ttl is None else {"ttlDurationSeconds": ttl}
+        logger.log({"a": name.encode()}, name, **more)
+    linked = logger.log({"a": b"linked"}, "linked", ttlDurationSeconds=hour)
+    logger.ask(
+        'mutation($id: ID!) { linkArtifact(input: {artifactID: $id, projectName: "birds", '
+        'artifactPortfolioName: "chosen", aliases: []}) { versionIndex } }',
+        id=linked["id"],
+    )
+    assert asyncio.run(tracker.blobs.sweep(tracker)) == 0
+    tracker._database.write(
+        lambda connection: connection.execute(
+            "UPDATE artifacts SET created_at = created_at - ?", (2 * hour,)
+        )
+    ).result()
+    assert asyncio.run(tracker.blobs.sweep(tracker)) == 1
+    assert logger.find("short:latest") is None  # Its alias did not protect it.
+    kept = {path.read_bytes() for path in stored(home)}
+    assert kept == {b"long", b"for ever", b"off", b"linked"}
+    assert logger.contents("chosen:latest") == {"a": b"linked"}
+
+
 def test_no_md5_is_no_file(logger: Logger) -> None:
     version = logger.create()["id"]
     for wrong in ("", "abc", "XUFA", "5d41402abc4b2a76b9719d911017c592"):

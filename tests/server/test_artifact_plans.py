@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,16 +16,12 @@ from runyard.server.store import (
     lineage,
     manifests,
 )
-from runyard.server.store.migrations import migrate
-
-Question = Callable[[sqlite3.Connection], Any]
+from tests.server.memory import Question, empty_store, full_scans
 
 
 @pytest.fixture
 def connection() -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    migrate(connection)
+    connection = empty_store()
     connection.executescript(
         """
         INSERT INTO projects VALUES (1, 'ada', 'birds', 0);
@@ -73,14 +68,4 @@ def connection() -> Iterator[sqlite3.Connection]:
     ],
 )
 def test_no_table_is_scanned(connection: sqlite3.Connection, question: Question) -> None:
-    asked: list[str] = []
-    connection.set_trace_callback(asked.append)
-    question(connection)
-    connection.set_trace_callback(None)
-    selects = [statement for statement in asked if statement.startswith("SELECT")]
-    assert selects
-    for statement in selects:
-        for step in connection.execute(f"EXPLAIN QUERY PLAN {statement}"):
-            detail = step["detail"]
-            scans = detail.startswith("SCAN") and "INDEX" not in detail
-            assert not scans or "json_each" in detail, f"{detail}: {statement}"
+    assert full_scans(connection, question) == []

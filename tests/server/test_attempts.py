@@ -10,10 +10,10 @@ import pytest
 
 from runyard.server.store import attempts, runs, streams, upserts
 from runyard.server.store.attempts import append_console, begin, end, read_console
-from runyard.server.store.migrations import migrate
 from runyard.server.store.runs import Row
 from runyard.server.store.streams import Post, mark_silent, record
 from runyard.server.store.upserts import Upsert
+from tests.server.memory import store_with_a_run
 
 RUN = 1
 
@@ -21,12 +21,7 @@ RUN = 1
 @pytest.fixture
 def store() -> Iterator[sqlite3.Connection]:
     """A store with one announced run."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    migrate(connection)
-    connection.execute("INSERT INTO users (key, name, created_at) VALUES (1, 'ada', 0)")
-    new = {"id": "run1", "project": "birds", "command": ["python"]}
-    runs.create_launched(connection, new, entity="ada", user=1, now=1.0)
+    connection = store_with_a_run()
     yield connection
     connection.close()
 

@@ -10,24 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runyard.server.consoles import read_page
-from runyard.server.store import attempts, runs
+from runyard.server.store import attempts
 from runyard.server.store.lines import put_lines
-from runyard.server.store.migrations import migrate
-
-
-def _store() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    migrate(connection)
-    connection.execute("INSERT INTO users (key, name, created_at) VALUES (1, 'ada', 0)")
-    new = {"id": "run1", "project": "birds", "command": ["python"]}
-    runs.create_launched(connection, new, entity="ada", user=1, now=1.0)
-    return connection
+from tests.server.memory import store_with_a_run
 
 
 @pytest.fixture
 def store() -> Iterator[sqlite3.Connection]:
-    connection = _store()
+    connection = store_with_a_run()
     yield connection
     connection.close()
 
@@ -52,7 +42,7 @@ def _read(store: sqlite3.Connection, size: int) -> tuple[str, int, int]:
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(4, 20), st.booleans())
 def test_pages_make_the_whole(text: str, size: int, ended: bool) -> None:
-    store = _store()
+    store = store_with_a_run()
     data = text.encode()
     _begin(store, data)
     if ended:

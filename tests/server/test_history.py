@@ -27,20 +27,12 @@ from runyard.server.store.history import (
     read_rows,
 )
 from runyard.server.store.keys import dotted, find_keys, key_reader
-from runyard.server.store.migrations import migrate
-
-
-def new_store() -> sqlite3.Connection:
-    """An empty store, without the runs that its rows belong to."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    migrate(connection)
-    return connection
+from tests.server.memory import empty_store
 
 
 @pytest.fixture
 def store() -> Iterator[sqlite3.Connection]:
-    connection = new_store()
+    connection = empty_store()
     yield connection
     connection.close()
 
@@ -67,7 +59,7 @@ some_action: st.SearchStrategy[tuple[str, int, list[Any]]] = st.one_of(
 def test_any_order_of_batches_equals_a_plain_table(
     actions: list[tuple[str, int, list[Any]]],
 ) -> None:
-    connection, model = new_store(), dict[int, Any]()
+    connection, model = empty_store(), dict[int, Any]()
     for action, start, rows in actions:
         if action == "put":
             put(connection, start, rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -10,19 +9,12 @@ from hypothesis import strategies as st
 
 from runyard.server.store.database import Database
 from runyard.server.store.lines import count_lines, get_lines, last_line, put_lines
-from runyard.server.store.migrations import migrate
 from tests.server.conftest import a_run
+from tests.server.memory import empty_store
 
 # Anything but a line feed; half of a surrogate pair is what JSON lets a client send.
 _TEXT = st.text(st.characters(exclude_characters="\n"), max_size=4)
 _BATCHES = st.lists(st.tuples(st.integers(0, 30), st.lists(_TEXT, max_size=8)), max_size=12)
-
-
-def _store() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    migrate(connection)
-    return connection
 
 
 @settings(max_examples=300, deadline=None)
@@ -30,7 +22,7 @@ def _store() -> sqlite3.Connection:
 def test_any_sequence_of_batches_is_a_dictionary(
     batches: list[tuple[int, list[str]]], first: int
 ) -> None:
-    connection = _store()
+    connection = empty_store()
     model: dict[int, str] = {}
     for start, lines in [*batches, *batches[-2:]]:  # The last ones are sent again.
         put_lines(connection, 1, "history", start, lines)
@@ -46,7 +38,7 @@ def test_any_sequence_of_batches_is_a_dictionary(
 
 
 def test_a_gap_counts_and_is_filled_later() -> None:
-    connection = _store()
+    connection = empty_store()
     put_lines(connection, 1, "history", 0, ["a"])
     put_lines(connection, 1, "history", 5, ["f"])
     assert count_lines(connection, 1, "history") == 6
@@ -57,7 +49,7 @@ def test_a_gap_counts_and_is_filled_later() -> None:
 
 
 def test_streams_and_runs_do_not_mix() -> None:
-    connection = _store()
+    connection = empty_store()
     put_lines(connection, 1, "history", 0, ["a"])
     put_lines(connection, 1, "output", 0, ["b"])
     put_lines(connection, 2, "history", 0, ["c"])
@@ -68,7 +60,7 @@ def test_streams_and_runs_do_not_mix() -> None:
 
 
 def test_an_empty_line_is_a_line_and_an_empty_batch_is_nothing() -> None:
-    connection = _store()
+    connection = empty_store()
     put_lines(connection, 1, "output", 0, [])
     assert count_lines(connection, 1, "output") == 0
     put_lines(connection, 1, "output", 0, [""])

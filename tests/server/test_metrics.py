@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from runyard.server.metrics import read_metrics
 from runyard.server.store.history import HISTORY, put_rows
-from tests.server.test_history import new_store
+from tests.server.memory import empty_store
 
 _VALUES = st.lists(st.floats(allow_nan=True) | st.integers(-(2**60), 2**60), min_size=1)
 
 
 def metrics_of(lines: list[str], points: int) -> list[dict[str, Any]]:
-    connection = new_store()
+    connection = empty_store()
     put_rows(connection, 1, HISTORY, 0, lines)
     found = read_metrics(connection, 1, points)
     connection.close()

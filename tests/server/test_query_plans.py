@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from runyard.server import api
 from runyard.server.store import attempts, runs, streams
 from runyard.server.store.lines import count_lines, get_lines, last_line, put_lines
-from runyard.server.store.migrations import migrate
-
-Question = Callable[[sqlite3.Connection], Any]
+from tests.server.memory import Question, empty_store, full_scans
 
 
 @pytest.fixture
 def connection() -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.row_factory = sqlite3.Row
-    migrate(connection)
+    connection = empty_store()
     yield connection
     connection.close()
 
@@ -43,16 +38,7 @@ def connection() -> Iterator[sqlite3.Connection]:
     ],
 )
 def test_no_table_is_scanned(connection: sqlite3.Connection, question: Question) -> None:
-    asked: list[str] = []
-    connection.set_trace_callback(asked.append)
-    question(connection)
-    connection.set_trace_callback(None)
-    selects = [statement for statement in asked if statement.startswith("SELECT")]
-    assert selects
-    for statement in selects:
-        for step in connection.execute(f"EXPLAIN QUERY PLAN {statement}"):
-            scans = step["detail"].startswith("SCAN") and "INDEX" not in step["detail"]
-            assert not scans, f"{step['detail']}: {statement}"
+    assert full_scans(connection, question) == []
 
 
 def test_a_batch_is_put_without_looking_at_all_that_came_before(

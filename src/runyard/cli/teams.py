@@ -10,25 +10,20 @@ from __future__ import annotations
 
 import argparse
 
+from runyard.cli.actions import add_action, check_name
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, print_table
 from runyard.client.people import PeopleApi
-from runyard.errors import NotFoundError, UsageError
+from runyard.errors import NotFoundError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", choices=("list", "add", "remove"), metavar="ACTION", help="list, add or remove"
-    )
-    parser.add_argument("team", nargs="?", metavar="TEAM", help="which team")
+    add_action(parser, "team", "which team")
     parser.add_argument("users", nargs="*", metavar="USER", help="members to add or remove")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    if (args.action == "list") != (args.team is None):
-        wrong = "list takes no name" if args.team else "which team?"
-        raise UsageError(f"runyard teams {args.action}: {wrong}", mend="runyard teams add TEAM")
+    check_name(args, "team", "which team?")
     people = server().people
     if args.action == "add":
         _add(people, args.team, args.users)

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import argparse
 
+from runyard.cli.actions import add_action, check_name
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, print_table, say
-from runyard.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", choices=("list", "add", "remove"), metavar="ACTION", help="list, add or remove"
-    )
-    parser.add_argument("name", nargs="?", metavar="NAME", help="whom to add or remove")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_action(parser, "name", "whom to add or remove")
 
 
 def run(args: argparse.Namespace) -> int:
-    if (args.action == "list") != (args.name is None):
-        wrong = "list takes no name" if args.name else "whom?"
-        raise UsageError(f"runyard users {args.action}: {wrong}", mend="runyard users add NAME")
+    check_name(args, "name", "whom?")
     people = server().people
     if args.action == "add":
         made = people.add_user(args.name)

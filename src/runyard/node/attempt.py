@@ -78,6 +78,7 @@ def run_attempt(
         program.give_up_signals()
         console.finish()
         ended = shipper.finish(exit_code, ended_at, _DELIVERY_SECONDS)
+    program.forget_grace()
     if ended is not None:
         record.unlink(missing_ok=True)
         copy.unlink(missing_ok=True)

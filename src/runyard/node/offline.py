@@ -73,6 +73,7 @@ def run_offline(
     with contextlib.suppress(KeyboardInterrupt):
         program.give_up_signals()
         console.finish()
+    program.forget_grace()
     with contextlib.suppress(OSError):  # A full disk: the server counts it as lost.
         write_whole(record, json.dumps({**known, "exit_code": exit_code, "ended_at": ended_at}))
         write_owed(folder, owed.ended(ended_at))

@@ -24,6 +24,7 @@ FORWARDED = (
     signal.SIGTSTP,
 )
 _MEANT_FOR_US_AFTERWARDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_GRACE_SECONDS = 3.0
 
 
 @contextlib.contextmanager
@@ -53,6 +54,7 @@ class Program:
         self._terminal = Terminal()
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
+        self._asked_late = False
         self._forwarded: set[int] = set()
         self._ended_in_front = False
         # What our caller has us ignore (nohup, a script's `&`), the program is to ignore as well.
@@ -103,10 +105,22 @@ class Program:
             return self._process.returncode
 
     def give_up_signals(self) -> None:
-        """After the end: what asks to end is now meant for us, and raises KeyboardInterrupt."""
+        """After the end: what asks to end is now meant for us, and raises KeyboardInterrupt.
+
+        If it came already, between the end and now, it does so after some seconds: whoever ends
+        us together with the program loses nothing where the server answers.
+        """
         for number in _MEANT_FOR_US_AFTERWARDS:
             if number in self._heeded:
                 signal.signal(number, signal.default_int_handler)
+        if self._asked_late:
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            signal.setitimer(signal.ITIMER_REAL, _GRACE_SECONDS)
+
+    def forget_grace(self) -> None:
+        if self._asked_late:
+            signal.signal(signal.SIGALRM, signal.SIG_IGN)
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
     def ask_to_end(self) -> None:
         """Somebody asked for this run to stop."""
@@ -136,18 +150,21 @@ class Program:
         os.kill(os.getpid(), number)
         return 128 + number
 
-    def _send(self, number: int) -> None:
+    def _send(self, number: int) -> bool:
+        """Send the program a signal; says whether it was still there."""
         assert self._process is not None
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, number)
+                return True
+        return False
 
     def _forward(self, number: int, _frame: FrameType | None) -> None:
         self._forwarded.add(number)
         if self._process is None:
             self._early.append(number)
-        else:
-            self._send(number)
+        elif not self._send(number) and number in _MEANT_FOR_US_AFTERWARDS:
+            self._asked_late = True
 
     def _stop_with_it(self, number: int) -> None:
         """Ctrl-Z stopped the program: give the shell its terminal back and stop as well."""

@@ -48,15 +48,20 @@ def strict(value: Any, depth: int = 0) -> Any:
     return value
 
 
-async def read_body(request: Request) -> bytes:
-    """The whole body, unpacked where it is compressed."""
+async def read_bytes(request: Request, largest: int) -> bytes:
+    """The body as it comes."""
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
-        if size > LARGEST_BODY:
-            raise Unacceptable(413, f"the body is larger than {LARGEST_BODY >> 20} MiB")
+        if size > largest:
+            raise Unacceptable(413, f"the body is larger than {largest >> 20} MiB")
         pieces.append(piece)
-    body = b"".join(pieces)
+    return b"".join(pieces)
+
+
+async def read_body(request: Request) -> bytes:
+    """The whole body, unpacked where it is compressed."""
+    body = await read_bytes(request, LARGEST_BODY)
     if request.headers.get("content-encoding", "").lower() == "gzip":
         return await asyncio.to_thread(_unzip, body)
     return body

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from runyard.server.access import caller_of, must_write, signed
 from runyard.server.addresses import Kind
-from runyard.server.answers import Unacceptable, answer
+from runyard.server.answers import Unacceptable, answer, read_bytes
 from runyard.server.incoming import WrongDigest
 from runyard.server.permissions import may_read
 from runyard.server.store import blobs, manifests
@@ -64,7 +64,7 @@ async def put_manifest(request: Request) -> Response:
     if row is None:
         raise Unacceptable(404, "the artifact of this manifest is gone")
     must_write(request, caller, row["entity"])
-    text = await _read(request)
+    text = await read_bytes(request, _LARGEST_MANIFEST)
     try:
         frame, entries = await asyncio.to_thread(_check_manifest, text, digest)
     except (manifests.BadManifest, WrongDigest) as error:
@@ -126,16 +126,6 @@ async def _send_blob(request: Request, entity: str, digest: str, name: str) -> R
         filename=name.rpartition("/")[2],
         media_type="application/octet-stream",
     )
-
-
-async def _read(request: Request) -> bytes:
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > _LARGEST_MANIFEST:
-            raise Unacceptable(413, f"the manifest is larger than {_LARGEST_MANIFEST >> 20} MiB")
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _check_manifest(text: bytes, digest: str) -> tuple[str, list[manifests.Entry]]:

@@ -70,8 +70,10 @@ class Blobs:
         return freed
 
     async def sweep(self, tracker: Tracker) -> int:
-        """Remove whatever a killed server, or an upload that never ended, left behind."""
+        """Remove what has expired, and what a killed server or an unfinished upload left behind."""
         await tracker.write(artifact_deletion.delete_abandoned, time.time() - _ABANDONED_AFTER)
+        # Whatever they held is unneeded now, and goes with the rest.
+        await tracker.write(artifact_deletion.delete_expired, time.time())
         swept, place = 0, ("", "")
         while some := await tracker.read(blobs.after, *place, _AT_ONCE):
             swept += await self.free(tracker, some)

@@ -15,8 +15,8 @@ from runyard.server.graphql.request import Request
 from runyard.server.store import aliases, artifacts, collections, lineage, manifests, runs
 from runyard.server.store.runs import Row
 
-# Clients read this as "whatever the project says", and we say nothing: versions stay.
-_INHERITED_TTL = -2
+# What clients send for "whatever the team says", and read as "for ever", which is what it says.
+_INHERITED_TTL, _NO_TTL = -1, -2
 
 # Small entries, of which a version may have very many.
 _MOST_FILES = 10_000
@@ -149,8 +149,8 @@ def artifact_fields(request: Request, row: Row) -> Source:
         "metadata": row["metadata"],
         "labels": "{}",
         "historyStep": row["history_step"],
-        "ttlDurationSeconds": _INHERITED_TTL if row["ttl"] is None else row["ttl"],
-        "ttlIsInherited": row["ttl"] is None,
+        "ttlDurationSeconds": _NO_TTL if row["ttl"] is None else max(row["ttl"], _NO_TTL),
+        "ttlIsInherited": row["ttl"] in (None, _INHERITED_TTL),
         "tags": tag_fields(f"artifact {key}", json.loads(row["tags"])),
         "createdAt": pages.timestamp(row["created_at"]),
         "updatedAt": pages.timestamp(row["updated_at"]),

@@ -1,11 +1,20 @@
-"""Artifacts and collections for those who may have them; to others they do not exist."""
+"""Runs, artifacts and collections for those who may have them; to others they do not exist."""
 
 from __future__ import annotations
 
 from runyard.server.graphql.executor import Refusal
 from runyard.server.graphql.request import Request
-from runyard.server.store import artifacts, collections
+from runyard.server.store import artifacts, collections, runs
 from runyard.server.store.runs import Row
+
+
+async def own_run(request: Request, key: int) -> Row:
+    """A run that the caller may change."""
+    row = await request.tracker.read(runs.by_key, key)
+    if row is None or not request.may_read(row["entity"]):
+        raise Refusal("there is no such run any more")
+    must_write(request, row["entity"])
+    return row
 
 
 async def readable_artifact(request: Request, key: int | None) -> Row:
@@ -32,4 +41,4 @@ async def own_collection(request: Request, key: int | None) -> Row:
 
 def must_write(request: Request, entity: str) -> None:
     if not request.may_write(entity):
-        raise Refusal(f"what belongs to {entity!r} is not yours to change")
+        raise Refusal(f"{request.caller.name!r} may not change what belongs to {entity!r}")

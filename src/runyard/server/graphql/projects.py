@@ -11,6 +11,7 @@ from runyard.server.graphql import collections, listings, runs
 from runyard.server.graphql.account import user_fields
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_object, as_text
+from runyard.server.graphql.ownership import must_write
 from runyard.server.graphql.pages import (
     connection,
     cursor_text,
@@ -20,7 +21,6 @@ from runyard.server.graphql.pages import (
     timestamp,
 )
 from runyard.server.graphql.request import Request
-from runyard.server.graphql.writes import require_write
 from runyard.server.store import people, projects
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
@@ -81,7 +81,7 @@ def mutations(request: Request) -> Source:
             check_project(entity)
         except BadName as error:
             raise Refusal(str(error)) from error
-        require_write(request, entity)
+        must_write(request, entity)
         row, inserted = await request.tracker.write(projects.ensure, entity, name, time.time())
         fields = project_fields(request, _project(row))
         return {"project": fields, "model": fields, "inserted": inserted}

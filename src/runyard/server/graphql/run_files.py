@@ -14,9 +14,9 @@ from typing import Any
 from runyard.server.addresses import Kind
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text
+from runyard.server.graphql.ownership import must_write
 from runyard.server.graphql.pages import connection, cursor_text, edge, page_size, timestamp
 from runyard.server.graphql.request import Request
-from runyard.server.graphql.writes import require_write
 from runyard.server.store import run_files, runs
 from runyard.server.store.patterns import BadPattern
 from runyard.server.store.runs import Row
@@ -56,7 +56,7 @@ def file_fields(request: Request, run: Row, file: Row) -> Source:
     def choose_url(given: Mapping[str, Any]) -> str:
         if not given.get("upload"):
             return url
-        require_write(request, run["entity"])
+        must_write(request, run["entity"])
         return request.address(Kind.RUN_FILE_UP, run["key"], file["name"])
 
     return {
@@ -81,7 +81,7 @@ def mutations(request: Request) -> Source:
         row = await request.tracker.read(runs.by_path, entity, project, run)
         if row is None or not request.may_write(entity):
             raise Refusal(f"no run {run} in {entity}/{project}")
-        require_write(request, entity)
+        must_write(request, entity)
         return row
 
     async def create_run_files(arguments: Mapping[str, Any]) -> Source:
@@ -108,7 +108,7 @@ def mutations(request: Request) -> Source:
             row = await request.tracker.read(runs.by_key, key)
             if row is None:
                 raise Refusal("the run of this file is gone")
-            require_write(request, row["entity"])
+            must_write(request, row["entity"])
         for key, name in wanted:
             await request.tracker.write(run_files.delete_file, key, name)
             await asyncio.to_thread(request.tracker.uploads.remove, key, name)

@@ -11,9 +11,9 @@ from runyard.server import deletions
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import RUN, key_of
 from runyard.server.graphql.inputs import as_object, as_text
+from runyard.server.graphql.ownership import must_write, own_run
 from runyard.server.graphql.request import Request
 from runyard.server.store import runs, stops
-from runyard.server.store.runs import Row
 
 # What may become of a run by a word from outside, and from which states.
 _BECOMES = {
@@ -25,11 +25,11 @@ _BECOMES = {
 def mutations(request: Request) -> Source:
     async def delete(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
-        row = await request.tracker.read(runs.by_key, key_of(RUN, as_text(given, "id") or ""))
+        row = await request.tracker.read(runs.by_key, _run_key(given))
         # Gone is gone: a client that got no answer asks again, and what is somebody else's is
         # not told apart from what was never there.
         if row is not None and request.may_read(row["entity"]):
-            require_write(request, row["entity"])
+            must_write(request, row["entity"])
             await deletions.delete_run(
                 request.tracker,
                 request.caller,
@@ -39,13 +39,13 @@ def mutations(request: Request) -> Source:
         return {"clientMutationId": None, "success": True}
 
     async def stop(arguments: Mapping[str, Any]) -> Source:
-        row = await _own_run(request, as_object(arguments, "input"))
+        row = await own_run(request, _run_key(as_object(arguments, "input")))
         await request.tracker.write(stops.ask_to_stop, row["key"], time.time())
         return {"clientMutationId": None, "success": True}
 
     async def update_state(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
-        row = await _own_run(request, given)
+        row = await own_run(request, _run_key(given))
         state = as_text(given, "state") or ""
         if not await request.tracker.write(_change_state, row["key"], state, time.time()):
             raise Refusal(f"a run cannot go from {row['state']} to {state[:50]!r}")
@@ -54,17 +54,8 @@ def mutations(request: Request) -> Source:
     return {"deleteRun": delete, "stopRun": stop, "updateRunState": update_state}
 
 
-def require_write(request: Request, entity: str) -> None:
-    if not request.may_write(entity):
-        raise Refusal(f"{request.caller.name} may not change what belongs to {entity}")
-
-
-async def _own_run(request: Request, given: Mapping[str, Any]) -> Row:
-    row = await request.tracker.read(runs.by_key, key_of(RUN, as_text(given, "id") or ""))
-    if row is None or not request.may_read(row["entity"]):
-        raise Refusal("there is no such run any more")
-    require_write(request, row["entity"])
-    return row
+def _run_key(given: Mapping[str, Any]) -> int:
+    return key_of(RUN, as_text(given, "id") or "")
 
 
 def _change_state(connection: sqlite3.Connection, key: int, state: str, now: float) -> bool:

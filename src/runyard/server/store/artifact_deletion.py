@@ -66,6 +66,24 @@ def delete_collection(connection: sqlite3.Connection, key: int) -> list[tuple[st
     return freed
 
 
+def delete_expired(connection: sqlite3.Connection, now: float) -> list[tuple[str, str]]:
+    """Delete versions whose time to live is over, counted from when they were made.
+
+    Aliases do not protect them; a link into another collection does.
+    """
+    rows = connection.execute(
+        "SELECT key FROM artifacts WHERE ttl > 0 AND created_at + ttl < ? AND same_as IS NULL "
+        "AND state = 'COMMITTED' AND NOT EXISTS (SELECT 1 FROM memberships "
+        "WHERE memberships.artifact = artifacts.key "
+        "AND memberships.collection != artifacts.collection)",
+        (now,),
+    ).fetchall()
+    freed = []
+    for row in rows:
+        freed += delete(connection, row["key"], with_aliases=True)
+    return freed
+
+
 def delete_abandoned(connection: sqlite3.Connection, before: float) -> int:
     """Delete versions whose upload began before that time and never came to an end."""
     done = connection.execute(

@@ -29,7 +29,7 @@ CREATE TABLE artifacts (
     tags TEXT NOT NULL DEFAULT '[]',
     wanted_aliases TEXT NOT NULL DEFAULT '[]',              -- given at commit
     history_step INTEGER,
-    ttl INTEGER,
+    ttl INTEGER,                         -- seconds from creation; none, or not above 0: for ever
     size INTEGER NOT NULL DEFAULT 0,
     file_count INTEGER NOT NULL DEFAULT 0,
     manifest INTEGER,                    -- the one that counts, from commit on
@@ -39,6 +39,7 @@ CREATE TABLE artifacts (
 CREATE INDEX artifacts_by_digest ON artifacts (collection, digest);
 CREATE INDEX artifacts_by_run ON artifacts (run);
 CREATE INDEX artifacts_by_same ON artifacts (same_as) WHERE same_as IS NOT NULL;
+CREATE INDEX artifacts_with_ttl ON artifacts (created_at) WHERE ttl > 0;
 CREATE INDEX artifacts_pending ON artifacts (created_at) WHERE state = 'PENDING';
 
 CREATE TABLE memberships (

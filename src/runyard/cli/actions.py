@@ -1,0 +1,24 @@
+"""Commands that list, add or remove things by their names."""
+
+from __future__ import annotations
+
+import argparse
+
+from runyard.errors import UsageError
+
+
+def add_action(parser: argparse.ArgumentParser, name: str, explained: str) -> None:
+    parser.add_argument(
+        "action", choices=("list", "add", "remove"), metavar="ACTION", help="list, add or remove"
+    )
+    parser.add_argument(name, nargs="?", metavar=name.upper(), help=explained)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def check_name(args: argparse.Namespace, name: str, question: str) -> None:
+    """Refuse an action without the name that it needs, and a list with one."""
+    given = getattr(args, name)
+    if (args.action == "list") != (given is None):
+        command = f"runyard {args.command}"
+        wrong = "list takes no name" if given else question
+        raise UsageError(f"{command} {args.action}: {wrong}", mend=f"{command} add {name.upper()}")
