@@ -190,9 +190,7 @@ def incomplete(discovery: Discovery, runs: int, seconds: int) -> list[str]:
     return wrong
 
 
-def report(
-    measured: Measured, folder: Path, wrong: list[str], runs: int, seconds: int
-) -> int:
+def report(measured: Measured, folder: Path, wrong: list[str], runs: int, seconds: int) -> int:
     notes = [json.loads(line) for line in (folder / "notes").read_text().splitlines()]
     posts = [note for note in notes if note[4].endswith("/file_stream") and "/many/" in note[4]]
     within = [took for at, took, *_ in posts if measured.begin <= at <= measured.end]

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from runyard.home import Home, prepare
 from runyard.locks import FolderLock
 from runyard.server import serve as serving
+from runyard.server.app import create_app
 from runyard.server.tracker import Tracker
 
 Note = tuple[float, float, int, str, str]
@@ -54,14 +55,13 @@ class Timed:
 def main() -> None:
     home, file = Home(Path(sys.argv[1])), Path(sys.argv[2])
     notes: list[Note] = []
-    create_app = serving.create_app
 
     def create_timed(
         tracker: Tracker, stop: Callable[[], None], is_stopping: Callable[[], bool]
     ) -> Timed:
         return Timed(create_app(tracker, stop, is_stopping), notes)
 
-    serving.create_app = create_timed  # type: ignore[assignment]
+    serving.create_app = create_timed  # type: ignore[assignment,attr-defined]
     os.umask(0o077)
     prepare(home)
     with FolderLock(home.server_lock) as lock:

@@ -20,7 +20,7 @@ from tests.live.programs import PYTHON, stock_client, write_program
 pytestmark = pytest.mark.live
 
 _MOMENTS = int(os.environ.get("RUNYARD_KILLS", "8"))
-_RUNS = 3
+_RUNS = 6
 _PROGRAM = """
 import pathlib, sys, time, wandb
 end, runs = pathlib.Path(sys.argv[1]), [
@@ -32,14 +32,14 @@ while not end.exists():
     for run in runs:
         run.log({"value": step * step, "deep": {"half": step / 2}})
     step += 1
-    time.sleep(0.02)
+    time.sleep(0.1)
 for run in runs:
     run.finish()
 print(step)
 """
-# The client posts without a pause, and after a failure soon again.
+# Each run posts every second, out of step with the others, and after a failure soon again.
 _BUSY = {
-    "WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "0.05",
+    "WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "1",
     "WANDB_X_FILE_STREAM_RETRY_WAIT_MIN_SECONDS": "0.1",
     "WANDB_X_FILE_STREAM_RETRY_WAIT_MAX_SECONDS": "0.3",
 }
@@ -60,7 +60,7 @@ def test_kill_9_at_random_moments_of_ingest(state_folder: Home, tmp_path: Path) 
     try:
         for _ in range(_MOMENTS):
             _wait_for_more(state_folder, stored)
-            time.sleep(chance.uniform(0.0, 0.3))
+            time.sleep(chance.uniform(0.0, 1.0))
             for pid in server_pids(state_folder):
                 os.kill(pid, signal.SIGKILL)
             # Whatever of a post was written when it came: all of its rows, or none.
@@ -89,12 +89,12 @@ def _exact_rows(api: Api) -> list[list[dict[str, object]]]:
 
 
 def _wait_for_more(home: Home, stored: list[int]) -> None:
-    """Until the client, which waits a while after each failure, has sent more of every run."""
+    """Until the client, which waits a while after each failure, has sent more."""
     api = ensure_server(home).api
     limit = time.monotonic() + 60
     while time.monotonic() < limit:
         steps = {run["id"]: run["steps"] for run in api.runs(project="kills")}
-        if all(steps.get(f"run{number}", 0) > before for number, before in enumerate(stored)):
+        if any(steps.get(f"run{number}", 0) > before for number, before in enumerate(stored)):
             return
         time.sleep(0.05)
     raise AssertionError(f"nothing more came than {stored}")

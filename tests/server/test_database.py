@@ -226,3 +226,30 @@ def test_many_threads_at_once(database: Database) -> None:
     for thread in threads:
         thread.join()
     assert sorted(database.read(_values).result()) == list(range(400))
+
+
+def test_a_question_sees_one_moment(tmp_path: Path) -> None:
+    database = Database(tmp_path / "runyard.db")
+    database.open()
+    database.write(lambda c: c.execute("CREATE TABLE t (v UNIQUE) ")).result()
+    database.write(_insert(1)).result()
+
+    def ask_twice(connection: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
+        before = _values(connection)
+        database.write(_insert(2)).result()
+        return before, _values(connection)
+
+    assert database.read(ask_twice).result() == ([1], [1])
+    assert database.read(_values).result() == [1, 2]
+    database.close()
+
+
+def test_a_question_that_fails_leaves_the_next_one_alone(database: Database) -> None:
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute("SELECT * FROM nowhere")
+
+    for _ in range(4):
+        with pytest.raises(sqlite3.OperationalError, match="nowhere"):
+            database.read(fail).result()
+    database.write(_insert(1)).result()
+    assert [database.read(_values).result() for _ in range(4)] == [[1]] * 4

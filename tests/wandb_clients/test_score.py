@@ -49,6 +49,15 @@ def test_a_report_becomes_a_score_with_reasons(script: ModuleType, tmp_path: Pat
     assert "- `test_core.test_b::test_four`: failed on teardown" in drawn
 
 
+def test_a_failure_that_is_understood_is_told_in_our_words(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT.replace("test_four", "test_syncs_resumed_run"))
+    (reason,) = script.read_report(report)["test_core.test_b"].failed.values()
+    assert "what is stored in the end" in reason
+
+
 def test_a_checkout_between_releases_is_refused(script: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "wandb").mkdir()
     source = tmp_path / "wandb" / "__init__.py"

@@ -103,7 +103,17 @@ class Database:
     def read(self, question: Callable[[sqlite3.Connection], Result]) -> Future[Result]:
         if self._exclusive:
             return self.write(question)
-        return self._readers.submit(lambda: question(self._reader()))
+        return self._readers.submit(self._ask, question)
+
+    def _ask(self, question: Callable[[sqlite3.Connection], Result]) -> Result:
+        """All that one question reads is of one moment, whatever is written meanwhile."""
+        connection = self._reader()
+        connection.execute("BEGIN")
+        try:
+            return question(connection)
+        finally:
+            if connection.in_transaction:  # Trouble with the disk may have ended it.
+                connection.execute("ROLLBACK")
 
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
