@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -21,6 +22,8 @@ from runyard.client.api import Api, Console, RunDetail, Series
 from runyard.client.discover import connect
 from runyard.home import Discovery
 from tests.wandb_clients.versions import ordered
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _PROGRAMS = Path(__file__).parent / "flows"
 _LONGEST = 90
@@ -68,10 +71,23 @@ class Program:
             raise Ended(f"exit code {found}, not {code}: {_tail(self.said())}")
         return self.said()
 
+    def kill(self) -> None:
+        """kill -9 of this process alone; what it started lives on."""
+        self._process.kill()
+        self._process.wait()
+
     def clear_away(self) -> None:
-        """It and what it started, which older clients leave behind when they die."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """It and what it started, which older clients leave behind when they die.
+
+        By session: an agent's runs have process groups of their own.
+        """
+        shown = subprocess.run(
+            ["ps", "-A", "-o", "sess=,pid="], capture_output=True, text=True, check=True
+        ).stdout
+        pairs = [line.split() for line in shown.splitlines()]
+        for pid in [int(pid) for session, pid in pairs if session == str(self._process.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
 
@@ -102,10 +118,28 @@ class Client:
         """Start a program of `flows/`; it is gone afterwards in any case."""
         return self._start(str(_PROGRAMS / f"{program}.py"), *words)
 
-    def wandb(self, *words: str) -> str:
+    def wandb(self, *words: str, code: int | None = 0) -> str:
         """The client's own command line."""
         with self._start("-m", "wandb", *words) as process:
-            return process.end()
+            return process.end(code)
+
+    def sweep(self, config: dict[str, Any], *words: str) -> str:
+        """Hand a sweep file to `wandb sweep`; gives the id that it prints."""
+        return read_sweep_id(self.wandb("sweep", *words, self.write_sweep(config)))
+
+    def write_sweep(self, config: dict[str, Any]) -> str:
+        """A sweep file; where it names a program, one of `flows/`."""
+        program = config.get("program")
+        named = {} if program is None else {"program": str(_PROGRAMS / f"{program}.py")}
+        path = self.folder / f"sweep-{time.monotonic_ns()}.yaml"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**config, **named}))  # JSON is YAML.
+        return str(path)
+
+    def agent(self, sweep: str, *words: str) -> AbstractContextManager[Program]:
+        """Start `wandb agent`; it and its runs are gone afterwards in any case."""
+        path = f"{self.entity}/{self.project}/{sweep}"
+        return self._start("-m", "wandb", "agent", *words, path)
 
     @contextmanager
     def _start(self, *words: str) -> Iterator[Program]:
@@ -116,9 +150,11 @@ class Client:
             program.clear_away()
 
     def _environment(self) -> dict[str, str]:
-        ours = ("PATH", "LANG", "TMPDIR", "SSL_CERT_FILE")
+        ours = ("LANG", "TMPDIR", "SSL_CERT_FILE")
         return {
             **{name: os.environ[name] for name in ours if name in os.environ},
+            # Agents start runs with the `python` that they find there.
+            "PATH": f"{self.python.parent}:{os.environ['PATH']}",
             "HOME": str(self.folder),
             "PYTHONUNBUFFERED": "1",
             "WANDB_BASE_URL": self.server.url,
@@ -177,6 +213,13 @@ class Client:
         with urllib.request.urlopen(request, timeout=30) as reply:
             content: bytes = reply.read()
         return content
+
+
+def read_sweep_id(said: str) -> str:
+    found = re.search(r"sweep with ID: (\w+)", COLOUR.sub("", said))
+    if found is None:
+        raise Ended(f"no sweep was made: {_tail(said)}")
+    return found[1]
 
 
 def wait_until(is_so: Callable[[], object], seconds: float = 30) -> None:

@@ -14,11 +14,9 @@ from pathlib import Path
 
 from runyard.client.discover import ensure_server
 from runyard.home import Discovery, Home, read_discovery
-from tests.wandb_clients.client import Client, Ended
+from tests.wandb_clients.client import COLOUR, Client, Ended
 from tests.wandb_clients.environments import ensure_environment
 from tests.wandb_clients.versions import VERSIONS, ordered
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 Check = Callable[[Client], None]
 
@@ -60,7 +58,7 @@ def flow(title: str, *, since: str = "0.0.0") -> Callable[[Check], Check]:
 
 def load_flows() -> dict[str, Flow]:
     """All flows, in the order of the documentation."""
-    for module in ("tracking", "continuing", "reading"):
+    for module in ("tracking", "continuing", "reading", "sweeping"):
         importlib.import_module(f"tests.wandb_clients.{module}")
     return FLOWS
 
@@ -109,7 +107,7 @@ class Session:
 
 def _in_a_line(error: Exception) -> str:
     """What went wrong, for a table: without colours, and without what differs from run to run."""
-    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
+    lines = [line.strip() for line in COLOUR.sub("", str(error)).splitlines() if line.strip()]
     if isinstance(error, Ended):
         told = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b", line)]
         return f"{lines[0].split(': ')[0]}: {(told or lines)[-1]}"[:200]
