@@ -11,9 +11,9 @@ import subprocess
 import time
 import urllib.request
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,9 @@ class Program:
             raise Ended(f"exit code {found}, not {code}: {_tail(self.said())}")
         return self.said()
 
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
     def kill(self) -> None:
         """kill -9 of this process alone; what it started lives on."""
         self._process.kill()
@@ -101,6 +104,7 @@ class Client:
     entity: str
     folder: Path
     project: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def is_at_least(self, version: str) -> bool:
         return ordered(self.version) >= ordered(version)
@@ -138,16 +142,25 @@ class Client:
 
     def agent(self, sweep: str, *words: str) -> AbstractContextManager[Program]:
         """Start `wandb agent`; it and its runs are gone afterwards in any case."""
-        path = f"{self.entity}/{self.project}/{sweep}"
-        return self._start("-m", "wandb", "agent", *words, path)
+        return self._start("-m", "wandb", "agent", *words, self.path_of(sweep))
+
+    def start_agent(self, sweep: str) -> Program:
+        """The same, for who clears it away."""
+        return self._program("-m", "wandb", "agent", self.path_of(sweep))
+
+    def path_of(self, sweep: str) -> str:
+        return f"{self.entity}/{self.project}/{sweep}"
 
     @contextmanager
     def _start(self, *words: str) -> Iterator[Program]:
-        program = Program([str(self.python), *words], self.folder, self._environment())
+        program = self._program(*words)
         try:
             yield program
         finally:
             program.clear_away()
+
+    def _program(self, *words: str) -> Program:
+        return Program([str(self.python), *words], self.folder, self._environment())
 
     def _environment(self) -> dict[str, str]:
         ours = ("LANG", "TMPDIR", "SSL_CERT_FILE")
@@ -169,6 +182,7 @@ class Client:
             "WANDB_X_STATS_SAMPLING_INTERVAL": "1",
             "WANDB__STATS_SAMPLE_RATE_SECONDS": "1",
             "WANDB__STATS_SAMPLES_TO_AVERAGE": "1",
+            **self.environment,
         }
 
     def stored(self, run_id: str) -> RunDetail:

@@ -89,20 +89,24 @@ class Session:
 
     def try_out(self, version: str, name: str) -> Outcome:
         """Run one flow. Raises MissingClient where the version cannot be had."""
-        python = ensure_environment(version)
-        # Short: the client puts sockets below it, whose paths may not be long.
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        client = Client(
-            version, python, self._server, getpass.getuser(), folder, f"{name}-{version}"
-        )
+        client = self.client(version, f"{name}-{version}")
         try:
             FLOWS[name].check(client)
         except Exception as error:
             return Outcome(_in_a_line(error), traceback.format_exc())
         finally:
             client.api.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(client.folder, ignore_errors=True)
         return Outcome()
+
+    def client(self, version: str, project: str, **environment: str) -> Client:
+        """A client of that version with a folder of its own, and more in its environment."""
+        python = ensure_environment(version)
+        # Short: the client puts sockets below it, whose paths may not be long.
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        return Client(
+            version, python, self._server, getpass.getuser(), folder, project, environment
+        )
 
 
 def _in_a_line(error: Exception) -> str:

@@ -125,7 +125,7 @@ def sweeping_paused(client: Client) -> None:
             "parameters": {"lr": {"min": 0.0, "max": 1.0}},
         }
     )
-    path = f"{client.entity}/{client.project}/{sweep}"
+    path = client.path_of(sweep)
     with client.agent(sweep) as agent:
         wait_until(lambda: runs_of(client, sweep))
         client.wandb("sweep", "--pause", path)
@@ -153,7 +153,7 @@ def sweeping_canceled(client: Client) -> None:
     )
     with client.agent(sweep) as agent:
         wait_until(lambda: any(run["steps"] for run in runs_of(client, sweep)))
-        client.wandb("sweep", "--cancel", f"{client.entity}/{client.project}/{sweep}")
+        client.wandb("sweep", "--cancel", client.path_of(sweep))
         agent.end()
     (run,) = runs_of(client, sweep)
     assert run["state"] == "killed"
@@ -190,7 +190,7 @@ def sweeping_files(client: Client) -> None:
     tried = client.only_run()["id"]
     sweep = client.sweep(config, "--name", "called so", "--prior_run", tried)
     wider = {**config, "parameters": {"lr": {"values": [1, 2]}, "own": {"value": "new"}}}
-    assert client.sweep(wider, "--update", f"{client.entity}/{client.project}/{sweep}") == sweep
+    assert client.sweep(wider, "--update", client.path_of(sweep)) == sweep
     with client.agent(sweep) as agent:
         agent.end()
     (run,) = [run for run in runs_of(client, sweep) if run["id"] != tried]
