@@ -19,7 +19,7 @@ class Asked:
 
 
 def read_controller(text: str | None) -> Asked:
-    """What stands in the JSON that a controller keeps with its sweep; what is odd is passed over."""
+    """Reads the JSON that a controller keeps with its sweep; what is odd is passed over."""
     try:
         said = json.loads(text or "{}")
     except (ValueError, RecursionError):

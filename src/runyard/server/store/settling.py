@@ -13,6 +13,7 @@ import sqlite3
 from runyard.server import states
 from runyard.server.ledger import transitions
 from runyard.server.ledger.causes import cause_of_exit
+from runyard.server.ledger.controllers import read_controller
 from runyard.server.store import attempts, clients, runs, sweeps, trials
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.measures import measure
@@ -286,7 +287,9 @@ def conclude(connection: sqlite3.Connection, sweep: int, now: float) -> None:
     """Where nothing is at work and nothing is to come, the sweep has finished."""
     row = sweeps.get(connection, sweep)
     rules = sweeps.rules_of(row)
-    if row["state"] not in sweeps.OPEN or not rules.draws:
+    if row["state"] not in sweeps.OPEN:
+        return
+    if not rules.draws and not read_controller(row["controller"]).is_done:
         return
     found = sweeps.counts(connection, sweep)
     if sweeps.has_more(row, rules) or found.get("waiting") or found.get("running"):
