@@ -124,8 +124,15 @@ class Client:
 
     def wandb(self, *words: str, code: int | None = 0) -> str:
         """The client's own command line."""
-        with self._start("-m", "wandb", *words) as process:
-            return process.end(code)
+        for _ in range(3):
+            with self._start("-m", "wandb", *words) as process:
+                try:
+                    return process.end(code)
+                except Ended as error:
+                    # Up to 0.17, on a busy machine: its own two processes miss each other.
+                    if "Connection to wandb service failed" not in str(error):
+                        raise
+        raise Ended("its service could not be reached three times in a row")
 
     def sweep(self, config: dict[str, Any], *words: str) -> str:
         """Hand a sweep file to `wandb sweep`; gives the id that it prints."""

@@ -50,8 +50,9 @@ def sweeping(client: Client) -> None:
     for run, rate in ((first, 0.5), (second, 0.25)):
         config = client.stored(run["id"])["config"]
         argv = config.pop("argv")
-        opt = {"name": "adam", "beta": 0.9}
-        assert config == {"lr": rate, "opt": opt, "own": "kept", **_VALUES}, config
+        opt = {"beta": 0.9, "name": "adam"}
+        # What `wandb.init` has besides stays, inside of a group too.
+        assert config == {"lr": rate, "opt": {**opt, "old": True}, "own": "kept", **_VALUES}, config
         assert sorted(argv) == sorted(
             f"--{name}={value}" for name, value in {"lr": rate, "opt": opt, **_VALUES}.items()
         ), argv
