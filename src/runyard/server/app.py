@@ -47,6 +47,7 @@ def create_app(
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        await tracker.sweeps.close()
 
     is_open = [
         # Clients send no key with an upload: its address is signed.
