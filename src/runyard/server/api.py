@@ -109,6 +109,7 @@ async def delete_run(request: Request) -> Response:
 async def stop_run(request: Request) -> Response:
     row = await own_run(request)
     await tracker_of(request).write(stops.ask_to_stop, row["key"], time.time())
+    tracker_of(request).sweeps.lulls.clear()  # Its agent, if it has one, is to hear of it.
     return answer(await tracker_of(request).read(run_json, await readable_run(request)))
 
 

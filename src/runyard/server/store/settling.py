@@ -14,6 +14,7 @@ from dataclasses import replace
 from runyard.server import states
 from runyard.server.ledger import transitions
 from runyard.server.ledger.causes import cause_of_exit
+from runyard.server.ledger.controllers import read_controller
 from runyard.server.store import attempts, clients, runs, sweeps, trials
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.measures import measure
@@ -303,7 +304,9 @@ def conclude(
     """
     row = sweeps.get(connection, sweep)
     rules = sweeps.rules_of(row)
-    if row["state"] not in sweeps.OPEN or not rules.draws:
+    if row["state"] not in sweeps.OPEN:
+        return
+    if not rules.draws and not read_controller(row["controller"]).is_done:
         return
     if sweeps.has_more(row, rules):
         return

@@ -28,6 +28,7 @@ from runyard.server.sweeps.judging import Judge
 from runyard.server.sweeps.suggestions import Demand, Suggestions
 
 if TYPE_CHECKING:
+    from runyard.server.sweeps.stock import Lull
     from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ class Answer:
     handed: Handed | None
     is_over: bool = False
     why: str = ""
+    # Whether new trials can still be drawn, though none could be had now.
+    has_more: bool = True
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Desk:
             elif served.state not in sweeps.OPEN:
                 self._answer(one, Answer(None, is_over=True, why=_why(served)))
             elif one.until <= time.monotonic():
-                self._answer(one, Answer(None, why=_why(served)))
+                self._answer(one, Answer(None, why=_why(served), has_more=served.has_more))
 
     def _answer(self, one: _Waiting, answer: Answer | Exception) -> None:
         if one in self._line:
@@ -168,6 +171,9 @@ class Desks:
         self._agents: dict[int, Row] = {}
         self._suggestions: dict[int, Suggestions] = {}
         self._judges: dict[int, Judge] = {}
+        self._changes: dict[int, int] = {}
+        # Of W&B's agents; see `stock`.
+        self.lulls: dict[int, Lull] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
         # When hundreds ask at once, the first are answered while the last are still unread.
         self.door = asyncio.Semaphore(AT_ONCE)
@@ -220,10 +226,15 @@ class Desks:
     def wake(self, *changed: int) -> None:
         """These sweeps have changed: whoever waits for their trials looks again."""
         for sweep in changed:
+            self._changes[sweep] = self.changes(sweep) + 1
             if sweep in self._desks:
                 self._desks[sweep].wake()
             if sweep in self._suggestions:
                 self._suggestions[sweep].stir()
+
+    def changes(self, sweep: int) -> int:
+        """How often a sweep has changed since the server started."""
+        return self._changes.get(sweep, 0)
 
     async def serve(self, sweep: int, line: list[Claim], crowd: asyncio.Event) -> Round:
         """One transaction for all of the line. `crowd` is set when others come to it."""
@@ -272,7 +283,10 @@ class Desks:
         file = (await self.plan(trial["sweep"])).sweep
         if not lines or not Judge.is_needed(file):
             return False
-        return await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
+        is_to_end = await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
+        if is_to_end:
+            self.wake(trial["sweep"])  # Its agent may have to end it.
+        return is_to_end
 
     def _suggestions_of(self, row: Row, file: Sweep) -> Suggestions:
         known = self._suggestions.get(row["key"])
