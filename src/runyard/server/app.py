@@ -50,6 +50,7 @@ def create_app(
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
             asyncio.create_task(tracker.vacuum.work(tracker)),
             asyncio.create_task(tracker.sweeps.watch_leases()),
+            asyncio.create_task(tracker.sweeps.forget_ended()),
         ]
         yield
         for task in tasks:
@@ -66,10 +67,13 @@ def create_app(
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         Route("/{entity}/{project}", signpost),
         Route("/{entity}/{project}/runs/{run}", signpost),
+        Route("/{entity}/{project}/sweeps/{sweep}", signpost),
     ]
     routes = [
         Route("/graphql", graphql, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
+        # What hundreds ask at once stands early: routes are tried in their order.
+        *agent_api.ROUTES,
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
         *artifact_files.ROUTES,
         *api.ROUTES,
@@ -77,7 +81,6 @@ def create_app(
         *artifact_export.ROUTES,
         *export.ROUTES,
         *sweep_api.ROUTES,
-        *agent_api.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),
@@ -127,11 +130,15 @@ async def nothing_here(request: Request) -> Response:
 
 
 async def signpost(request: Request) -> Response:
-    """Where the client's printed links lead: says how to see the run, and nothing of it."""
-    run = request.path_params.get("run", "")
+    """Where the client's printed links lead: says how to see the thing, and nothing of it."""
+    path = request.path_params
+    name = path.get("run") or path.get("sweep") or ""
     # Quoted: the address may come from anybody, and the command is there to be copied.
-    plain = run and run.isprintable()
-    command = f"runyard show {shlex.quote(run)}" if plain else "runyard runs"
+    named = f" {shlex.quote(name)}" if name.isprintable() and name else ""
+    if "sweep" in path:
+        command = f"runyard best{named}" if named else "runyard sweeps"
+    else:
+        command = f"runyard show{named}" if named else "runyard runs"
     return PlainTextResponse(f"This is runyard's server. To see it in a terminal:\n\n  {command}\n")
 
 

@@ -41,6 +41,7 @@ def mutations(request: Request) -> Source:
     async def stop(arguments: Mapping[str, Any]) -> Source:
         row = await own_run(request, _run_key(as_object(arguments, "input")))
         await request.tracker.write(stops.ask_to_stop, row["key"], time.time())
+        request.tracker.sweeps.lulls.clear()  # Its agent, if it has one, is to hear of it.
         return {"clientMutationId": None, "success": True}
 
     async def update_state(arguments: Mapping[str, Any]) -> Source:
