@@ -29,6 +29,7 @@ class Flow:
     title: str
     check: Check
     since: str = "0.0.0"  # Older clients do not have it.
+    waits: bool = False  # Nearly all of its time: many can go on at once.
 
     def is_in(self, version: str) -> bool:
         return ordered(version) >= ordered(self.since)
@@ -45,12 +46,12 @@ class Outcome:
 FLOWS: dict[str, Flow] = {}
 
 
-def flow(title: str, *, since: str = "0.0.0") -> Callable[[Check], Check]:
+def flow(title: str, *, since: str = "0.0.0", waits: bool = False) -> Callable[[Check], Check]:
     """Declares a function that drives a client to be a flow."""
 
     def declare(check: Check) -> Check:
         name = check.__name__.replace("_", "-")
-        FLOWS[name] = Flow(name, title, check, since)
+        FLOWS[name] = Flow(name, title, check, since, waits)
         return check
 
     return declare
