@@ -6,6 +6,7 @@ import getpass
 import importlib
 import re
 import shutil
+import signal
 import tempfile
 import traceback
 from collections.abc import Callable
@@ -78,6 +79,9 @@ class Session:
     """One server, and the client versions that log to it."""
 
     def __init__(self, folder: Path) -> None:
+        # A shell takes SIGINT from what it starts in the background, and children inherit that. It
+        # is how the client itself ends a run that was stopped from the server.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self._folder = folder
         self.home = Home(folder / "state")
         ensure_server(self.home).api.close()
