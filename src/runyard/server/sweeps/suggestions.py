@@ -184,14 +184,17 @@ class Suggestions:
             self._warming = None
 
     async def _ask(self, setting: int) -> None:
-        try:
-            async with self._turn:
-                view = await self._catch_up()
-                if view is not None:
-                    self._ready += await self._suggest(view, 1, setting)
-        except (WorkerDied, OSError) as error:
-            log.warning("sweep %d goes on without its search: %s", self._key, error)
-            await self._forget()
+        # A process that has died is started again, once.
+        for _ in range(2):
+            try:
+                async with self._turn:
+                    view = await self._catch_up()
+                    if view is not None:
+                        self._ready += await self._suggest(view, 1, setting)
+                break
+            except (WorkerDied, OSError) as error:
+                log.warning("the search of sweep %d has died: %s", self._key, error)
+                await self._forget()
         self._news.set()
 
     async def _work(self) -> None:
