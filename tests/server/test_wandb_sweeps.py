@@ -86,7 +86,7 @@ def test_a_sweep_from_its_file_to_its_end(client: Client) -> None:
     assert made["configValidationWarnings"] == []
     sweep = made["sweep"]
     assert sweep["project"]["entity"]["name"] == "ada"
-    assert read(client, sweep)["state"] == "PENDING"
+    assert [read(client, sweep)[field] for field in ("state", "runCount")] == ["PENDING", 0]
     agent = begin(client, sweep)
     for number in range(6):
         (command,) = beat(client, agent)
