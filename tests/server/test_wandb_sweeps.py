@@ -119,6 +119,12 @@ def test_a_file_with_mistakes_is_refused_with_all_of_them(client: Client) -> Non
     assert "parameters.lr" in refused(client, continuous)
 
 
+def test_a_sweep_for_a_launch_queue_is_refused(client: Client) -> None:
+    launch = UPSERT_SWEEP.replace("state: $state", 'launchScheduler: "{}", state: $state')
+    answer = client.graphql(launch, {"projectName": "birds", "config": yaml.dump(GRID)})
+    assert "Launch" in answer["errors"][0]["message"]
+
+
 def test_what_works_but_is_odd_is_a_warning(client: Client) -> None:
     old = {"distribution": "log_uniform", "min": -5.0, "max": -1.0}
     made = put(client, {"method": "random", "parameters": {"lr": old}})

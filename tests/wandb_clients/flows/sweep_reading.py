@@ -26,6 +26,9 @@ assert api.run(f"{project}/{best.id}").sweep.id == sweep.id
 entity, name = project.split("/")
 listed = next(one for one in api.projects(entity) if one.name == name)
 assert sweep.id in [one.id for one in listed.sweeps()], listed.sweeps()
+if hasattr(sweep, "agents"):  # From 0.28 on.
+    (agent,) = sweep.agents()
+    assert [run.config["lr"] for run in agent.runs()] == rates
 try:
     api.sweep(f"{project}/nowhere0")
     said = "a sweep that never was is there"
