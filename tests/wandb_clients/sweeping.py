@@ -14,6 +14,7 @@ from tests.wandb_clients.matrix import flow
 
 # Agents look for work every five seconds, and that cannot be set.
 _agent_flow = partial(flow, waits=True)
+_PATIENCE = 120
 
 # One of every kind of value; text that YAML could take for something else among them.
 _VALUES: dict[str, Any] = {
@@ -132,15 +133,15 @@ def sweeping_paused(client: Client) -> None:
     )
     path = client.path_of(sweep)
     with client.agent(sweep) as agent:
-        wait_until(lambda: runs_of(client, sweep))
+        wait_until(lambda: runs_of(client, sweep), _PATIENCE)
         client.wandb("sweep", "--pause", path)
         assert state_of(client, sweep) == "PAUSED"
-        wait_until(lambda: is_idle(client, sweep))
+        wait_until(lambda: is_idle(client, sweep), _PATIENCE)
         paused = len(runs_of(client, sweep))
         time.sleep(11)  # Two of the agent's polls, and nothing new.
         assert len(runs_of(client, sweep)) == paused
         client.wandb("sweep", "--resume", path)
-        wait_until(lambda: len(runs_of(client, sweep)) > paused)
+        wait_until(lambda: len(runs_of(client, sweep)) > paused, _PATIENCE)
         client.wandb("sweep", "--stop", path)
         agent.end()
     assert {run["state"] for run in runs_of(client, sweep)} == {"finished"}
@@ -157,7 +158,7 @@ def sweeping_canceled(client: Client) -> None:
         }
     )
     with client.agent(sweep) as agent:
-        wait_until(lambda: any(run["steps"] for run in runs_of(client, sweep)))
+        wait_until(lambda: any(run["steps"] for run in runs_of(client, sweep)), _PATIENCE)
         client.wandb("sweep", "--cancel", client.path_of(sweep))
         agent.end()
     (run,) = runs_of(client, sweep)
