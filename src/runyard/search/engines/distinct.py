@@ -12,7 +12,9 @@ from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.space import Point
 
 TRIES = 64
-SMALL = 20_000  # a space of so few points is gone through from end to end before a point is repeated
+SMALL = (
+    20_000  # a space of so few points is gone through from end to end before a point is repeated
+)
 
 
 class Taken:
@@ -46,7 +48,9 @@ class Taken:
     def every_point(self, also: set[Point]) -> Iterator[Point]:
         if not self.coordinates.is_finite:
             return
-        choices = [self.coordinates.choices(leaf).tolist() for leaf in range(self.coordinates.count)]
+        choices = [
+            self.coordinates.choices(leaf).tolist() for leaf in range(self.coordinates.count)
+        ]
         size = math.prod(len(choice) for choice in choices)
         if size > SMALL or len(self.points | also) >= size:
             return
