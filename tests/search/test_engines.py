@@ -198,7 +198,7 @@ def test_a_constraint_is_kept_to() -> None:
     for method in LEARNING:
         engine = make_engine(method, space, 3, 1)
         kept = []
-        for number in range(50):
+        for number in range(80):
             (point,) = engine.suggest([], 1, number)
             found = space.decode(point)
             broken = 0.5 - found["x"]

@@ -23,7 +23,7 @@ def some_points(count: int, seed: int = 0) -> np.ndarray:
 def test_the_slope_of_the_likelihood_is_its_slope() -> None:
     x = some_points(12)
     y = np.sin(5 * x[:, 0]) + x[:, 2]
-    middle, spread = prior_of(3)
+    middle, spread = prior_of(CATEGORICAL)
     squares = differences(x, x, CATEGORICAL)
     at = middle + 0.3 * np.arange(5)
     _, slope = surprise(at, squares, y, middle, spread)

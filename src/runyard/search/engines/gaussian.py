@@ -19,6 +19,8 @@ FIT_STEPS = 40
 # Priors, as normal distributions of logarithms. Length scales grow with the root of the dimension,
 # since distances in the unit cube do: else everything is far from everything in ten dimensions.
 LENGTH_AT_ONE, LENGTH_SPREAD = 0.3, 1.0
+# Two random numbers of [0, 1] are 0.4 apart at root mean square; two categories mostly 1.
+CATEGORY_LENGTH = 2.2
 SCALE_SPREAD = 0.7
 NOISE, NOISE_SPREAD = 1e-3, 2.0
 SMALLEST_NOISE, LARGEST_NOISE = 1e-6, 1.0
@@ -39,9 +41,11 @@ def differences(a: Array, b: Array, is_categorical: NDArray[np.bool_]) -> Array:
     return squares
 
 
-def prior_of(dimensions: int) -> tuple[Array, Array]:
+def prior_of(is_categorical: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Middle and spread of log length scales, log scale and log noise."""
+    dimensions = len(is_categorical)
     middle = np.full(dimensions + 2, np.log(LENGTH_AT_ONE * np.sqrt(max(1, dimensions))))
+    middle[:-2][is_categorical] += np.log(CATEGORY_LENGTH)
     middle[-2:] = 0.0, np.log(NOISE)
     spread = np.full(dimensions + 2, LENGTH_SPREAD)
     spread[-2:] = SCALE_SPREAD, NOISE_SPREAD
@@ -52,7 +56,7 @@ def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
     """The most probable kernel, from two starts; the prior's own if the data says nothing."""
     from scipy.optimize import minimize
 
-    middle, spread = prior_of(x.shape[1])
+    middle, spread = prior_of(is_categorical)
     squares = differences(x, x, is_categorical)
     bounds = [(float(m - 5 * s), float(m + 5 * s)) for m, s in zip(middle, spread, strict=True)]
     bounds[-1] = (float(np.log(SMALLEST_NOISE)), float(np.log(LARGEST_NOISE)))

@@ -7,7 +7,8 @@ import numpy as np
 from runyard.search.engines.coordinates import Array
 
 HEAVY = 3.0  # times as wide above the median as below it
-POWERS = np.linspace(-0.95, 2.95, 40)
+# At most 1: the bad end may be drawn in, the good end not.
+POWERS = np.linspace(-0.93, 1.0, 40)
 
 
 def warp(values: Array) -> Array:
