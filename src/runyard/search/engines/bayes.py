@@ -54,7 +54,7 @@ class BayesEngine:
 
     def suggest_one(self, pending: Sequence[Point], number: int) -> Point:
         rng = np.random.default_rng([self.seed, number, 2])
-        also = {self.coordinates.space.snap(point) for point in pending}
+        also = self.taken.snapped(pending)
         if self.usable < self.start // 4 + 1 or self.usable + len(pending) < self.start:
             rows = [self.coordinates.sobol(1, [self.seed], number)[0]]
             return self.taken.first_fresh(rows, also, rng)

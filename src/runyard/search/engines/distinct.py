@@ -25,8 +25,13 @@ class Taken:
         self.points: set[Point] = set()
 
     def add(self, points: Iterable[Point]) -> None:
-        if self.coordinates.is_finite:
-            self.points.update(self.coordinates.space.snap(point) for point in points)
+        self.points |= self.snapped(points)
+
+    def snapped(self, points: Iterable[Point]) -> set[Point]:
+        """As their values are; of a space without end nothing, since there no two are the same."""
+        if not self.coordinates.is_finite:
+            return set()
+        return {self.coordinates.space.snap(point) for point in points}
 
     def first_fresh(
         self, rows: Iterable[Array], also: set[Point], rng: np.random.Generator

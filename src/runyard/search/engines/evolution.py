@@ -19,6 +19,7 @@ from runyard.search.space import Point, Space
 if TYPE_CHECKING:
     from cmaes import CMA
 
+TRIES = 4  # draws before a point that was had already gives way to a random one
 WIDTH = 0.3  # of the first population, the space being 1 wide
 RECENT = 8  # populations whose better half says which categories are good
 
@@ -84,8 +85,8 @@ class EvolutionEngine:
         made: list[Point] = []
         for index in range(count):
             rng = np.random.default_rng([self.seed, number + index, 4])
-            also = {self.coordinates.space.snap(point) for point in [*pending, *made]}
-            rows = [self.row(rng) for _ in range(4)]
+            also = self.taken.snapped([*pending, *made])
+            rows = (self.row(rng) for _ in range(TRIES))
             made.append(self.taken.first_fresh(rows, also, rng))
         return made
 

@@ -9,7 +9,7 @@ once and has no generations, which suits a few hundred trials on workers that en
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 START = 10  # results before which points are quasi-random
 CANDIDATES = 32
+TRIES = 4  # draws before a point that was had already gives way to a random one
 
 
 class TpeEngine:
@@ -94,15 +95,19 @@ class TpeEngine:
         made: list[Point] = []
         for index in range(count):
             rng = np.random.default_rng([self.seed, number + index, 1])
-            also = {self.coordinates.space.snap(point) for point in [*pending, *made]}
+            also = self.taken.snapped([*pending, *made])
             rows = self.rows([*pending, *made], number + index, rng)
             made.append(self.taken.first_fresh(rows, also, rng))
         return made
 
-    def rows(self, pending: Sequence[Point], number: int, rng: np.random.Generator) -> list[Array]:
+    def rows(
+        self, pending: Sequence[Point], number: int, rng: np.random.Generator
+    ) -> Iterator[Array]:
         if self.usable < START or not self.distributions:
-            return [self.coordinates.sobol(1, [self.seed], number)[0]]
-        return [self.row(pending, int(rng.integers(2**32 - 1))) for _ in range(3)]
+            yield self.coordinates.sobol(1, [self.seed], number)[0]
+            return
+        for _ in range(TRIES):
+            yield self.row(pending, int(rng.integers(2**32 - 1)))
 
     def row(self, pending: Sequence[Point], seed: int) -> Array:
         sampler = self.optuna.samplers.TPESampler(
