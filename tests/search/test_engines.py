@@ -192,21 +192,21 @@ def test_a_bowl_is_found_the_bottom_of(method: str) -> None:
     assert np.median(values[50:]) < np.median(by_chance) / 5
 
 
-def test_a_constraint_is_kept_to() -> None:
-    """The best value lies where the constraint is broken, and the engine looks elsewhere."""
+@pytest.mark.parametrize(("method", "trials"), [("bayes", 40), ("tpe", 60), ("cmaes", 200)])
+def test_a_constraint_is_kept_to(method: str, trials: int) -> None:
+    """The best value of all lies where the constraint is broken; of those that keep it, 0.5 is."""
     space = space_of({"x": {"min": 0.0, "max": 1.0}, "y": {"min": 0.0, "max": 1.0}})
-    for method in LEARNING:
-        engine = make_engine(method, space, 3, 1)
-        kept = []
-        for number in range(80):
-            (point,) = engine.suggest([], 1, number)
-            found = space.decode(point)
-            broken = 0.5 - found["x"]
-            engine.add([Result(number, point, (found["x"] + found["y"],), (broken,))])
-            if broken <= 0:
-                kept.append(found["x"] + found["y"])
-        assert len(kept) > 10, method
-        assert min(kept) < 0.6, method
+    engine = make_engine(method, space, 3, 1)
+    kept = []
+    for number in range(trials):
+        (point,) = engine.suggest([], 1, number)
+        found = space.decode(point)
+        value, broken = found["x"] + found["y"], 0.5 - found["x"]
+        engine.add([Result(number, point, (value,), (broken,))])
+        if broken <= 0:
+            kept.append(value)
+    assert len(kept) > 10
+    assert min(kept) < 0.6
 
 
 def test_two_metrics_spread_over_the_front() -> None:

@@ -86,7 +86,14 @@ def test_warping_keeps_the_order_and_draws_in_the_tail() -> None:
     assert (np.diff(warped) > 0).all()
     assert abs(warped).max() < 5
     assert warp(np.array([2.0, 2.0, 2.0])).tolist() == [0, 0, 0]
+    assert warp(np.array([0.0, 0.0])).tolist() == [0, 0]
     assert warp(np.array([7.0])).tolist() == [0]
+
+
+def test_the_unit_of_the_metric_does_not_matter() -> None:
+    values = np.random.default_rng(1).normal(size=20)
+    assert warp(values * 1e-15) == pytest.approx(warp(values), abs=1e-6)
+    assert warp(values * 1e15 + 1e14) == pytest.approx(warp(values), abs=1e-6)
 
 
 def test_hyper_parameters_are_due_after_every_twentieth() -> None:

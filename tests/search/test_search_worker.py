@@ -53,9 +53,9 @@ class Pipe:
 @pytest.fixture
 def worker() -> Iterator[Pipe]:
     pipe = Pipe()
-    yield pipe
-    pipe.process.kill()
-    pipe.process.communicate()
+    with pipe.process:
+        yield pipe
+        pipe.process.kill()
 
 
 def test_points_for_a_sweep(worker: Pipe) -> None:

@@ -7,19 +7,18 @@ import numpy as np
 from runyard.search.engines.coordinates import Array
 
 HEAVY = 3.0  # times as wide above the median as below it
-# At most 1: the bad end may be drawn in, the good end not.
-POWERS = np.linspace(-0.93, 1.0, 40)
+POWERS = np.linspace(-0.97, 1.93, 59)
 
 
 def warp(values: Array) -> Array:
-    """Order is kept, and so is the shape among the best; far worse values are drawn in.
+    """Order is kept; values far worse than the others are drawn in.
 
     A loss that explodes for some settings says "bad" there and nothing more, and would otherwise
     take the whole scale for itself.
     """
-    low = float(values.min())
+    low, largest = float(values.min()), float(np.abs(values).max())
     spread = float(values.max()) - low
-    if len(values) < 2 or not np.isfinite(spread) or spread <= 1e-12 * max(1.0, abs(low)):
+    if spread <= 1e-12 * largest:
         return np.zeros_like(values)
     unit = (values - low) / spread
     fifth, median, high = np.quantile(unit, [0.2, 0.5, 0.95])
