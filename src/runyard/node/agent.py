@@ -15,7 +15,6 @@ import socket
 import sys
 import time
 
-from runyard.node import processes
 from runyard.node.attempts import Attempt, Setting
 from runyard.node.channel import Channel
 from runyard.node.delivery import deliver_leftovers, end_message
@@ -77,6 +76,7 @@ class Agent:
         self._lease = 60.0
         self._renewal: Timer | None = None
         self._untold: set[Attempt] = set()
+        self._unclear: set[Attempt] = set()
         self._taken: set[int] = set()
         self._helpers: set[int] = set()
         self._is_draining = False
@@ -223,32 +223,27 @@ class Agent:
             path, end_message(attempt.record.content), lambda answer: self._is_told(attempt, answer)
         )
         self._ask(slot)
-        self._clear_group(attempt)
+        self._clear_up(attempt)
 
     def _is_told(self, attempt: Attempt, answer: Answer) -> None:
         attempt.is_told("end")
         trial = answer.json().get("trial") if answer.is_good else None
         self._report(f"{_clock()} {end_line(attempt, trial)}")
 
-    def _clear_group(self, attempt: Attempt) -> None:
+    def _clear_up(self, attempt: Attempt) -> None:
         """End what a program left running behind it; the keeper forgets it only then."""
-        group = attempt.rest_of_group()
-        if group is None:
-            if attempt.pid is not None:
-                self._keeper.ended(attempt.pid)
-            return
-        processes.send(group, signal.SIGTERM)
+        self._unclear.add(attempt)
         end = time.monotonic() + _REST_GRACE_SECONDS
 
         def look() -> None:
-            if attempt.rest_of_group() is None:
-                self._keeper.ended(group)
-                return
-            if time.monotonic() >= end:
-                processes.send(group, signal.SIGKILL)
-            self._loop.after(0.1, look)
+            late = time.monotonic() >= end
+            if attempt.end_rest(signal.SIGKILL if late else signal.SIGTERM):
+                self._loop.after(0.1 if late else 0.05, look)
+            else:
+                self._unclear.discard(attempt)
+                self._keeper.ended(attempt.pid)
 
-        self._loop.after(0.02, look)
+        look()
 
     def _renew_later(self) -> None:
         self._renewal = self._loop.after(min(self._lease / 3, _RENEW_AT_MOST), self._renew)
@@ -318,7 +313,7 @@ class Agent:
         self._gave_up = True
 
     def _is_over(self) -> bool:
-        if any(slot.attempt is not None for slot in self._slots):
+        if self._unclear or any(slot.attempt is not None for slot in self._slots):
             return False
         if self._gave_up:
             return True

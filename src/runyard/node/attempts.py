@@ -239,15 +239,18 @@ class Attempt:
         if self._output >= 0:
             self._loop.after(_LINGER_SECONDS, self._close_output)
 
-    def rest_of_group(self) -> int | None:
-        """What the program left behind, if anything."""
+    def end_rest(self, number: int) -> bool:
+        """Send a signal to what the program left behind; says whether there was anything."""
         if self.pid is None:
-            return None
-        try:
-            os.killpg(self.pid, 0)
-        except OSError:
-            return None
-        return self.pid
+            return False
+        left = processes.send(self.pid, number)
+        # One that ended as it should may have meant what left its group: a server, a viewer.
+        if self.exit_code != 0:
+            for pid in processes.marked([self._token]):
+                left = True
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        return left
 
     def is_told(self, part: str) -> None:
         """The server has the console, or the end."""

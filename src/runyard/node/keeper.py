@@ -31,9 +31,9 @@ class Keeper:
         """Called in the new process itself, so that none can begin unnoticed."""
         os.write(self._pipe, f"+{group} {token}\n".encode())
 
-    def ended(self, group: int) -> None:
+    def ended(self, group: int | None) -> None:
         with contextlib.suppress(OSError):  # It was killed; the agent makes another.
-            os.write(self._pipe, f"-{group}\n".encode())
+            os.write(self._pipe, f"-{group or 0}\n".encode())
 
     def dismiss(self) -> None:
         """The agent ends as it should."""

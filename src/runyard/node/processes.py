@@ -66,9 +66,13 @@ def marked(tokens: Iterable[str]) -> list[int]:
     return found
 
 
-def send(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+def send(group: int, number: int) -> bool:
+    """Send a signal to a group; says whether it has any process."""
+    try:
         os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def end_groups(groups: dict[int, str | None], tokens: Iterable[str], grace: float) -> None:
