@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.http import Connection
 from runyard.client.people import PeopleApi
+from runyard.client.sweeps import SweepApi
 
 
 class Run(TypedDict):
@@ -175,6 +176,10 @@ class Api:
     @property
     def people(self) -> PeopleApi:
         return PeopleApi(self._connection)
+
+    @property
+    def sweeps(self) -> SweepApi:
+        return SweepApi(self._connection)
 
     def close(self) -> None:
         """Close the connection; the next call opens it again."""

@@ -25,7 +25,7 @@ from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.permissions import readable
 from runyard.server.rows import rows
-from runyard.server.store import alerts, archives, attempts, runs, stops
+from runyard.server.store import alerts, archives, attempts, endings, runs, stops
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 from runyard.version import __version__
@@ -168,11 +168,12 @@ async def end_attempt(request: Request) -> Response:
     given = await read_json(request)
     try:
         await tracker_of(request).write(
-            attempts.end,
+            endings.end_attempt,
             row["key"],
             number,
             exit_code=arguments.field(given, "exit_code", int),
             ended_at=float(arguments.field(given, "ended_at", (int, float))),
+            now=time.time(),
         )
     except attempts.NoAttempt as error:
         raise Unacceptable(404, str(error)) from error

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server import api, artifact_files, export, people
+from runyard.server import agent_api, api, artifact_files, export, people, sweep_api
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream, read_writer
@@ -40,6 +40,7 @@ def create_app(
             asyncio.create_task(people.note_uses(tracker)),
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
             asyncio.create_task(tracker.vacuum.work(tracker)),
+            asyncio.create_task(tracker.sweeps.watch_leases()),
         ]
         yield
         for task in tasks:
@@ -64,6 +65,8 @@ def create_app(
         *api.ROUTES,
         *people.ROUTES,
         *export.ROUTES,
+        *sweep_api.ROUTES,
+        *agent_api.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),
@@ -78,6 +81,7 @@ def create_app(
         exception_handlers={Unacceptable: unacceptable},
         lifespan=lifespan,
     )
+    tracker.sweeps.is_stopping = is_stopping
     app.state.tracker = tracker
     app.state.stop = stop
     app.state.is_stopping = is_stopping

@@ -47,6 +47,8 @@ async def file_stream(request: Request) -> Response:
         return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
     if post.rows or post.complete:
         tracker.joiner.note(recorded.run)
+    if recorded.trial is not None:
+        tracker.sweeps.wake(recorded.trial["sweep"])
     told = {"stopped": True} if recorded.stop_asked else {}
     return answer({"exitcode": None, "limits": {}, **told})
 

@@ -19,9 +19,10 @@ from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
 from runyard.server.permissions import Caller, may_write
-from runyard.server.store import deletion, leftovers, people
+from runyard.server.store import deletion, leases, leftovers, people
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.field_memory import FieldMemory
+from runyard.server.sweeps.desks import Desks
 from runyard.server.uploads import Uploads
 from runyard.server.vacuum import Vacuum
 
@@ -50,6 +51,7 @@ class Tracker:
         self.joiner = Joiner()
         self.vacuum = Vacuum()
         self.remembered = FieldMemory()
+        self.sweeps = Desks(self)
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""
@@ -65,6 +67,9 @@ class Tracker:
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
+            # While we were down nobody could renew a lease.
+            now = time.time()
+            self._database.write(lambda connection: leases.extend_all(connection, now)).result()
         except (sqlite3.Error, DiskFull) as error:
             self.close()
             raise _store_error(self.home, error) from error

@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 
 from runyard.server import states
-from runyard.server.store import runs, stops
+from runyard.server.store import runs
 from runyard.server.store.runs import Row
 
 
@@ -29,9 +29,16 @@ class ConsoleGap(ValueError):
 
 
 def begin(
-    connection: sqlite3.Connection, run: int, *, token: str, host: str, pid: int, now: float
+    connection: sqlite3.Connection,
+    run: int,
+    *,
+    token: str,
+    host: str,
+    pid: int,
+    now: float,
+    at_least: int = 1,
 ) -> int:
-    """Start the next attempt of a run and return its number."""
+    """Start the next attempt of a run and return its number, which is at least that."""
     known = connection.execute(
         "SELECT number FROM attempts WHERE run = ? AND token = ?", (run, token)
     ).fetchone()
@@ -40,13 +47,9 @@ def begin(
         return number
     lose_open(connection, run, now)
     number = connection.execute(
-        "SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run = ?", (run,)
+        "SELECT max(coalesce(max(number), 0) + 1, ?) FROM attempts WHERE run = ?", (at_least, run)
     ).fetchone()[0]
-    connection.execute(
-        "INSERT INTO attempts (run, number, token, host, pid, started_at) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (run, number, token, host, pid, now),
-    )
+    _insert(connection, run, number, token, host, pid, now)
     runs.update(
         connection,
         run,
@@ -61,6 +64,29 @@ def begin(
         "UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, run)
     )
     return number
+
+
+def begin_first(
+    connection: sqlite3.Connection, run: int, *, token: str, host: str, pid: int, now: float
+) -> None:
+    """The first attempt of a run that was just made, and is known to be running."""
+    _insert(connection, run, 1, token, host, pid, now)
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    run: int,
+    number: int,
+    token: str,
+    host: str,
+    pid: int,
+    now: float,
+) -> None:
+    connection.execute(
+        "INSERT INTO attempts (run, number, token, host, pid, started_at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (run, number, token, host, pid, now),
+    )
 
 
 def append_console(
@@ -107,26 +133,38 @@ def _hear(connection: sqlite3.Connection, run: int, number: int, now: float) -> 
 
 
 def end(
-    connection: sqlite3.Connection, run: int, number: int, *, exit_code: int, ended_at: float
-) -> None:
-    """The program ended; what its process returned outweighs what its client said."""
+    connection: sqlite3.Connection,
+    run: int,
+    number: int,
+    *,
+    exit_code: int,
+    ended_at: float,
+    cause: str | None = None,
+) -> bool:
+    """The program ended; what its process returned outweighs what its client said.
+
+    `cause` is why, where who stood beside it knows more than the exit code tells. Says whether the
+    end is news, and the run's: `endings` then settles its trial.
+    """
     attempt = _get(connection, run, number)
     if attempt["exit_code"] is not None:
-        return  # Told before, and the run may have gone on since.
+        return False  # Told before, and the run may have gone on since.
     connection.execute(
         "UPDATE attempts SET ended_at = ?, exit_code = ?, cause = ? WHERE run = ? AND number = ?",
-        (ended_at, states.shell_code(exit_code), states.cause_of(exit_code), run, number),
+        (ended_at, states.shell_code(exit_code), cause or states.cause_of(exit_code), run, number),
     )
     row = runs.by_key(connection, run)
-    if row is not None and _is_last(connection, run, number):
+    speaks = row is not None and _is_last(connection, run, number)
+    if row is not None and speaks:
         state = states.after_exit(exit_code, preempting=bool(row["preempting"]))
         runs.update(
             connection,
             run,
-            state=stops.end_state(row, state),
+            state=runs.end_state(row, state),
             exit_code=states.shell_code(exit_code),
             ended_at=ended_at,
         )
+    return speaks
 
 
 def lose_open(connection: sqlite3.Connection, run: int, now: float) -> None:

@@ -92,6 +92,13 @@ def _newest(connection: sqlite3.Connection, run: int, where: str, *given: object
     return found
 
 
+def newest_since(connection: sqlite3.Connection, run: int | None, since: float) -> Row | None:
+    """The process that wrote to a run last, if it began since then and is no sync."""
+    if run is None:
+        return None
+    return _newest(connection, run, "kind != 'sync' AND began_at >= ?", since)
+
+
 def is_known(
     connection: sqlite3.Connection, run: Row, kind: str, writer: str, started_at: float | None
 ) -> bool:

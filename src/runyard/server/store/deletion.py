@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from runyard.server.store import runs
+from runyard.server.store import runs, settling
 
 
 def delete_run(connection: sqlite3.Connection, key: int, now: float) -> bool:
@@ -23,6 +23,8 @@ def delete_run(connection: sqlite3.Connection, key: int, now: float) -> bool:
         "INSERT OR REPLACE INTO deleted_runs (entity, project, id, deleted_at) VALUES (?, ?, ?, ?)",
         (row["entity"], row["project_name"], row["id"], now),
     )
+    if row["sweep"] is not None:
+        settling.forget(connection, row, now)
     # Whatever belongs to it goes with it: every table that names a run says so.
     connection.execute("DELETE FROM runs WHERE key = ?", (key,))
     return True

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runyard.server.store import attempts, runs
+from runyard.server.store import attempts, endings, runs
 from runyard.server.store.database import Database
 from runyard.server.store.names import check_project, check_run_id
 
@@ -120,12 +120,13 @@ def _append(database: Database, run: int, number: int, start: int, piece: bytes)
 def _close(connection: sqlite3.Connection, record: Mapping[str, Any], now: float) -> None:
     run, number = record["run"], record["number"]
     if "exit_code" in record:
-        attempts.end(
+        endings.end_attempt(
             connection,
             run,
             number,
             exit_code=int(record["exit_code"]),
             ended_at=float(record["ended_at"]),
+            now=now,
         )
     else:
         attempts.lose(connection, run, number, now)

@@ -13,6 +13,7 @@ from runyard.server.store.schema import (
     people,
     processes,
     runs,
+    sweeps,
 )
 from runyard.version import __version__
 
@@ -32,7 +33,7 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST,)
+STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:

@@ -57,3 +57,8 @@ def invent_name(connection: sqlite3.Connection, project: int) -> str:
         "SELECT count(*) FROM runs WHERE project = ?", (project,)
     ).fetchone()[0]
     return f"{secrets.choice(FIRST)}-{secrets.choice(SECOND)}-{count + 1}"
+
+
+def new_run_id() -> str:
+    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+    return "".join(secrets.choice(alphabet) for _ in range(8))

@@ -186,6 +186,11 @@ def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:
         )
 
 
+def end_state(row: Row, state: str) -> str:
+    """How a run ended: whatever its exit code says, it was killed if it was asked to stop."""
+    return "killed" if row["stop_asked"] else state
+
+
 def revived(row: Row) -> dict[str, Any]:
     """What changes when a run makes itself heard: one that only seemed dead is alive again."""
     seemed_dead = row["state"] in ("crashed", "preempted") and row["exit_code"] is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from runyard.server import states
-from runyard.server.store import runs
+from runyard.server.store import runs, settling
 
 
 def ask_to_stop(connection: sqlite3.Connection, key: int, now: float) -> bool:
@@ -13,14 +13,11 @@ def ask_to_stop(connection: sqlite3.Connection, key: int, now: float) -> bool:
     row = runs.by_key(connection, key)
     if row is None:
         return False
+    if row["sweep"] is not None and settling.ask_to_end(connection, row, "stopped", now):
+        return True
     if row["state"] in states.ALIVE:
         runs.update(connection, key, stop_asked=1)
     elif row["state"] == "pending":
         # Nobody is there to hear it; it does not start any more.
         runs.update(connection, key, state="killed", ended_at=now)
     return True
-
-
-def end_state(row: runs.Row, state: str) -> str:
-    """How a run ended: whatever its exit code says, it was killed if it was asked to stop."""
-    return "killed" if row["stop_asked"] else state

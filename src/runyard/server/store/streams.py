@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from runyard.server import states
-from runyard.server.store import attempts, clients, runs, stops
-from runyard.server.store.history import put_rows
+from runyard.server.store import attempts, clients, leases, runs
+from runyard.server.store.history import HISTORY, put_rows
 from runyard.server.store.lines import put_lines
 from runyard.server.store.merging import merge_rows
 from runyard.server.store.origins import read_origin
@@ -34,6 +34,9 @@ class Post:
 class Recorded(NamedTuple):
     run: int
     stop_asked: bool
+    # The trial that the run is, if it is one; and the number that its first new row has.
+    trial: runs.Row | None = None
+    place: int | None = None
 
 
 def record(
@@ -45,8 +48,10 @@ def record(
         return None
     key: int = row["key"]
     client, may_be_sync = clients.speaking(connection, row, post.writer, now)
-    for stream, (start, rows) in post.rows.items():
-        _put(connection, key, client, may_be_sync, stream, start, rows)
+    places = {
+        stream: _put(connection, key, client, may_be_sync, stream, start, rows)
+        for stream, (start, rows) in post.rows.items()
+    }
     put_lines(connection, key, clients.output_stream(client), *post.output)
     columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
     if post.summary is not None:
@@ -67,7 +72,11 @@ def record(
         if post.complete:
             clients.end(connection, client, post.exit_code, now)
     runs.update(connection, key, **columns)
-    return Recorded(key, bool(row["stop_asked"]))
+    trial = None
+    if row["sweep"] is not None and not (client is not None and client["kind"] == "sync"):
+        ended = columns.get("state", "running") not in states.ALIVE
+        trial = leases.hear_client(connection, row, now, ended=ended, exit_code=post.exit_code)
+    return Recorded(key, bool(row["stop_asked"]), trial, places.get(HISTORY))
 
 
 def _put(
@@ -78,16 +87,20 @@ def _put(
     stream: int,
     start: int,
     rows: Sequence[str],
-) -> None:
+) -> int | None:
+    """Store rows. The number that the first of them has now, where they are in a row."""
     if client is None:
         put_rows(connection, run, stream, start, rows)
-    elif client["kind"] == "shared":
+        return start
+    if client["kind"] == "shared":
         put_shared_rows(connection, run, stream, client["writer"], start, rows)
     elif may_be_sync or client["kind"] == "sync":
         merge_rows(connection, run, stream, rows)
     else:
         place = clients.row_number(connection, client, stream, start, bool(rows))
         put_rows(connection, run, stream, place, rows)
+        return place
+    return None
 
 
 def _state_after_sync(
@@ -131,7 +144,7 @@ def _state_after(
             return {}  # The process may go on after `finish()`; its own end is reported.
         state = states.after_completion(post.exit_code, preempting=preempting)
         return {
-            "state": stops.end_state(row, state),
+            "state": runs.end_state(row, state),
             "exit_code": post.exit_code,
             "ended_at": now,
         }
@@ -144,11 +157,14 @@ def mark_silent(connection: sqlite3.Connection, before: float) -> int:
     """Runs that were last heard before that time are not alive any more."""
     rows = connection.execute(
         "SELECT key, preempting, stop_asked, heartbeat_at FROM runs "
-        "WHERE state IN ('running', 'preempting') AND heartbeat_at < ?",
+        "WHERE state IN ('running', 'preempting') AND heartbeat_at < ? "
+        # A trial at work has a lease, which tells sooner and better.
+        "AND NOT EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key "
+        "AND trials.state = 'running')",
         (before,),
     ).fetchall()
     for row in rows:
-        state = stops.end_state(row, states.after_silence(preempting=bool(row["preempting"])))
+        state = runs.end_state(row, states.after_silence(preempting=bool(row["preempting"])))
         runs.update(connection, row["key"], state=state, ended_at=row["heartbeat_at"])
         attempts.lose_open(connection, row["key"], row["heartbeat_at"])
     return len(rows)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
 from runyard.server import states
-from runyard.server.store import archives, attempts, clients, deletion, runs
+from runyard.server.store import archives, attempts, clients, deletion, leases, runs
 from runyard.server.store.history import HISTORY, count_rows
-from runyard.server.store.names import invent_name
+from runyard.server.store.names import invent_name, new_run_id
 from runyard.server.store.origins import Origin, read_internals, read_origin
 from runyard.server.store.runs import Row
 
@@ -68,11 +67,6 @@ class Upsert:
         return {name: value for name, value in given.items() if value is not None}
 
 
-def new_run_id() -> str:
-    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
-    return "".join(secrets.choice(alphabet) for _ in range(8))
-
-
 def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Row, bool]:
     """Create or update the run a client speaks of. Says whether it is new to clients."""
     run = _find(connection, said, now)
@@ -94,7 +88,17 @@ def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Ro
     runs.update(connection, key, **columns)
     stored = runs.by_key(connection, key)
     assert stored is not None
+    if said.starts_client and stored["sweep"] is not None and not origin.is_sync:
+        stored = _hear_trial(connection, stored, now)
     return stored, created
+
+
+def _hear_trial(connection: sqlite3.Connection, run: Row, now: float) -> Row:
+    """The program of a trial has begun; it may have been asked to stop before it could hear it."""
+    trial = leases.hear_client(connection, run, now)
+    if trial is not None and trial["stop"] is not None:
+        runs.update(connection, run["key"], stop_asked=1)
+    return runs.by_key(connection, run["key"]) or run
 
 
 def _begin_client(

@@ -1,0 +1,254 @@
+"""Sweeps and their agents, through the server's own API, typed.
+
+Every call may be repeated when no answer came: agents, claims and ends are known by what they bring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from runyard.client.http import Connection
+
+if TYPE_CHECKING:
+    from runyard.client.api import Run
+
+
+class Problem(TypedDict):
+    """What is wrong in a sweep's file, where, and what to write instead."""
+
+    path: list[str | int]
+    message: str
+    mend: str
+
+
+class Trial(TypedDict):
+    """One setting of a sweep. `value` is the first metric, `values` are the settings."""
+
+    number: int
+    id: str
+    run: int | None
+    name: str
+    state: str
+    cause: str | None
+    values: dict[str, Any]
+    value: float | None
+    metrics: dict[str, float]
+    attempts: int
+    agent: int | None
+    host: str | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    seconds: float
+    exit_code: int | None
+
+
+class SweepAgent(TypedDict):
+    key: int
+    kind: str
+    host: str
+    pid: int | None
+    slots: int
+    created_at: float
+    heard_at: float
+    running: int
+
+
+class Sweep(TypedDict):
+    """One sweep as the server tells it. `expected` is null where it has no end of its own."""
+
+    key: int
+    id: str
+    name: str
+    description: str | None
+    entity: str
+    project: str
+    method: str
+    state: str
+    cause: str | None
+    config: dict[str, Any]
+    run_cap: int | None
+    expected: int | None
+    counts: dict[str, int]
+    trials: int
+    attempts: int
+    agents: list[SweepAgent]
+    metric: str | None
+    goal: str | None
+    best: Trial | None
+    eta_seconds: float | None
+    seed: int
+    folder: str | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+
+
+class CreatedSweep(Sweep):
+    warnings: list[Problem]
+
+
+class Begun(TypedDict):
+    """An agent's key, and within how many seconds it must be heard again."""
+
+    agent: int
+    lease_seconds: float
+
+
+class Claimed(TypedDict, total=False):
+    """`do`: run what follows; wait, and claim again; or exit, since the sweep is over."""
+
+    do: Literal["run", "wait", "exit"]
+    why: str
+    trial: Trial
+    attempt: int
+    run: Run
+    command: list[Any] | None
+    program: str | None
+    args: dict[str, Any]
+    sweep: str
+
+
+class Held(TypedDict):
+    """An attempt that an agent has."""
+
+    trial: int
+    attempt: int
+
+
+class Stop(Held):
+    why: Literal["stopped", "canceled", "paused", "lost"]
+
+
+class Renewed(TypedDict):
+    stop: list[Stop]
+    lease_seconds: float
+
+
+class SweepApi:
+    """Every call about sweeps."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def create(
+        self,
+        config: str | Mapping[str, Any],
+        *,
+        project: str | None = None,
+        entity: str | None = None,
+        folder: str | None = None,
+        name: str | None = None,
+        prior_runs: Sequence[str] = (),
+        seed: int | None = None,
+    ) -> CreatedSweep:
+        """Make a sweep of a file's text or data; `folder` is where its trials have theirs."""
+        made: CreatedSweep = self._connection.post(
+            "/api/sweeps",
+            {
+                "config": config,
+                "project": project,
+                "entity": entity,
+                "folder": folder,
+                "name": name,
+                "prior_runs": list(prior_runs),
+                "seed": seed,
+            },
+        )
+        return made
+
+    def sweeps(self, *, project: str | None = None, limit: int | None = None) -> list[Sweep]:
+        found: list[Sweep] = self._connection.get("/api/sweeps", project=project, limit=limit)
+        return found
+
+    def find(self, words: str) -> Sweep:
+        """By id, by name, or by a part of either that only one has."""
+        found: Sweep = self._connection.get("/api/sweep", name=words)
+        return found
+
+    def sweep(self, key: int) -> Sweep:
+        found: Sweep = self._connection.get(f"/api/sweeps/{key}")
+        return found
+
+    def trials(self, key: int, *, state: str | None = None) -> list[Trial]:
+        found: list[Trial] = self._connection.get(f"/api/sweeps/{key}/trials", state=state)
+        return found
+
+    def set_state(
+        self, key: int, state: Literal["running", "paused", "finished", "canceled"]
+    ) -> Sweep:
+        """Resume, pause, stop (trials at work go on) or cancel (they end)."""
+        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/state", {"state": state})
+        return changed
+
+    def set_cap(self, key: int, run_cap: int | None) -> Sweep:
+        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/cap", {"run_cap": run_cap})
+        return changed
+
+    def retry(self, key: int, trials: Sequence[int] | None = None) -> Sweep:
+        """Run failed trials again: those named, or all."""
+        numbers = None if trials is None else list(trials)
+        changed: Sweep = self._connection.post(f"/api/sweeps/{key}/retry", {"trials": numbers})
+        return changed
+
+    def begin_agent(self, key: int, *, token: str, host: str, pid: int, slots: int) -> Begun:
+        """Announce an agent; `token` makes a repeated call the same call."""
+        begun: Begun = self._connection.post(
+            f"/api/sweeps/{key}/agents", {"token": token, "host": host, "pid": pid, "slots": slots}
+        )
+        return begun
+
+    def claim(self, agent: int, *, token: str, wait: float = 0.0) -> Claimed:
+        """Take the next trial; waits up to `wait` seconds for one.
+
+        `token` is new for each claim, and the same when one is repeated because no answer came: that
+        gives the trial which the first call may have taken. After any answer, take another token.
+        """
+        claimed: Claimed = self._connection.post(
+            f"/api/agents/{agent}/claim", {"token": token, "wait": wait}
+        )
+        return claimed
+
+    def renew(self, agent: int, running: Sequence[Held]) -> Renewed:
+        """Say which attempts are alive; hear which of them are to end.
+
+        Within `lease_seconds`, or they are handed to somebody else. `lost` is one that was: it must
+        end at once, and its end is not told.
+        """
+        renewed: Renewed = self._connection.post(
+            f"/api/agents/{agent}/renew", {"running": list(running)}
+        )
+        return renewed
+
+    def end(
+        self,
+        agent: int,
+        trial: int,
+        attempt: int,
+        *,
+        exit_code: int,
+        ended_at: float,
+        cause: str | None = None,
+    ) -> Trial:
+        """An attempt has ended; `exit_code` is negative for the signal that ended it.
+
+        `cause` (finished, go-on, time, preempted, node, memory, program, signal, stopped) where the
+        agent knows more than the code tells. It may be told late, and more than once.
+        """
+        told = self._connection.post(
+            f"/api/agents/{agent}/ends",
+            {
+                "trial": trial,
+                "attempt": attempt,
+                "exit_code": exit_code,
+                "cause": cause,
+                "ended_at": ended_at,
+            },
+        )
+        ended: Trial = told["trial"]
+        return ended
+
+    def leave(self, agent: int, why: str | None = None) -> None:
+        """The agent goes; what it still had goes back to the queue."""
+        self._connection.post(f"/api/agents/{agent}/leave", {"why": why})

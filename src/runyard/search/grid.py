@@ -1,0 +1,52 @@
+"""A grid as arithmetic: the settings of point n, and the n of some settings.
+
+Ten million points are a product of a few small axes; nothing is written out. The order is W&B's:
+the parameter that sorts last varies fastest, each in the order in which its values are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.search.axes import Axis, ListAxis
+from runyard.search.space import MISSING, Space, look_up
+
+
+def point_at(space: Space, index: int) -> dict[str, Any]:
+    """The settings of one point of the grid; IndexError behind its end."""
+    axes = _axes(space)
+    if not 0 <= index < (space.size or 0):
+        raise IndexError(f"the grid has {space.size} points, and no point {index}")
+    values = []
+    for axis in reversed(axes):
+        index, place = divmod(index, len(axis))
+        values.append(axis.value(place))
+    return space.settings(values[::-1])
+
+
+def index_of(space: Space, settings: Mapping[str, Any]) -> int | None:
+    """Which point of the grid some settings are; None if they are none of its points.
+
+    Compared as W&B does: 64.0 is 64, keys that a program put into a mapping are ignored, and so are
+    constants, but not lists with one value.
+    """
+    index = 0
+    for leaf, axis in zip(space.leaves, _axes(space), strict=True):
+        value = look_up(settings, leaf.path)
+        place = None if value is MISSING else axis.index(value)
+        if place is None:
+            return None
+        index = index * len(axis) + place
+    for constant in space.constants:
+        if constant.listed:
+            value = look_up(settings, constant.path)
+            if value is MISSING or ListAxis((constant.value,)).index(value) is None:
+                return None
+    return index
+
+
+def _axes(space: Space) -> tuple[Axis, ...]:
+    if space.axes is None:
+        raise ValueError("a grid needs parameters with a list of values")
+    return space.axes

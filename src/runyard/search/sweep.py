@@ -1,0 +1,188 @@
+"""A sweep file's contents, checked as a whole and typed.
+
+`read_sweep` takes plain data, whoever sent it, and never raises on bad data: it answers with every
+problem at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runyard.search.early_terminate import Asha, EarlyTerminate, Hyperband, read_early_terminate
+from runyard.search.fields import Fields
+from runyard.search.objectives import Constraint, Metric, read_metric, read_metrics
+from runyard.search.options import METHODS, Extension, Options, read_extension
+from runyard.search.parameters import read_parameters
+from runyard.search.problems import Findings, Problem, choose, closest, kind_of, listed, show
+from runyard.search.space import Space
+
+__all__ = ["Asha", "Constraint", "Hyperband", "Metric", "Options", "Sweep", "read_sweep"]
+
+WANDB_METHODS = ("grid", "random", "bayes", "custom")
+MODEL_METHODS = ("bayes", "tpe", "cmaes")
+KEYS = (
+    "method",
+    "parameters",
+    "metric",
+    "metrics",
+    "program",
+    "command",
+    "early_terminate",
+    "run_cap",
+    "name",
+    "description",
+    "entity",
+    "project",
+    "controller",
+    "scheduler",
+    "job",
+    "image_uri",
+    "apiVersion",
+    "kind",
+    "settings",  # written by `wandb sweep --settings`
+    "runyard",
+)
+MACROS = (
+    "env",
+    "interpreter",
+    "program",
+    "args",
+    "args_no_equals",
+    "args_no_hyphens",
+    "args_append_hydra",
+    "args_override_hydra",
+    "args_no_boolean_flags",
+    "args_json",
+    "args_json_file",
+)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep file says. `method` is the one that searches, W&B's or runyard's."""
+
+    method: str
+    space: Space
+    metrics: tuple[Metric, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    early_terminate: EarlyTerminate | None = None
+    run_cap: int | None = None
+    program: str | None = None
+    command: tuple[Any, ...] | None = None
+    name: str | None = None
+    description: str | None = None
+    entity: str | None = None
+    project: str | None = None
+    controller: str = "cloud"
+    options: Options = field(default_factory=Options)
+
+
+def read_sweep(data: Any) -> tuple[Sweep | None, list[Problem]]:
+    """The sweep, and all problems; no sweep if one of them is an error."""
+    findings = Findings()
+    sweep = _read(data, findings)
+    return (None if findings.has_errors else sweep), list(findings)
+
+
+def _read(data: Any, findings: Findings) -> Sweep | None:
+    if not isinstance(data, Mapping):
+        what = "the sweep is empty" if data is None else f"the sweep is {kind_of(data)}"
+        findings.error((), what, "write a mapping with method and parameters")
+        return None
+    fields = Fields(data, (), findings)
+    fields.allow(KEYS)
+    extension = _read_runyard(fields)
+    method = _read_method(fields, extension)
+    space = _read_space(fields)
+    return Sweep(
+        method=method or "random",
+        space=space,
+        metrics=_read_objectives(fields, extension),
+        constraints=extension.constraints,
+        early_terminate=_read_stopping(fields, extension),
+        run_cap=fields.integer("run_cap", least=1),
+        program=fields.text("program"),
+        command=_read_command(fields, space),
+        name=fields.text("name"),
+        description=fields.text("description"),
+        entity=fields.text("entity"),
+        project=fields.text("project"),
+        controller=_read_controller(fields),
+        options=extension.options,
+    )
+
+
+def _read_runyard(fields: Fields) -> Extension:
+    inner = fields.mapping("runyard", "write a mapping, such as {seeds: 3}")
+    return read_extension(inner) if inner else Extension()
+
+
+def _read_method(fields: Fields, extension: Extension) -> str | None:
+    if "method" not in fields:
+        fields.findings.error((), "there is no method", f"add method: {listed(WANDB_METHODS)}")
+        return extension.method
+    method = fields.data["method"]
+    if isinstance(method, str) and method in WANDB_METHODS:
+        return extension.method or method
+    if method in METHODS:
+        mend = f"write a method that W&B has (random), and runyard: {{method: {method}}} beside it"
+    else:
+        near = closest(method, (*WANDB_METHODS, *METHODS))
+        mend = f"did you mean {near}?" if near else f"write {listed(WANDB_METHODS)}"
+    fields.error("method", f"method is {kind_of(method)}", mend)
+    return None
+
+
+def _read_space(fields: Fields) -> Space:
+    if "parameters" not in fields:
+        fields.findings.error(
+            (), "there are no parameters", "add parameters: {lr: {values: [0.1, 0.01]}}"
+        )
+        return Space(())
+    return read_parameters(fields.data["parameters"], ("parameters",), fields.findings)
+
+
+def _read_objectives(fields: Fields, extension: Extension) -> tuple[Metric, ...]:
+    single = None
+    if "metric" in fields:
+        single = read_metric(fields.data["metric"], ("metric",), fields.findings)
+    if extension.metrics:
+        return extension.metrics
+    if "metrics" in fields:
+        return read_metrics(fields.data["metrics"], ("metrics",), fields.findings)
+    return (single,) if single else ()
+
+
+def _read_stopping(fields: Fields, extension: Extension) -> EarlyTerminate | None:
+    inner = fields.mapping("early_terminate", "write {type: hyperband, min_iter: 3}")
+    rule = read_early_terminate(inner, ("hyperband",)) if inner else None
+    return extension.early_terminate or rule
+
+
+def _read_command(fields: Fields, space: Space) -> tuple[Any, ...] | None:
+    items = fields.items("command", "write a list, such as [python, ${program}, ${args}]")
+    if items is None:
+        return None
+    names = {leaf.path[0] for leaf in space.leaves} | {one.path[0] for one in space.constants}
+    for index, item in enumerate(items):
+        if isinstance(item, list | Mapping):
+            fields.findings.error(
+                ("command", index), f"a command's word is {kind_of(item)}", "write text"
+            )
+        macro = re.fullmatch(r"\$\{(.*)\}", item) if isinstance(item, str) else None
+        word = macro.group(1) if macro else ""
+        if macro and word not in MACROS and word not in names and not word.startswith("envvar:"):
+            fields.findings.warn(
+                ("command", index),
+                f"{show(item)} is no macro, and becomes nothing",
+                choose(word, MACROS),
+            )
+    return tuple(items)
+
+
+def _read_controller(fields: Fields) -> str:
+    inner = fields.mapping("controller", "write {type: local}")
+    return (inner and inner.word("type", ("cloud", "local"))) or "cloud"

@@ -1,0 +1,38 @@
+"""When two values of a parameter are the same: how a run's config is matched with a sweep's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def identity(value: Any) -> str:
+    """Equal for equal values: 64 and 64.0 are, True and 1 are not, nor "1" and 1."""
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, default=str)
+
+
+def known_keys(values: Iterable[Any]) -> frozenset[str] | None:
+    """The keys that mappings among `values` have; None if no value is a mapping."""
+    keys: set[str] = set()
+    for value in values:
+        if isinstance(value, Mapping):
+            keys.update(str(key) for key in value)
+    return frozenset(keys) or None
+
+
+def without_extra_keys(value: Any, known: frozenset[str] | None) -> Any:
+    """A mapping without what a program or a client put into it later."""
+    if known is None or not isinstance(value, Mapping):
+        return value
+    return {key: item for key, item in value.items() if str(key) in known}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

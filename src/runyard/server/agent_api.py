@@ -1,0 +1,174 @@
+"""What runyard's own agents say: here I am, give me a trial, it is alive, it has ended, I go."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from runyard.server import arguments
+from runyard.server.access import caller_of, tracker_of
+from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.api import run_json
+from runyard.server.ledger.causes import CAUSES
+from runyard.server.permissions import may_read
+from runyard.server.store import agents, leases, sweeps, trials
+from runyard.server.store.agents import NoAgent
+from runyard.server.store.attempts import NoAttempt
+from runyard.server.store.claims import OWN, Handed
+from runyard.server.store.runs import Row
+from runyard.server.sweep_api import own_sweep
+from runyard.server.sweep_json import trial_json
+from runyard.server.sweeps.desks import Answer
+
+_LONGEST_WAIT = 30.0
+_LARGEST_KEY = 2**63 - 1
+_MOST_SLOTS = 10_000
+
+
+async def begin_agent(request: Request) -> Response:
+    row = await own_sweep(request)
+    given = whole_texts(await read_json(request))
+    slots = int(given.get("slots") or 1)
+    agent = await tracker_of(request).sweeps.begin_agent(
+        row["key"],
+        user=caller_of(request).key,
+        kind=OWN,
+        token=arguments.field(given, "token", str),
+        host=arguments.field(given, "host", str),
+        pid=arguments.field(given, "pid", int),
+        slots=min(max(1, slots), _MOST_SLOTS),
+    )
+    return answer({"agent": agent["key"], "lease_seconds": leases.LEASE_SECONDS})
+
+
+async def claim(request: Request) -> Response:
+    """The next trial; with `wait`, answers when there is one, or at the sweep's end."""
+    agent = await own_agent(request)
+    given = whole_texts(await read_json(request))
+    token = arguments.field(given, "token", str)
+    wait = arguments.seconds(str(given.get("wait") or 0), "wait", _LONGEST_WAIT)
+    desks = tracker_of(request).sweeps
+    found = await desks.claim(agent["key"], token)
+    if wait and found.handed is None and not found.is_over:
+        found = await _while_connected(request, desks.claim(agent["key"], token, wait), found)
+    if found.handed is None:
+        return answer({"do": "exit" if found.is_over else "wait", "why": found.why})
+    return answer(await tracker_of(request).read(_handed_json, agent["sweep"], found.handed))
+
+
+async def renew(request: Request) -> Response:
+    agent = await own_agent(request)
+    given = await read_json(request)
+    running = [
+        (arguments.field(one, "trial", int), arguments.field(one, "attempt", int))
+        for one in arguments.field(given, "running", list)
+        if isinstance(one, dict)
+    ]
+    stops = await tracker_of(request).write(agents.renew, agent["key"], running, time.time())
+    return answer(
+        {
+            "stop": [
+                {"trial": stop.trial, "attempt": stop.attempt, "why": stop.why} for stop in stops
+            ],
+            "lease_seconds": leases.LEASE_SECONDS,
+        }
+    )
+
+
+async def end_attempt(request: Request) -> Response:
+    agent = await own_agent(request)
+    given = await read_json(request)
+    cause = given.get("cause")
+    if cause is not None and cause not in CAUSES:
+        raise Unacceptable(400, f"{str(cause)[:50]!r} is no cause: {', '.join(CAUSES)}")
+    now = time.time()
+    try:
+        trial = await tracker_of(request).write(
+            agents.end_attempt,
+            agent["key"],
+            arguments.field(given, "trial", int),
+            arguments.field(given, "attempt", int),
+            exit_code=arguments.field(given, "exit_code", int),
+            cause=cause,
+            ended_at=min(float(arguments.field(given, "ended_at", (int, float))), now),
+            now=now,
+        )
+    except (NoAgent, NoAttempt) as error:
+        raise Unacceptable(404, str(error)) from error
+    tracker_of(request).sweeps.wake(agent["sweep"])
+    return answer({"trial": await tracker_of(request).read(_trial_json, trial)})
+
+
+async def leave(request: Request) -> Response:
+    agent = await own_agent(request)
+    given = whole_texts(await read_json(request))
+    why = None if given.get("why") is None else arguments.field(given, "why", str)
+    await tracker_of(request).write(agents.leave, agent["key"], why, time.time())
+    tracker_of(request).sweeps.wake(agent["sweep"])
+    return answer({})
+
+
+async def own_agent(request: Request) -> Row:
+    """The agent of the address, if the caller may write to its sweep."""
+    key: int = request.path_params["agent"]
+    try:
+        agent = await tracker_of(request).sweeps.agent(min(key, _LARGEST_KEY))
+    except NoAgent as error:
+        raise Unacceptable(404, str(error)) from error
+    if not may_read(caller_of(request), agent["entity"]):
+        raise Unacceptable(404, f"there is no agent {key}")
+    if not tracker_of(request).may_write(caller_of(request), agent["entity"]):
+        raise Unacceptable(403, f"the sweeps of {agent['entity']!r} are not yours to write to")
+    return agent
+
+
+async def _while_connected(request: Request, asked: Any, nothing: Answer) -> Answer:
+    """Wait for the answer for as long as whoever asked is there to hear it."""
+    claiming = asyncio.ensure_future(asked)
+    gone = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({claiming, gone}, return_when=asyncio.FIRST_COMPLETED)
+        found: Answer = claiming.result() if claiming.done() else nothing
+        return found
+    finally:
+        claiming.cancel()
+        gone.cancel()
+
+
+def _handed_json(connection: sqlite3.Connection, sweep: int, handed: Handed) -> dict[str, Any]:
+    row = sweeps.get(connection, sweep)
+    config = json.loads(row["config"])
+    command = config.get("command")
+    trial = trial_json(handed.trial, sweeps.rules_of(row))
+    return {
+        "do": "run",
+        "trial": trial,
+        "attempt": handed.attempt,
+        "run": run_json(connection, handed.run),
+        "command": command if isinstance(command, list) else None,
+        "program": config.get("program"),
+        "args": trial["values"],
+        "sweep": row["id"],
+    }
+
+
+def _trial_json(connection: sqlite3.Connection, trial: Row) -> dict[str, Any]:
+    row = sweeps.get(connection, trial["sweep"])
+    found = trials.get(connection, trial["sweep"], trial["number"])
+    return trial_json(found, sweeps.rules_of(row))
+
+
+ROUTES = [
+    Route("/api/sweeps/{key:int}/agents", begin_agent, methods=["POST"]),
+    Route("/api/agents/{agent:int}/claim", claim, methods=["POST"]),
+    Route("/api/agents/{agent:int}/renew", renew, methods=["POST"]),
+    Route("/api/agents/{agent:int}/ends", end_attempt, methods=["POST"]),
+    Route("/api/agents/{agent:int}/leave", leave, methods=["POST"]),
+]

@@ -1,0 +1,64 @@
+"""Why an attempt ended, in a word; every cause stands in one table."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Literal
+
+Follow = Literal["final", "head", "tail"]
+
+# What a program says to be run again later: EX_TEMPFAIL.
+GO_ON = 75
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What follows an attempt's end, and whether it uses up one of the trial's tries."""
+
+    follow: Follow
+    # Where it is final: the trial's state.
+    state: str = "waiting"
+    # Under which name of `retries` it is counted; None: it may happen as often as it likes.
+    counted_as: str | None = None
+    # Not counted where the run has more steps than at the last cut.
+    forgiven_by_progress: bool = False
+    told: str = ""
+
+
+CAUSES: dict[str, Cause] = {
+    "finished": Cause("final", "finished", told="finished"),
+    "stopped": Cause("final", "stopped", told="stopped"),
+    "canceled": Cause("final", "canceled", told="canceled"),
+    "paused": Cause("final", "paused", told="paused"),
+    "go-on": Cause("head", told="asked to go on later"),
+    "preempted": Cause("head", told="preempted"),
+    "time": Cause(
+        "head", counted_as="time", forgiven_by_progress=True, told="cut off by its time limit"
+    ),
+    "node": Cause(
+        "head", counted_as="node", forgiven_by_progress=True, told="lost with its node or agent"
+    ),
+    "memory": Cause("tail", counted_as="memory", told="out of memory"),
+    "program": Cause("tail", counted_as="program", told="the program failed"),
+    "signal": Cause("tail", counted_as="program", told="ended by a signal"),
+}
+
+# How often a trial may be cut off without progress where the sweep file says nothing.
+DEFAULT_RETRIES = {"program": 0, "memory": 1, "node": 5, "time": 5}
+
+
+def cause_of_exit(exit_code: int, *, preempting: bool = False) -> str:
+    """The cause, where only an exit code tells of it; negative for a signal."""
+    if exit_code == 0:
+        return "finished"
+    if exit_code == GO_ON:
+        return "go-on"
+    if preempting:
+        return "preempted"
+    # A shell between us and the program turns a signal into 128 and its number.
+    number = -exit_code if exit_code < 0 else exit_code - 128
+    if number == signal.SIGKILL:
+        return "node"  # Nobody says such a thing of itself: the kernel, or who tidied up.
+    is_signal = exit_code < 0 or number in iter(signal.Signals)
+    return "signal" if is_signal else "program"

@@ -1,0 +1,247 @@
+"""Agents: who takes trials, tells of them, and leaves."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from runyard.server.store import endings, leases, runs, settling, sweeps, trials
+from runyard.server.store.runs import Row
+
+# Between a stop that a client hears of by its stream, and one that its agent enforces.
+STOP_GRACE = 60.0
+KINDS = ("own", "stock", "function")
+
+
+class NoAgent(LookupError):
+    """There is no such agent, or it has left."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An attempt that is to end: stopped, canceled, paused; lost, if it is somebody else's now."""
+
+    trial: int
+    attempt: int
+    run_id: str
+    why: str
+
+
+def begin(
+    connection: sqlite3.Connection,
+    sweep: int,
+    *,
+    user: int,
+    kind: str,
+    token: str | None,
+    host: str,
+    pid: int | None,
+    slots: int,
+    now: float,
+) -> Row:
+    """An agent comes. With a token, a repeated call finds the same agent."""
+    known = connection.execute(
+        "SELECT key FROM agents WHERE sweep = ? AND token = ?", (sweep, token)
+    ).fetchone()
+    if known is not None:
+        key: int = known["key"]
+        connection.execute("UPDATE agents SET heard_at = ? WHERE key = ?", (now, key))
+    else:
+        cursor = connection.execute(
+            "INSERT INTO agents (sweep, user, kind, token, host, pid, slots, created_at, heard_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (sweep, user, kind, token, host, pid, slots, now, now),
+        )
+        key = cursor.lastrowid or 0
+    row = by_key(connection, key)
+    assert row is not None
+    return row
+
+
+def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
+    """An agent, with the entity whose sweep it works for."""
+    row: Row | None = connection.execute(
+        "SELECT agents.*, projects.entity AS entity, sweeps.state AS sweep_state FROM agents "
+        "JOIN sweeps ON sweeps.key = agents.sweep JOIN projects ON projects.key = sweeps.project "
+        "WHERE agents.key = ?",
+        (key,),
+    ).fetchone()
+    return row
+
+
+def of_sweep(connection: sqlite3.Connection, sweep: int) -> list[Row]:
+    return connection.execute(
+        "SELECT * FROM agents WHERE sweep = ? ORDER BY key", (sweep,)
+    ).fetchall()
+
+
+def renew(
+    connection: sqlite3.Connection,
+    agent: int,
+    running: Sequence[tuple[int, int]],
+    now: float,
+) -> list[Stop]:
+    """An agent says which trials it has, each with its attempt. What of them is to end.
+
+    One that was given up as lost meanwhile is the agent's again, unless somebody else has it.
+    """
+    row = _hear(connection, agent, now)
+    stops = []
+    for number, attempt in running:
+        trial = trials.by_number(connection, row["sweep"], number)
+        if trial is not None and trial["attempt"] == attempt and trial["agent"] == agent:
+            trial = settling.take_back(connection, trial, now)
+        is_held = (
+            trial is not None
+            and trial["state"] == "running"
+            and (trial["agent"], trial["attempt"]) == (agent, attempt)
+        )
+        if trial is None or not is_held:
+            stops.append(Stop(number, attempt, "" if trial is None else trial["id"], "lost"))
+            continue
+        leases.extend(connection, trial, now)
+        if is_to_be_told(connection, trial, now):
+            stops.append(Stop(number, attempt, trial["id"], trial["stop"]))
+    return stops
+
+
+def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> bool:
+    """Whether the agent itself has to end a trial that was asked to stop.
+
+    A client hears it with its next message and loses nothing; its agent waits for that. Cancelled
+    is at once, and so is what has no client to hear it.
+    """
+    if trial["stop"] is None:
+        return False
+    if trial["stop"] == "canceled" or now - trial["stop_at"] >= STOP_GRACE:
+        return True
+    run = runs.by_key(connection, trial["run"])
+    return run is None or not run["seen_client"]
+
+
+def end_attempt(
+    connection: sqlite3.Connection,
+    agent: int,
+    number: int,
+    attempt: int,
+    *,
+    exit_code: int,
+    cause: str | None,
+    ended_at: float,
+    now: float,
+) -> Row:
+    """An agent of ours tells how an attempt ended. Told again, or too late, it changes nothing."""
+    row = _hear(connection, agent, now)
+    trial = trials.by_number(connection, row["sweep"], number)
+    if trial is None:
+        raise NoAgent(f"the sweep has no trial {number}")
+    if trial["run"] is not None:
+        endings.end_attempt(
+            connection,
+            trial["run"],
+            attempt,
+            exit_code=exit_code,
+            ended_at=ended_at,
+            cause=cause,
+            now=now,
+        )
+    return trials.get(connection, row["sweep"], number)
+
+
+def leave(connection: sqlite3.Connection, agent: int, why: str | None, now: float) -> int:
+    """An agent goes. What it still had goes back to the queue; the sweep's key."""
+    row = _hear(connection, agent, now)
+    for trial in trials.at_work(connection, agent):
+        settling.settle(connection, trial, "node", now)
+    connection.execute(
+        "UPDATE agents SET left_at = coalesce(left_at, ?), why = coalesce(why, ?) WHERE key = ?",
+        (now, why, agent),
+    )
+    sweep: int = row["sweep"]
+    return sweep
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a heartbeat of W&B's own agent comes to, before anything is handed out."""
+
+    sweep: int
+    sweep_state: str
+    stop: Stop | None
+    # Nothing is alive there: it may have something new.
+    is_free: bool
+
+
+def is_quiet(
+    connection: sqlite3.Connection, agent: int, alive: Collection[str], now: float
+) -> bool:
+    """Whether a heartbeat of W&B's agent brings no news, and leases are long: nothing to write."""
+    if not alive:
+        return False
+    found = trials.at_work(connection, agent)
+    return {trial["id"] for trial in found} == set(alive) and all(
+        trial["stop"] is None
+        and trial["is_seen"]
+        and trial["lease"] > now + leases.LEASE_SECONDS * leases.FRESH
+        for trial in found
+    )
+
+
+def hear_stock(
+    connection: sqlite3.Connection,
+    agent: int,
+    alive: Collection[str],
+    now: float,
+) -> Heard:
+    """A heartbeat of W&B's agent, with the ids of the runs that are alive in it.
+
+    What it was given and is not alive any more has ended without a word: it is settled here. One
+    that was never heard of may just not have arrived, and goes back as it was.
+    """
+    row = _hear(connection, agent, now)
+    told: Stop | None = None
+    for trial in trials.at_work(connection, agent):
+        if trial["id"] not in alive:
+            _settle_gone(connection, trial, now)
+            continue
+        leases.extend(connection, trial, now)
+        is_deaf = row["kind"] == "function" and trial["stop"] is not None
+        if told is None and (is_deaf or is_to_be_told(connection, trial, now)):
+            told = Stop(trial["number"], trial["attempt"], trial["id"], trial["stop"])
+    if told is None:
+        told = _not_to_be(connection, row, alive)
+    state = sweeps.get(connection, row["sweep"])["state"]
+    return Heard(row["sweep"], state, told, is_free=not alive)
+
+
+def _settle_gone(connection: sqlite3.Connection, trial: Row, now: float) -> None:
+    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+    was_heard = trial["is_seen"] or (run is not None and run["state"] != "pending")
+    if was_heard or trial["stop"] is not None:
+        settling.lose(connection, trial, now)
+    else:
+        settling.hand_back(connection, trial, now)
+
+
+def _not_to_be(connection: sqlite3.Connection, agent: Row, alive: Collection[str]) -> Stop | None:
+    """A run that lives on in an agent although its trial is over, or somebody else's."""
+    for run_id in alive:
+        trial = connection.execute(
+            "SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run "
+            "WHERE runs.id = ? AND trials.sweep = ?",
+            (run_id, agent["sweep"]),
+        ).fetchone()
+        if trial is not None and trial["state"] in ("stopped", "canceled"):
+            return Stop(trial["number"], trial["attempt"], run_id, "lost")
+    return None
+
+
+def _hear(connection: sqlite3.Connection, agent: int, now: float) -> Row:
+    row = by_key(connection, agent)
+    if row is None:
+        raise NoAgent(f"there is no agent {agent}")
+    connection.execute(
+        "UPDATE agents SET heard_at = ?, left_at = NULL WHERE key = ?", (now, agent)
+    )
+    return row

@@ -1,0 +1,79 @@
+"""Leases: for how long an agent has a trial before it must be heard again.
+
+A lease is renewed by the agent, and by the run's own client when it logs. One that runs out is a
+trial that went with its node: it is settled once, and waits at the head of the queue.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+from runyard.server.store import runs, settling, trials
+from runyard.server.store.runs import Row
+
+# Renewed every third of it, or so: a few words may get lost.
+LEASE_SECONDS = float(os.environ.get("RUNYARD_LEASE_SECONDS") or 60.0)
+
+# A lease of which this much is left need not be written anew.
+FRESH = 0.75
+
+
+def extend(connection: sqlite3.Connection, trial: Row, now: float) -> None:
+    """A running trial was heard of. Written only where it makes a difference."""
+    is_fresh = trial["lease"] is not None and trial["lease"] > now + LEASE_SECONDS * FRESH
+    if is_fresh and trial["is_seen"]:
+        return
+    lease = max(now + LEASE_SECONDS, trial["lease"] or 0.0)
+    trials.update(connection, trial, lease=lease, is_seen=1)
+    if trial["run"] is not None:
+        runs.update(connection, trial["run"], heartbeat_at=now)
+
+
+def are_silent(connection: sqlite3.Connection, now: float) -> bool:
+    """Whether a lease has run out."""
+    found = connection.execute(
+        "SELECT 1 FROM trials WHERE state = 'running' AND lease < ? LIMIT 1", (now,)
+    ).fetchone()
+    return found is not None
+
+
+def lose_silent(connection: sqlite3.Connection, now: float) -> set[int]:
+    """Settle every trial whose lease has run out. The sweeps that have changed."""
+    found = connection.execute(
+        "SELECT * FROM trials WHERE state = 'running' AND lease < ?", (now,)
+    ).fetchall()
+    for trial in found:
+        settling.lose(connection, trial, now)
+    return {trial["sweep"] for trial in found}
+
+
+def extend_all(connection: sqlite3.Connection, now: float) -> None:
+    """Nobody could reach us until now: every lease begins anew."""
+    until = now + LEASE_SECONDS
+    connection.execute(
+        "UPDATE trials SET lease = ? WHERE state = 'running' AND lease < ?", (until, until)
+    )
+
+
+def hear_client(
+    connection: sqlite3.Connection,
+    run: Row,
+    now: float,
+    *,
+    ended: bool = False,
+    exit_code: int = 0,
+) -> Row | None:
+    """The client of a run has spoken, or said its last word. The trial that the run is, if any.
+
+    One that was given up as lost, and is nobody else's yet, is alive after all.
+    """
+    trial = trials.by_run(connection, run["key"])
+    if trial is None:
+        return None
+    if ended:
+        return settling.settle_run(connection, run, exit_code, now)
+    trial = settling.take_back(connection, trial, now)
+    if trial["state"] == "running":
+        extend(connection, trial, now)
+    return trial

@@ -1,0 +1,324 @@
+"""How attempts of trials end: the one place where a trial leaves its lease.
+
+Whoever learns of an end (the agent, the run's client, a lost lease, a deletion) calls `settle` in the
+same transaction in which it stores what it learned. Told twice it changes nothing: only a trial
+that is running is settled.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from runyard.server import states
+from runyard.server.ledger import transitions
+from runyard.server.ledger.causes import cause_of_exit
+from runyard.server.store import attempts, clients, runs, sweeps, trials
+from runyard.server.store.history import HISTORY, count_rows
+from runyard.server.store.measures import measure
+from runyard.server.store.names import new_run_id
+from runyard.server.store.quotes import last_words
+from runyard.server.store.runs import Row
+
+
+def settle(
+    connection: sqlite3.Connection,
+    trial: Row,
+    cause: str,
+    now: float,
+    *,
+    exit_code: int | None = None,
+    ended_at: float | None = None,
+) -> Row:
+    """The attempt that a trial is in has ended. The trial as it is then."""
+    if trial["state"] != "running":
+        return trial
+    sweep = sweeps.get(connection, trial["sweep"])
+    rules = sweeps.rules_of(sweep)
+    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+    steps = 0 if run is None else count_rows(connection, run["key"], HISTORY)
+    outcome = transitions.settle(
+        cause,
+        stop=trial["stop"],
+        tries=json.loads(trial["tries"]),
+        progressed=steps > trial["steps"],
+        retries=rules.retries,
+    )
+    over_at = min(now, ended_at or now)
+    seconds = trial["seconds"] + max(0.0, over_at - (trial["began_at"] or over_at))
+    columns: dict[str, object] = {
+        "state": outcome.state,
+        "cause": trial["stop"] or cause,
+        "tries": json.dumps(outcome.tries),
+        "steps": max(steps, trial["steps"]),
+        "lease": None,
+        "stop": None,
+        "stop_at": None,
+        "exit_code": exit_code,
+        "seconds": seconds,
+        "ended_at": over_at,
+    }
+    if outcome.state == "waiting":
+        columns["place"] = trials.place_in_queue(outcome.queue, _next(connection, sweep["key"]))
+    else:
+        measured = {} if run is None else measure(connection, run, rules)
+        columns["measured"] = json.dumps(measured)
+        # What a failed program had logged is no result.
+        counts = outcome.state in ("finished", "stopped", "paused")
+        columns["score"] = rules.score(measured) if counts else None
+        if outcome.state in transitions.FINAL:
+            columns["ended"] = _next(connection, sweep["key"])
+            if counts and rules.has_target(measured):
+                sweeps.update(connection, sweep["key"], now, has_target=1)
+        if outcome.state == "finished":
+            connection.execute(
+                "UPDATE sweeps SET ended_trials = ended_trials + 1, "
+                "busy_seconds = busy_seconds + ? WHERE key = ?",
+                (seconds, sweep["key"]),
+            )
+    trials.update(connection, trial, **columns)
+    settled = trials.get(connection, trial["sweep"], trial["number"])
+    if run is not None and run["state"] in (*states.ALIVE, "pending"):
+        # Nobody told the run of its end.
+        runs.update(
+            connection,
+            run["key"],
+            state=_RUN_STATES[outcome.state],
+            exit_code=exit_code,
+            ended_at=over_at,
+            preempting=0,
+        )
+        attempts.lose_open(connection, run["key"], over_at)
+    if outcome.state == "failed":
+        _give_up(connection, settled, rules.stop_after_failures, now)
+    conclude(connection, sweep["key"], now)
+    return settled
+
+
+# What becomes of the run of a trial whose end only we have seen.
+_RUN_STATES = {
+    "waiting": "preempted",
+    "paused": "preempted",
+    "finished": "finished",
+    "failed": "failed",
+    "stopped": "killed",
+    "canceled": "killed",
+}
+
+
+def settle_run(
+    connection: sqlite3.Connection,
+    run: Row,
+    exit_code: int,
+    now: float,
+    *,
+    attempt: int | None = None,
+    cause: str | None = None,
+    ended_at: float | None = None,
+) -> Row | None:
+    """The program of a run has ended. The trial that it is, if it is one.
+
+    For whoever has just stored the end of a run: `endings`, which knows the attempt, and the stream
+    of a client where no attempt of ours is open.
+    """
+    trial = trials.by_run(connection, run["key"])
+    if trial is None or attempt not in (None, trial["attempt"]):
+        return trial
+    if cause is None:
+        cause = cause_of_exit(exit_code, preempting=bool(run["preempting"]))
+    return settle(
+        connection,
+        take_back(connection, trial, now),
+        cause,
+        now,
+        exit_code=states.shell_code(exit_code),
+        ended_at=ended_at,
+    )
+
+
+def lose(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
+    """Nobody has answered for a running trial in time.
+
+    Its client may have said how it ended, before who stood beside it was lost.
+    """
+    client = clients.newest_since(connection, trial["run"], trial["began_at"] or now)
+    if client is None or client["ended_at"] is None:
+        return settle(connection, trial, "node", now)
+    run = runs.by_key(connection, trial["run"])
+    code = client["exit_code"] or 0
+    cause = cause_of_exit(code, preempting=bool(run is not None and run["preempting"]))
+    return settle(
+        connection, trial, cause, now, exit_code=code, ended_at=min(client["ended_at"], now)
+    )
+
+
+def ask_to_end(connection: sqlite3.Connection, run: Row, why: str, now: float) -> bool:
+    """Ask the trial that a run is to end: stopped, canceled or paused. Says whether it was open.
+
+    One at work hears it by its client's stream, then by its agent; one that waits ends at once.
+    """
+    trial = trials.by_run(connection, run["key"])
+    if trial is None or trial["state"] in transitions.FINAL:
+        return False
+    if trial["state"] == "running":
+        if trial["stop"] is None or why == "canceled":
+            trials.update(connection, trial, stop=why, stop_at=now)
+        runs.update(connection, run["key"], stop_asked=1)
+    elif why != "paused":
+        end_waiting(connection, trial, why, now)
+        conclude(connection, trial["sweep"], now)
+    return True
+
+
+def forget(connection: sqlite3.Connection, run: Row, now: float) -> None:
+    """A run that is a trial is about to be deleted.
+
+    Its trial does not count any more; in a grid its setting is to be had again, as at W&B.
+    """
+    trial = trials.by_run(connection, run["key"])
+    if trial is None:
+        return
+    trials.update(
+        connection,
+        trial,
+        state="canceled",
+        cause="deleted",
+        lease=None,
+        stop=None,
+        score=None,
+        ended=None,
+        ended_at=trial["ended_at"] or now,
+    )
+    sweep = sweeps.get(connection, trial["sweep"])
+    sweeps.update(connection, sweep["key"], now, removed=sweep["removed"] + 1)
+    if sweep["method"] == sweeps.GRID:
+        number = sweep["trials"] + 1
+        connection.execute(
+            "INSERT INTO trials (sweep, number, id, name, setting, point, settings, state, place, "
+            "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?)",
+            (
+                sweep["key"],
+                number,
+                new_run_id(),
+                f"{trial['name']}_{number}",
+                trial["setting"],
+                trial["point"],
+                trial["settings"],
+                trials.place_in_queue("tail", _next(connection, sweep["key"])),
+                now,
+            ),
+        )
+        sweeps.update(connection, sweep["key"], now, trials=number)
+    conclude(connection, sweep["key"], now)
+
+
+def end_waiting(connection: sqlite3.Connection, trial: Row, state: str, now: float) -> None:
+    """A trial that is not at work does not go on any more."""
+    trials.update(
+        connection,
+        trial,
+        state=state,
+        cause=state,
+        ended=_next(connection, trial["sweep"]),
+        ended_at=trial["ended_at"] or now,
+    )
+    if trial["run"] is not None:
+        runs.update(connection, trial["run"], state="killed", ended_at=trial["ended_at"] or now)
+
+
+def hand_back(connection: sqlite3.Connection, trial: Row, now: float) -> None:
+    """A trial never reached the agent that it was handed to: it waits as if nothing had been."""
+    place = trials.place_in_queue("head", _next(connection, trial["sweep"]))
+    trials.update(
+        connection,
+        trial,
+        state="waiting",
+        place=place,
+        lease=None,
+        attempts=trial["attempts"] - 1,
+        attempt=0,
+        began_at=None,
+    )
+    if trial["run"] is not None:
+        runs.update(connection, trial["run"], state="pending", ended_at=None)
+    conclude(connection, trial["sweep"], now)
+
+
+def take_back(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
+    """A trial that was given up as lost is here after all: it is running, if nobody else has it."""
+    if not is_given_up(trial):
+        return trial
+    trials.update(connection, trial, state="running", lease=now, ended_at=None)
+    return trials.get(connection, trial["sweep"], trial["number"])
+
+
+def is_given_up(trial: Row) -> bool:
+    """Whether it waits only because its agent was not heard any more."""
+    is_lost = trial["cause"] == "node" and trial["exit_code"] is None and trial["attempt"]
+    return bool(trial["state"] == "waiting" and is_lost)
+
+
+def _next(connection: sqlite3.Connection, sweep: int) -> int:
+    connection.execute("UPDATE sweeps SET sequence = sequence + 1 WHERE key = ?", (sweep,))
+    found: int = connection.execute(
+        "SELECT sequence FROM sweeps WHERE key = ?", (sweep,)
+    ).fetchone()[0]
+    return found
+
+
+def _give_up(connection: sqlite3.Connection, trial: Row, limit: int, now: float) -> None:
+    """The first trials of a sweep have all failed: it stops, and says what one of them said."""
+    sweep = sweeps.get(connection, trial["sweep"])
+    if sweep["state"] not in sweeps.OPEN:
+        return
+    found = sweeps.counts(connection, sweep["key"])
+    if not transitions.after_failure(found, limit):
+        return
+    code = trial["exit_code"]
+    how = f" with exit code {code}" if code is not None else f" ({trial['cause']})"
+    said = last_words(connection, trial["run"])
+    cause = f"the first {found['failed']} trials all failed; {trial['name']} ended{how}"
+    cause += f", and its last words were:\n{said}" if said else ", and printed nothing"
+    _end(connection, sweep["key"], "failed", cause, now)
+
+
+def conclude(connection: sqlite3.Connection, sweep: int, now: float) -> None:
+    """Where nothing is at work and nothing is to come, the sweep has finished."""
+    row = sweeps.get(connection, sweep)
+    rules = sweeps.rules_of(row)
+    if row["state"] not in sweeps.OPEN or not rules.draws:
+        return
+    found = sweeps.counts(connection, sweep)
+    if sweeps.has_more(row, rules) or found.get("waiting") or found.get("running"):
+        return
+    if rules.retry_failed and _again(connection, row):
+        return
+    for trial in trials.of_sweep(connection, sweep, "paused"):
+        # One that was not promoted to the end has been stopped where it was.
+        end_waiting(connection, trial, "stopped", now)
+    _end(connection, sweep, "finished", None, now)
+
+
+def _again(connection: sqlite3.Connection, sweep: Row) -> int:
+    """A second round for what failed."""
+    failed = connection.execute(
+        "SELECT * FROM trials WHERE sweep = ? AND state = 'failed' AND is_again = 0", (sweep["key"],)
+    ).fetchall()
+    for trial in failed:
+        return_to_queue(connection, trial, is_again=1)
+    return len(failed)
+
+
+def return_to_queue(connection: sqlite3.Connection, trial: Row, **columns: object) -> None:
+    """A trial that had ended, or was paused, is to be run once more."""
+    place = trials.place_in_queue("tail", _next(connection, trial["sweep"]))
+    trials.update(
+        connection, trial, state="waiting", place=place, tries="{}", ended=None, score=None,
+        stop=None, stop_at=None, **columns,
+    )  # fmt: skip
+
+
+def _end(
+    connection: sqlite3.Connection, sweep: int, state: str, cause: str | None, now: float
+) -> None:
+    sweeps.update(connection, sweep, now, state=state, cause=cause, ended_at=now)

@@ -1,0 +1,88 @@
+"""Trials: rows of the ledger, found and counted. What changes them is in `claims` and `settling`."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from runyard.server.store.runs import Row
+
+# Behind every place that a returning trial gets at the head.
+_TAIL = 1e15
+
+
+def by_run(connection: sqlite3.Connection, run: int) -> Row | None:
+    """The trial that a run is, if it is one."""
+    row: Row | None = connection.execute("SELECT * FROM trials WHERE run = ?", (run,)).fetchone()
+    return row
+
+
+def by_number(connection: sqlite3.Connection, sweep: int, number: int) -> Row | None:
+    row: Row | None = connection.execute(
+        "SELECT * FROM trials WHERE sweep = ? AND number = ?", (sweep, number)
+    ).fetchone()
+    return row
+
+
+def get(connection: sqlite3.Connection, sweep: int, number: int) -> Row:
+    """A trial that is known to be there."""
+    row = by_number(connection, sweep, number)
+    assert row is not None
+    return row
+
+
+def by_mark(connection: sqlite3.Connection, sweep: int, mark: str) -> Row | None:
+    row: Row | None = connection.execute(
+        "SELECT * FROM trials WHERE sweep = ? AND mark = ?", (sweep, mark)
+    ).fetchone()
+    return row
+
+
+def of_sweep(connection: sqlite3.Connection, sweep: int, state: str | None = None) -> list[Row]:
+    """By number; with the host of the agent that had it last, and its kind."""
+    return connection.execute(
+        "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind FROM trials "
+        "LEFT JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.number",
+        (sweep, state),
+    ).fetchall()
+
+
+def at_work(connection: sqlite3.Connection, agent: int) -> list[Row]:
+    """What an agent has."""
+    return connection.execute(
+        "SELECT * FROM trials WHERE agent = ? AND state = 'running' ORDER BY number", (agent,)
+    ).fetchall()
+
+
+def best(connection: sqlite3.Connection, sweep: int) -> Row | None:
+    """The trial whose first metric is the best of those that keep all limits."""
+    row: Row | None = connection.execute(
+        "SELECT trials.*, agents.host AS host FROM trials "
+        "LEFT JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.sweep = ? AND trials.score IS NOT NULL ORDER BY trials.score LIMIT 1",
+        (sweep,),
+    ).fetchone()
+    return row
+
+
+def is_taken(connection: sqlite3.Connection, sweep: int, name: str) -> bool:
+    """Whether a trial of the sweep has that name."""
+    found = connection.execute(
+        "SELECT 1 FROM trials WHERE sweep = ? AND name = ?", (sweep, name)
+    ).fetchone()
+    return found is not None
+
+
+def update(connection: sqlite3.Connection, trial: Row, **columns: Any) -> None:
+    settings = ", ".join(f'"{name}" = ?' for name in columns)
+    # The names are ours, never a client's.
+    connection.execute(
+        f"UPDATE trials SET {settings} WHERE sweep = ? AND number = ?",  # noqa: S608
+        [*columns.values(), trial["sweep"], trial["number"]],
+    )
+
+
+def place_in_queue(queue: str, sequence: int) -> float:
+    """Where a trial waits: those at the head in the order of their return, before the others."""
+    return float(sequence) if queue == "head" else _TAIL + sequence

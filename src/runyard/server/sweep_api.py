@@ -1,0 +1,195 @@
+"""runyard's own API of sweeps: made, shown, steered. What agents say is in `agent_api`."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sqlite3
+import time
+from collections.abc import Collection
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from runyard.server import arguments
+from runyard.server.access import caller_of, tracker_of
+from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.ledger.transitions import STATES
+from runyard.server.permissions import may_read, readable
+from runyard.server.store import sweep_changes, sweeps, trials
+from runyard.server.store.names import BadName, check_project
+from runyard.server.store.runs import Row
+from runyard.server.sweep_json import sweep_json, trial_json
+from runyard.server.sweeps.creation import BadPrior, new_sweep
+from runyard.server.sweeps.files import BadSweep, read_file
+
+_LARGEST_KEY = 2**63 - 1
+
+
+async def create_sweep(request: Request) -> Response:
+    given = whole_texts(await read_json(request))
+    config = given.get("config")
+    if not isinstance(config, str | dict):
+        raise Unacceptable(400, "config is missing: the sweep's file, as text or as an object")
+    try:
+        # Beside the event loop: a long list of values takes its time.
+        file = await asyncio.to_thread(read_file, config)
+    except BadSweep as error:
+        problems = [
+            {"path": list(one.path), "message": one.message, "mend": one.mend}
+            for one in error.problems
+        ]
+        return answer({"error": str(error), "problems": problems}, 400)
+    caller = caller_of(request)
+    entity = _text(given, "entity") or file.sweep.entity or caller.name
+    project = _text(given, "project") or file.sweep.project or "uncategorized"
+    try:
+        check_project(entity)
+        check_project(project)
+    except BadName as error:
+        raise Unacceptable(400, str(error)) from error
+    if not tracker_of(request).may_write(caller, entity):
+        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
+    seed = given.get("seed")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+        seed = None
+    prior = arguments.texts(given, "prior_runs") if given.get("prior_runs") else []
+    try:
+        row = await tracker_of(request).write(
+            new_sweep,
+            file,
+            entity=entity,
+            project=project,
+            user=caller.key,
+            name=_text(given, "name"),
+            folder=_text(given, "folder"),
+            seed=seed if seed is not None else secrets.randbits(31),
+            prior=prior,
+            now=time.time(),
+        )
+    except BadPrior as error:
+        raise Unacceptable(400, str(error)) from error
+    warnings = [
+        {"path": list(one.path), "message": one.message, "mend": one.mend} for one in file.warnings
+    ]
+    made = await tracker_of(request).read(sweep_json, row, time.time())
+    return answer({**made, "warnings": warnings})
+
+
+async def list_sweeps(request: Request) -> Response:
+    given = request.query_params
+    limit = arguments.number(given.get("limit"), "limit")
+    found = await tracker_of(request).read(
+        _list, given.get("project"), limit, readable(caller_of(request)), time.time()
+    )
+    return answer(found)
+
+
+async def find_sweep(request: Request) -> Response:
+    words = request.query_params.get("name") or ""
+    try:
+        row = await tracker_of(request).read(sweeps.by_words, words, readable(caller_of(request)))
+    except sweeps.Ambiguous as error:
+        names = ", ".join(f"{row['project_name']}/{row['id']}" for row in error.rows)
+        raise Unacceptable(404, f"{words!r} is more than one sweep: {names}") from error
+    if row is None:
+        raise Unacceptable(404, f"there is no sweep {words!r}")
+    return answer(await tracker_of(request).read(sweep_json, row, time.time()))
+
+
+async def show_sweep(request: Request) -> Response:
+    row = await readable_sweep(request)
+    return answer(await tracker_of(request).read(sweep_json, row, time.time()))
+
+
+async def list_trials(request: Request) -> Response:
+    row = await readable_sweep(request)
+    state = request.query_params.get("state")
+    if state is not None and state not in STATES:
+        raise Unacceptable(400, f"{state[:50]!r} is no state of a trial: {', '.join(STATES)}")
+    return answer(await tracker_of(request).read(_trials, row, state))
+
+
+async def change_state(request: Request) -> Response:
+    row = await own_sweep(request)
+    state = arguments.field(await read_json(request), "state", str)
+    return await _changed(request, row, sweep_changes.set_state, state)
+
+
+async def change_cap(request: Request) -> Response:
+    row = await own_sweep(request)
+    given = await read_json(request)
+    cap = None if given.get("run_cap") is None else arguments.field(given, "run_cap", int)
+    if cap is not None and cap < 1:
+        raise Unacceptable(400, "run_cap is at least 1; null takes it away")
+    return await _changed(request, row, sweep_changes.set_cap, cap)
+
+
+async def retry(request: Request) -> Response:
+    row = await own_sweep(request)
+    given = await read_json(request)
+    numbers = None if given.get("trials") is None else arguments.field(given, "trials", list)
+    if numbers is not None and not all(type(number) is int for number in numbers):
+        raise Unacceptable(400, "trials is not a list of numbers")
+    return await _changed(request, row, sweep_changes.retry, numbers)
+
+
+async def _changed(request: Request, row: Row, change: Any, given: Any) -> Response:
+    tracker = tracker_of(request)
+    try:
+        await tracker.write(change, row["key"], given, time.time())
+    except sweep_changes.Refused as error:
+        raise Unacceptable(409, str(error)) from error
+    tracker.sweeps.wake(row["key"])
+    return await show_sweep(request)
+
+
+async def readable_sweep(request: Request) -> Row:
+    """The sweep of the address, if the caller may see it."""
+    key: int = request.path_params["key"]
+    row = await tracker_of(request).read(sweeps.by_key, key) if key <= _LARGEST_KEY else None
+    if row is None or not may_read(caller_of(request), row["entity"]):
+        raise Unacceptable(404, f"there is no sweep with key {key}")
+    return row
+
+
+async def own_sweep(request: Request) -> Row:
+    """A sweep that the caller may write to."""
+    row = await readable_sweep(request)
+    if not tracker_of(request).may_write(caller_of(request), row["entity"]):
+        raise Unacceptable(403, f"the sweeps of {row['entity']!r} are not yours to write to")
+    return row
+
+
+def _list(
+    connection: sqlite3.Connection,
+    project: str | None,
+    limit: int | None,
+    entities: Collection[str] | None,
+    now: float,
+) -> list[dict[str, Any]]:
+    rows = sweeps.newest(connection, project, limit, entities)
+    return [sweep_json(connection, row, now) for row in rows]
+
+
+def _trials(connection: sqlite3.Connection, row: Row, state: str | None) -> list[dict[str, Any]]:
+    rules = sweeps.rules_of(row)
+    return [trial_json(one, rules) for one in trials.of_sweep(connection, row["key"], state)]
+
+
+def _text(given: dict[str, Any], name: str) -> str | None:
+    return None if given.get(name) is None else arguments.field(given, name, str)
+
+
+ROUTES = [
+    Route("/api/sweep", find_sweep),
+    Route("/api/sweeps", list_sweeps),
+    Route("/api/sweeps", create_sweep, methods=["POST"]),
+    Route("/api/sweeps/{key:int}", show_sweep),
+    Route("/api/sweeps/{key:int}/trials", list_trials),
+    Route("/api/sweeps/{key:int}/state", change_state, methods=["POST"]),
+    Route("/api/sweeps/{key:int}/cap", change_cap, methods=["POST"]),
+    Route("/api/sweeps/{key:int}/retry", retry, methods=["POST"]),
+]

@@ -1,0 +1,115 @@
+"""Sweeps and trials as people and programs want them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from runyard.server.ledger.estimates import eta_seconds
+from runyard.server.ledger.rules import Rules
+from runyard.server.ledger.transitions import STATES
+from runyard.server.store import agents, sweeps, trials
+from runyard.server.store.runs import Row
+
+
+def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str, Any]:
+    """A sweep with its counts, its best trial and when it will be over."""
+    rules = sweeps.rules_of(row)
+    counts = sweeps.counts(connection, row["key"])
+    best = trials.best(connection, row["key"])
+    return {
+        "key": row["key"],
+        "id": row["id"],
+        "name": row["name"],
+        "description": row["description"],
+        "entity": row["entity"],
+        "project": row["project_name"],
+        "method": row["method"],
+        "state": row["state"],
+        "cause": row["cause"],
+        "config": json.loads(row["config"]),
+        "run_cap": row["run_cap"],
+        "expected": sweeps.expected(row, rules),
+        "counts": {state: counts.get(state, 0) for state in STATES},
+        "trials": row["trials"] - row["removed"],
+        "attempts": _attempts(connection, row["key"]),
+        "agents": _agents(connection, row["key"]),
+        "metric": rules.aims[0].name if rules.aims else None,
+        "goal": ("maximize" if rules.aims[0].maximize else "minimize") if rules.aims else None,
+        "best": None if best is None else trial_json(best, rules),
+        "eta_seconds": _eta(connection, row, rules, counts, now),
+        "seed": row["seed"],
+        "folder": row["folder"],
+        "created_at": row["created_at"],
+        "started_at": row["started_at"],
+        "ended_at": row["ended_at"],
+    }
+
+
+def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
+    """A trial; `value` is its first metric, `metrics` all that the search looks at."""
+    measured = json.loads(trial["measured"]) if trial["measured"] else {}
+    return {
+        "number": trial["number"],
+        "id": trial["id"],
+        "run": trial["run"],
+        "name": trial["name"],
+        "state": trial["state"],
+        "cause": trial["cause"],
+        "values": json.loads(trial["settings"]),
+        "value": measured.get(rules.aims[0].name) if rules.aims else None,
+        "metrics": measured,
+        "attempts": trial["attempts"],
+        "agent": trial["agent"],
+        "host": trial["host"] if "host" in trial.keys() else None,  # noqa: SIM118  (a Row)
+        "created_at": trial["created_at"],
+        "started_at": trial["started_at"],
+        "ended_at": trial["ended_at"],
+        "seconds": trial["seconds"],
+        "exit_code": trial["exit_code"],
+    }
+
+
+def _attempts(connection: sqlite3.Connection, sweep: int) -> int:
+    found: int = connection.execute(
+        "SELECT coalesce(sum(attempts), 0) FROM trials WHERE sweep = ?", (sweep,)
+    ).fetchone()[0]
+    return found
+
+
+def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
+    """Those who have not left, each with what it has."""
+    at_work = connection.execute(
+        "SELECT agent, count(*) AS count FROM trials WHERE sweep = ? AND state = 'running' "
+        "GROUP BY agent",
+        (sweep,),
+    )
+    running = {row["agent"]: row["count"] for row in at_work}
+    told = ("key", "kind", "host", "pid", "slots", "created_at", "heard_at")
+    return [
+        {**{name: row[name] for name in told}, "running": running.get(row["key"], 0)}
+        for row in agents.of_sweep(connection, sweep)
+        if row["left_at"] is None
+    ]
+
+
+def _eta(
+    connection: sqlite3.Connection, row: Row, rules: Rules, counts: dict[str, int], now: float
+) -> float | None:
+    if row["state"] not in sweeps.OPEN:
+        return 0.0
+    whole = sweeps.expected(row, rules)
+    # Of what is drawn, those that wait have still to run.
+    undrawn = None if whole is None else max(0, whole - (row["trials"] - row["removed"]))
+    if row["has_target"]:
+        undrawn = 0
+    began = connection.execute(
+        "SELECT began_at, seconds FROM trials WHERE sweep = ? AND state = 'running'", (row["key"],)
+    ).fetchall()
+    return eta_seconds(
+        left=None if undrawn is None else undrawn + counts.get("waiting", 0),
+        running_for=[one["seconds"] + now - (one["began_at"] or now) for one in began],
+        ended=row["ended_trials"],
+        busy_seconds=row["busy_seconds"],
+    )

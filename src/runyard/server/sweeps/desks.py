@@ -1,0 +1,240 @@
+"""Where agents stand in line: one desk a sweep, whose claims are served many at a time.
+
+All claims that wait at a desk when it opens share one transaction. A claim for which there is nothing
+stays in line for as long as its agent wants to wait, and is served as soon as something changes.
+One sweep's desk never waits for another's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from runyard.search.sweep import Sweep
+from runyard.server.store import agents, claims, leases, sweeps
+from runyard.server.store.agents import NoAgent
+from runyard.server.store.claims import Claim, Handed, Round
+from runyard.server.store.runs import Row
+from runyard.server.sweeps.drawing import Drawing
+from runyard.server.sweeps.files import SweepFile, read_file
+
+if TYPE_CHECKING:
+    from runyard.server.tracker import Tracker
+
+log = logging.getLogger(__name__)
+
+# How often a line looks up, so that a stop of the server does not wait for it.
+_LOOK_UP = 1.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a claim came to: a trial; or nothing, and whether the agent may go."""
+
+    handed: Handed | None
+    is_over: bool = False
+    why: str = ""
+
+
+@dataclass
+class _Waiting:
+    claim: Claim
+    until: float
+    answer: asyncio.Future[Answer]
+
+
+class Desk:
+    """The line of one sweep."""
+
+    def __init__(self, desks: Desks, key: int) -> None:
+        self._desks = desks
+        self._key = key
+        self._line: list[_Waiting] = []
+        self._woken = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+
+    async def claim(self, claim: Claim, wait: float) -> Answer:
+        """Stand in line for at most `wait` seconds; the first time, one is always served."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(claim, time.monotonic() + wait, answer)
+        self._line.append(waiting)
+        self.wake()
+        if self._serving is None:
+            self._serving = asyncio.create_task(self._serve())
+        try:
+            return await answer
+        finally:
+            if waiting in self._line:
+                self._line.remove(waiting)  # Whoever asked is gone.
+
+    def wake(self) -> None:
+        """Something has changed: there may be work."""
+        self._woken.set()
+
+    async def _serve(self) -> None:
+        try:
+            while self._line:
+                self._woken.clear()
+                await self._serve_once(list(self._line))
+                while self._line and not self._woken.is_set() and not self._expire():
+                    await self._sleep()
+        finally:
+            self._serving = None
+
+    async def _serve_once(self, line: list[_Waiting]) -> None:
+        try:
+            served = await self._desks.serve(self._key, [one.claim for one in line])
+        except Exception as error:
+            for one in line:
+                self._answer(one, error)
+            return
+        for one, handed in zip(line, served.given, strict=True):
+            if handed is not None:
+                self._answer(one, Answer(handed))
+            elif served.state not in sweeps.OPEN:
+                self._answer(one, Answer(None, is_over=True, why=_why(served)))
+            elif one.until <= time.monotonic():
+                self._answer(one, Answer(None, why=_why(served)))
+
+    def _answer(self, one: _Waiting, answer: Answer | Exception) -> None:
+        if one in self._line:
+            self._line.remove(one)
+        if one.answer.done():
+            return
+        if isinstance(answer, Answer):
+            one.answer.set_result(answer)
+        else:
+            one.answer.set_exception(answer)
+
+    def _expire(self) -> bool:
+        """Let those go who have waited long enough. Says whether nobody is left."""
+        now = time.monotonic()
+        for one in list(self._line):
+            if one.until <= now or self._desks.is_stopping():
+                self._answer(one, Answer(None, why="nothing to do at the moment"))
+        return not self._line
+
+    async def _sleep(self) -> None:
+        soonest = min(one.until for one in self._line) - time.monotonic()
+        try:
+            await asyncio.wait_for(self._woken.wait(), max(0.0, min(soonest, _LOOK_UP)))
+        except asyncio.TimeoutError:  # noqa: UP041  (another class before Python 3.11)
+            return
+
+
+def _why(served: Round) -> str:
+    if served.state == "paused":
+        return "the sweep is paused"
+    if served.state not in sweeps.OPEN:
+        return served.cause or f"the sweep is {served.state}"
+    if not served.has_more:
+        return "every trial is handed out; those at work may come back"
+    return "the next trial is being chosen"
+
+
+class Desks:
+    """Every sweep's desk, and what is known of its file and its agents."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._desks: dict[int, Desk] = {}
+        self._files: dict[int, tuple[str, Sweep]] = {}
+        self._agents: dict[int, Row] = {}
+        self.is_stopping: Callable[[], bool] = lambda: False
+
+    async def begin_agent(
+        self,
+        sweep: int,
+        *,
+        user: int,
+        kind: str,
+        host: str,
+        token: str | None = None,
+        pid: int | None = None,
+        slots: int = 1,
+    ) -> Row:
+        """An agent comes to a sweep. `kind`: own; W&B's are stock, or function inside a program."""
+        row = await self._tracker.write(
+            agents.begin,
+            sweep,
+            user=user,
+            kind=kind,
+            token=token,
+            host=host,
+            pid=pid,
+            slots=slots,
+            now=time.time(),
+        )
+        self._agents[row["key"]] = row
+        return row
+
+    async def agent(self, key: int) -> Row:
+        """An agent, with `sweep` and `entity`; which do not change while it lives."""
+        known = self._agents.get(key)
+        if known is None:
+            known = await self._tracker.read(agents.by_key, key)
+            if known is None:
+                raise NoAgent(f"there is no agent {key}")
+            self._agents[key] = known
+        return known
+
+    async def claim(self, agent: int, token: str | None = None, wait: float = 0.0) -> Answer:
+        """The next trial for an agent. W&B's agents have no tokens, and no attempts of ours."""
+        row = await self.agent(agent)
+        claim = Claim(agent, row["user"], row["kind"], row["host"], row["pid"], token)
+        return await self.desk(row["sweep"]).claim(claim, wait)
+
+    def desk(self, sweep: int) -> Desk:
+        return self._desks.setdefault(sweep, Desk(self, sweep))
+
+    def wake(self, *changed: int) -> None:
+        """These sweeps have changed: whoever waits for their trials looks again."""
+        for sweep in changed:
+            if sweep in self._desks:
+                self._desks[sweep].wake()
+
+    async def serve(self, sweep: int, line: list[Claim]) -> Round:
+        """One transaction for all of the line."""
+        row = await self._tracker.read(sweeps.by_key, sweep)
+        if row is None:
+            return Round([None] * len(line), "canceled", "the sweep is gone", False)
+        file = await self.file(row)
+        drawing = Drawing(sweep, file, row["seed"])
+        return await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
+
+    async def file(self, row: Row) -> Sweep:
+        """A sweep's file, read once and kept until it changes."""
+        known = self._files.get(row["key"])
+        if known is not None and known[0] == row["text"]:
+            return known[1]
+        # Beside the event loop: a long list of values takes its time.
+        read: SweepFile = await asyncio.to_thread(read_file, row["text"])
+        self._files[row["key"]] = (row["text"], read.sweep)
+        return read.sweep
+
+    async def watch_leases(self) -> None:
+        """For as long as the server runs: settle what nobody answers for any more."""
+        look_every = min(1.0, leases.LEASE_SECONDS / 4)
+        last_look = time.time()
+        while True:
+            await asyncio.sleep(look_every)
+            now = time.time()
+            try:
+                # A look that comes this late was not ours to time: nobody could be heard either.
+                if not 0 <= now - last_look < look_every + leases.LEASE_SECONDS / 2:
+                    await self._tracker.write(leases.extend_all, now)
+                changed = set[int]()
+                if await self._tracker.read(leases.are_silent, now):
+                    changed = await self._tracker.write(leases.lose_silent, now)
+            except Exception:
+                log.exception("could not look for lost trials")
+                continue
+            finally:
+                last_look = now
+            if changed:
+                log.info("trials of %d sweeps were lost with their agents", len(changed))
+                self.wake(*changed)
