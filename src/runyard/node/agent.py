@@ -175,7 +175,8 @@ class Agent:
             else:
                 self._begin(slot, told)
         elif told["do"] == "wait" and not self._is_draining:
-            self._claim(slot, token, wait=_WAIT_SECONDS)
+            slot.token = None
+            self._ask(slot)
         elif told["do"] == "refused" and answer.status not in (401, 403, 404):
             self._loop.after(
                 _PAUSE_AFTER_REFUSAL, lambda: self._claim(slot, token, wait=_WAIT_SECONDS)
@@ -218,6 +219,8 @@ class Agent:
     def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
         slot.attempt = None
         path = f"/api/agents/{self._agent}/ends"
+        if attempt.exit_code:
+            attempt.hurry(slot.channel)  # Its last words say why it failed: first these.
         # Two requests in a row, without waiting between: the end, and the claim for the next.
         slot.channel.post(
             path, end_message(attempt.record.content), lambda answer: self._is_told(attempt, answer)
@@ -273,11 +276,8 @@ class Agent:
                     self._stop(attempt, stop["why"])
 
     def _stop(self, attempt: Attempt, why: str) -> None:
-        if why == "lost":
-            # Somebody else has the trial by now: there must not be two.
-            attempt.end("node")
-        elif why in ("canceled", "stopped", "paused"):
-            attempt.ask_to_stop(why)
+        # Lost: somebody else has the trial by now, and there must not be two.
+        attempt.end("node" if why == "lost" else why)
 
     def _reap(self) -> None:
         for slot in self._slots:

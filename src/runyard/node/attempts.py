@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 _READ_AT_ONCE = 1 << 16
 _SHIP_EVERY = 1.0
-# How long a client, which hears of a stop with its next message, may take before we end it. One
-# that logs nothing hears of it after up to 30 s.
-_HEARD_AFTER = {"stopped": 35.0, "paused": 35.0, "canceled": 5.0}
 # From asking a program to end to ending it.
 GRACE_SECONDS = 10.0
 # After the program's end, something it left behind may hold its output open: do not wait for that.
@@ -46,7 +43,7 @@ class Setting:
     ) -> None:
         run, trial = told["run"], told["trial"]
         self.folder = folder
-        self.trial_folder = f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
+        self.trial_folder = run["folder"] or f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
         self.checkpoints = f"{self.trial_folder}/checkpoints"
         wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
         self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
@@ -83,14 +80,6 @@ class Setting:
 
         told = self._told
         return expand(told["command"], told["program"], told["args"], self.environ, json_file)
-
-    @property
-    def has_client(self) -> bool:
-        """Whether the program logs with wandb, which hears of a stop by itself."""
-        wandb_folder = f"{self.environ['WANDB_DIR']}/wandb"
-        with contextlib.suppress(OSError):
-            return any(name.startswith("run-") for name in os.listdir(wandb_folder))  # noqa: PTH208
-        return False
 
 
 class Attempt:
@@ -147,7 +136,7 @@ class Attempt:
                 "pid_began": processes.start_time(os.getpid()),
             },
         )
-        self._console = Console(self._channel, self.record, self.ask_to_stop)
+        self._console = Console(self._channel, self.record, lambda: self.end("stopped"))
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._copy = os.open(self.record.copy, flags, 0o600)
         self._output, theirs = os.pipe()
@@ -191,15 +180,9 @@ class Attempt:
         self._is_over(-found.si_status if by_signal else found.si_status)
         return True
 
-    def ask_to_stop(self, why: str = "stopped") -> None:
-        """The server wants it to end. A wandb client hears of it by itself, with all its rows."""
-        if self.ending is None:
-            self.ending = why
-            self._blow_after(_HEARD_AFTER[why] if self._setting.has_client else 0.0, signal.SIGTERM)
-
     def end(self, cause: str) -> None:
-        """Ask it to end now; the cause is ours."""
-        if self.runs and self.ending != cause:
+        """Ask it to end now. The first cause is the one that counts."""
+        if self.runs and self.ending is None:
             self.ending = cause
             self._blow_after(0.0, signal.SIGTERM)
 
@@ -233,11 +216,15 @@ class Attempt:
         if self.pid is not None:
             os.waitpid(self.pid, 0)
         self._is_settled = True
-        if self._output < 0:  # Before the end is told, so that who follows it reads the last line.
+        if self._output < 0:
             self._finish_console()
         self._on_end(self)
         if self._output >= 0:
             self._loop.after(_LINGER_SECONDS, self._close_output)
+
+    def hurry(self, channel: Channel) -> None:
+        """Have the console's end on this channel, before what is sent there next."""
+        self._console.hurry(channel)
 
     def end_rest(self, number: int) -> bool:
         """Send a signal to what the program left behind; says whether there was anything."""

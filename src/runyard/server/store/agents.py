@@ -241,7 +241,5 @@ def _hear(connection: sqlite3.Connection, agent: int, now: float) -> Row:
     row = by_key(connection, agent)
     if row is None:
         raise NoAgent(f"there is no agent {agent}")
-    connection.execute(
-        "UPDATE agents SET heard_at = ?, left_at = NULL WHERE key = ?", (now, agent)
-    )
+    connection.execute("UPDATE agents SET heard_at = ?, left_at = NULL WHERE key = ?", (now, agent))
     return row

@@ -302,7 +302,8 @@ def conclude(connection: sqlite3.Connection, sweep: int, now: float) -> None:
 def _again(connection: sqlite3.Connection, sweep: Row) -> int:
     """A second round for what failed."""
     failed = connection.execute(
-        "SELECT * FROM trials WHERE sweep = ? AND state = 'failed' AND is_again = 0", (sweep["key"],)
+        "SELECT * FROM trials WHERE sweep = ? AND state = 'failed' AND is_again = 0",
+        (sweep["key"],),
     ).fetchall()
     for trial in failed:
         return_to_queue(connection, trial, is_again=1)

@@ -29,9 +29,7 @@ def set_state(connection: sqlite3.Connection, key: int, state: str, now: float) 
     is_over = state in ("finished", "canceled")
     if state == "running" and sweep["state"] not in sweeps.OPEN:
         _bring_back(connection, key)
-    sweeps.update(
-        connection, key, now, state=state, cause=None, ended_at=now if is_over else None
-    )
+    sweeps.update(connection, key, now, state=state, cause=None, ended_at=now if is_over else None)
     if is_over:
         for trial in trials.of_sweep(connection, key, "waiting"):
             settling.end_waiting(connection, trial, "canceled", now)
@@ -65,9 +63,7 @@ def set_cap(connection: sqlite3.Connection, key: int, run_cap: int | None, now: 
     return sweeps.get(connection, key)
 
 
-def retry(
-    connection: sqlite3.Connection, key: int, numbers: list[int] | None, now: float
-) -> int:
+def retry(connection: sqlite3.Connection, key: int, numbers: list[int] | None, now: float) -> int:
     """Failed trials are to be run again: those named, or all. Says how many."""
     failed = trials.of_sweep(connection, key, "failed")
     if numbers is not None:

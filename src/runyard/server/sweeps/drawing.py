@@ -23,9 +23,7 @@ BY_NUMBER = ("grid", "random")
 class Drawing:
     """Draws the settings of one sweep's claims. Prepared points are taken in their order."""
 
-    def __init__(
-        self, key: int, sweep: Sweep, seed: int, prepared: Sequence[Point] = ()
-    ) -> None:
+    def __init__(self, key: int, sweep: Sweep, seed: int, prepared: Sequence[Point] = ()) -> None:
         self._key = key
         self._sweep = sweep
         self._seed = seed
