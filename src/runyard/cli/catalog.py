@@ -2,6 +2,9 @@
 
 COMMANDS = {
     "run": "run a program on this machine and track it",
+    "sweep": "make a sweep of a file and run it, or join one",
+    "sweeps": "list sweeps",
+    "best": "show a sweep's best trials",
     "runs": "list runs",
     "show": "show a run: config, summary, metrics",
     "logs": "print what a run printed",

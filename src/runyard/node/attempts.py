@@ -10,11 +10,9 @@ import time
 
 from runyard.node import processes
 from runyard.node.causes import TAIL_BYTES, cause_of, kills_for_memory
-from runyard.node.commands import expand
 from runyard.node.delivery import Console
 from runyard.node.launching import launch
 from runyard.node.loop import READ
-from runyard.node.parameters import parameter_file
 from runyard.node.records import Record
 
 TYPE_CHECKING = False
@@ -41,6 +39,8 @@ class Setting:
     def __init__(
         self, told: dict[str, Any], found: Found, folder: str, environ: dict[str, str]
     ) -> None:
+        from runyard.client.environment import wandb_environment
+
         run, trial = told["run"], told["trial"]
         self.folder = folder
         self.trial_folder = run["folder"] or f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
@@ -48,8 +48,6 @@ class Setting:
         wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
         self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
         self._told = told
-        from runyard.client.environment import wandb_environment
-
         self.environ = {
             **environ,
             **wandb_environment(found.url, found.key, environ),
@@ -70,6 +68,9 @@ class Setting:
 
     def prepare(self) -> list[str]:
         """Make folders and files; the words to execute."""
+        from runyard.node.commands import expand  # Here: not before there is a trial.
+        from runyard.node.parameters import parameter_file
+
         os.makedirs(self.checkpoints, exist_ok=True)  # noqa: PTH103
         os.makedirs(os.path.dirname(self._files), exist_ok=True)  # noqa: PTH103, PTH120
         _write(f"{self._files}.yaml", parameter_file(self._told["args"]))
