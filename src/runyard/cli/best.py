@@ -18,6 +18,7 @@ from runyard.cli.connect import complete_sweep, server
 from runyard.cli.output import duration, number, print_json, print_table, say
 from runyard.cli.parser import positive
 from runyard.cli.sweeps import find_sweep
+from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
 
 _LIMIT = 10
@@ -67,9 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     api = server()
     found = find_sweep(api, args.sweep)
-    aims, seed_parameter = read_aims(found)
-    trials = [one for one in api.sweeps.trials(found["key"]) if one["state"] in _COUNTS]
-    settings = ranked(settings_of(trials, aims, seed_parameter), aims)
+    settings, aims = best_of(api, found)
     front = len(aims) > 1
     shown = settings if front and args.limit is None else settings[: args.limit or _LIMIT]
     if args.json:
@@ -86,12 +85,17 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print_best(shown, aims)
     if front:
-        say(
-            f"the Pareto front: {len(settings)} of {len(trials)} trials, none better in all metrics"
-        )
+        say(f"the Pareto front: nothing is better than one of these in all {len(aims)} metrics")
     elif len(settings) > len(shown):
         say(f"{len(settings)} in all: -n {len(settings)} shows them")
     return 0
+
+
+def best_of(api: Api, found: Sweep) -> tuple[list[Setting], list[Aim]]:
+    """A sweep's settings, the best first, or its Pareto front; and what it is after."""
+    aims, seed_parameter = read_aims(found)
+    trials = [one for one in api.sweeps.trials(found["key"]) if one["state"] in _COUNTS]
+    return ranked(settings_of(trials, aims, seed_parameter), aims), aims
 
 
 def print_best(settings: Sequence[Setting], aims: Sequence[Aim]) -> None:

@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     action = next((name for name in STEERING if getattr(args, name.replace("-", "_"))), None)
     if action is not None:
-        return steer(args, action)
+        api = server()
+        return steer(api, find_sweep(api, args.sweep), action, as_json=args.json)
     from runyard.cli.sweep_plan import looks_like_file
 
     if looks_like_file(args.sweep):

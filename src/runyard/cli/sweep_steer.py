@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
-from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
-from runyard.cli.sweeps import find_sweep
+from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepApi
 
 STEERING: dict[str, tuple[str, Callable[[SweepApi, Sweep], Sweep]]] = {
@@ -34,11 +32,9 @@ STEERING: dict[str, tuple[str, Callable[[SweepApi, Sweep], Sweep]]] = {
 }
 
 
-def steer(args: argparse.Namespace, action: str) -> int:
-    api = server()
-    before = find_sweep(api, args.sweep)
+def steer(api: Api, before: Sweep, action: str, *, as_json: bool) -> int:
     after = STEERING[action][1](api.sweeps, before)
-    if args.json:
+    if as_json:
         print_json(after)
         return 0
     counts = after["counts"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _BAR = 24
 _MOST_RUNNING, _MOST_FAILED = 6, 3
 ENDED = ("finished", "failed", "stopped", "canceled")
+STATES = (*ENDED, "running", "waiting", "paused")
 
 
 def live(
@@ -91,17 +92,13 @@ def _bar(sweep: Sweep) -> Text:
     )
 
 
-def print_report(
-    sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, went_on: bool, seconds: float
-) -> None:
-    """How a sweep stands when we are done: the best trial, what failed and why, what next."""
+def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: float) -> None:
+    """How a sweep stands: the best trial, what failed and why, what next."""
     out = console()
-    counts, key = sweep["counts"], sweep["id"]
-    told = ", ".join(f"{counts[state]} {state}" for state in ENDED if counts[state]) or "no trials"
-    state = "goes on" if went_on else sweep["state"]
-    out.print(
-        f"sweep {key} {state} after {duration(seconds)}: {told}", style="bold", soft_wrap=True
-    )
+    counts, state = sweep["counts"], sweep["state"]
+    told = ", ".join(f"{counts[name]} {name}" for name in STATES if counts[name]) or "no trials yet"
+    head = f"sweep {sweep['id']} {state} after {duration(seconds)}: {told}"
+    out.print(head, style="bold", soft_wrap=True)
     if sweep["cause"]:
         out.print(f"  {sweep['cause']}", style="red", soft_wrap=True)
     best = sweep["best"]

@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 
 import runyard
 from runyard.cli.connect import server
@@ -24,6 +24,7 @@ from runyard.home import Home
 
 _LOOK_EVERY = 0.5
 _LAST_WORDS = 2000
+_EXPLAINED = 20
 _ASKS_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (
@@ -145,10 +146,8 @@ class _Watch:
             api.sweeps.trials(key, state="running") if self.sweep["counts"]["running"] else []
         )
         if self.sweep["counts"]["failed"] != len(self._failed):
-            failed = api.sweeps.trials(key, state="failed")
             self._failed = {
-                one["id"]: self._failed.get(one["id"]) or (one, why_failed(api, one))
-                for one in sorted(failed, key=lambda one: one["ended_at"] or 0.0)
+                one["id"]: (one, why) for one, why in failures(api, self.sweep, self._failed)
             }
 
     @contextmanager
@@ -170,6 +169,23 @@ class _Watch:
     def told(self) -> Iterator[Callable[[str], None]]:
         """Without a terminal the agent's own lines tell of it."""
         yield lambda _note: None
+
+
+def failures(
+    api: Api, sweep: Sweep, known: Mapping[str, tuple[Trial, str]] = MappingProxyType({})
+) -> list[tuple[Trial, str]]:
+    """The trials that failed, each with the reason; the last is the newest."""
+    if not sweep["counts"]["failed"]:
+        return []
+    failed = api.sweeps.trials(sweep["key"], state="failed")
+    failed.sort(key=lambda one: one["ended_at"] or 0.0)
+    # A reason is a question to the server: of many failures, only for those that are shown.
+    asked = {one["id"] for one in failed[-_EXPLAINED:]}
+    return [
+        known.get(one["id"])
+        or (one, why_failed(api, one) if one["id"] in asked else one["cause"] or "failed")
+        for one in failed
+    ]
 
 
 def why_failed(api: Api, trial: Trial) -> str:
@@ -199,7 +215,7 @@ def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> i
     if as_json:
         print_json({**sweep, "failures": [{"trial": one, "why": why} for one, why in watch.failed]})
     else:
-        print_report(sweep, watch.failed, went_on=went_on, seconds=seconds)
+        print_report(sweep, watch.failed, seconds=seconds)
     if went_on:
         say(f"to go on:  runyard sweep {sweep['id']}")
     if asked.number is not None:
