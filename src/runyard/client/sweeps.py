@@ -1,6 +1,7 @@
 """Sweeps and their agents, through the server's own API, typed.
 
-Every call may be repeated when no answer came: agents, claims and ends are known by what they bring.
+Every call may be repeated when no answer came: agents, claims and ends are known by what they
+bring.
 """
 
 from __future__ import annotations
@@ -202,8 +203,8 @@ class SweepApi:
     def claim(self, agent: int, *, token: str, wait: float = 0.0) -> Claimed:
         """Take the next trial; waits up to `wait` seconds for one.
 
-        `token` is new for each claim, and the same when one is repeated because no answer came: that
-        gives the trial which the first call may have taken. After any answer, take another token.
+        `token` is new for each claim, and the same when one is repeated because no answer came:
+        that gives the trial which the first call may have taken. After any answer, another token.
         """
         claimed: Claimed = self._connection.post(
             f"/api/agents/{agent}/claim", {"token": token, "wait": wait}

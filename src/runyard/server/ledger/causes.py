@@ -60,5 +60,5 @@ def cause_of_exit(exit_code: int, *, preempting: bool = False) -> str:
     number = -exit_code if exit_code < 0 else exit_code - 128
     if number == signal.SIGKILL:
         return "node"  # Nobody says such a thing of itself: the kernel, or who tidied up.
-    is_signal = exit_code < 0 or number in iter(signal.Signals)
+    is_signal = exit_code < 0 or number in signal.valid_signals()
     return "signal" if is_signal else "program"

@@ -1,7 +1,7 @@
 """Handing out trials: many claims in one transaction.
 
-A claim is whole or not at all: the trial is running and leased, its run is there, and its attempt has
-begun. Who asks again with the same token gets the same trial.
+A claim is whole or not at all: the trial is running and leased, its run is there, and its attempt
+has begun. Who asks again with the same token gets the same trial.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, Protocol
 
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import attempts, leases, runs, settling, sweeps, trials
-from runyard.server.store.runs import Row
 from runyard.server.store.names import new_run_id
+from runyard.server.store.runs import Row
 
 OWN = "own"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """An agent with a free slot. Only our own agents have tokens, and attempts that are recorded."""
+    """An agent with a free slot. Only our own have tokens, and attempts that are recorded."""
 
     agent: int
     user: int

@@ -60,8 +60,8 @@ def last_value(
     if value is not None:
         return value
     key = find_keys(connection, [name]).get(name)
-    found = finite_values(connection, run, key) if key is not None else ()
-    return float(found[-1]) if len(found) else None
+    found = [] if key is None else finite_values(connection, run, key).tolist()
+    return float(found[-1]) if found else None
 
 
 def finite_values(

@@ -1,8 +1,8 @@
 """How attempts of trials end: the one place where a trial leaves its lease.
 
-Whoever learns of an end (the agent, the run's client, a lost lease, a deletion) calls `settle` in the
-same transaction in which it stores what it learned. Told twice it changes nothing: only a trial
-that is running is settled.
+Whoever learns of an end (the agent, the run's client, a lost lease) calls `settle` in the same
+transaction in which it stores what it learned. Told twice it changes nothing: only a trial that is
+running is settled.
 """
 
 from __future__ import annotations

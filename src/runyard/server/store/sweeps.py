@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -212,7 +212,7 @@ def expected(row: Row, rules: Rules) -> int | None:
     return min(bounds, default=None)
 
 
-def has_more(row: Row, rules: Rules) -> bool:
+def has_more(row: Row | Mapping[str, Any], rules: Rules) -> bool:
     """Whether there is a new trial to be had: neither cap, target nor the grid's end is reached."""
     if not rules.draws or row["has_target"]:
         return False

@@ -1,4 +1,4 @@
-"""Trials: rows of the ledger, found and counted. What changes them is in `claims` and `settling`."""
+"""Trials: rows of the ledger, found and counted. `claims` and `settling` change them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Where agents stand in line: one desk a sweep, whose claims are served many at a time.
 
-All claims that wait at a desk when it opens share one transaction. A claim for which there is nothing
-stays in line for as long as its agent wants to wait, and is served as soon as something changes.
-One sweep's desk never waits for another's.
+All claims that wait at a desk when it opens share one transaction. A claim for which there is
+nothing stays in line for as long as its agent wants to wait, and is served as soon as something
+changes. One sweep's desk never waits for another's.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Desk:
         soonest = min(one.until for one in self._line) - time.monotonic()
         try:
             await asyncio.wait_for(self._woken.wait(), max(0.0, min(soonest, _LOOK_UP)))
-        except asyncio.TimeoutError:  # noqa: UP041  (another class before Python 3.11)
+        except asyncio.TimeoutError:
             return
 
 

@@ -1,0 +1,1 @@
+"""Owns the methods that suggest points; they see coordinates and category indexes alone."""

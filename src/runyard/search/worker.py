@@ -1,0 +1,125 @@
+"""The process in which a sweep's suggestions are made: `python -m runyard.search.worker`.
+
+JSON lines. In: `{"open": {"config": <the sweep>, "seed": n}}`, `{"add": [<results>]}`,
+`{"suggest": {"pending": [<points>], "count": n, "number": k, "id": q}}`. Out: `{"id": q, "points": [...]}`,
+and `{"error": text}` (with the id, where there is one) for a line that could not be used. Lines are
+answered in their order; the process ends with its input.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from runyard.search.engines.result import Engine, Result
+    from runyard.search.space import Point, Space
+
+NICENESS = 5
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Unusable(Exception):
+    """A line that says nothing the worker can act on."""
+
+
+class Worker:
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+        self.space: Space | None = None
+
+    def answer(self, line: str) -> dict[str, Any] | None:
+        """What to say to a line; None for nothing. Never raises: the next line may be better."""
+        asked: Any = None
+        try:
+            said = json.loads(line)
+            if not isinstance(said, dict) or len(said) != 1:
+                raise Unusable("a line is one of open, add and suggest")
+            ((word, what),) = said.items()
+            asked = what.get("id") if isinstance(what, dict) else None
+            return self.act(word, what)
+        except Exception as error:  # whatever a library raised, the sweep goes on
+            said_of = {"error": f"{type(error).__name__}: {error}"}
+            return said_of if asked is None else {"id": asked, **said_of}
+
+    def act(self, word: str, what: Any) -> dict[str, Any] | None:
+        if word == "open":
+            self.open(what["config"], int(what["seed"]))
+            return None
+        if self.engine is None or self.space is None:
+            raise Unusable("nothing was opened yet")
+        if word == "add":
+            self.engine.add([read_result(each, self.space) for each in what])
+            return None
+        if word != "suggest":
+            raise Unusable(f"there is no {word!r}: a line is one of open, add and suggest")
+        pending = [read_point(each, self.space) for each in what["pending"]]
+        points = self.engine.suggest(pending, int(what["count"]), int(what["number"]))
+        return {"id": what.get("id"), "points": points}
+
+    def open(self, config: Any, seed: int) -> None:
+        from runyard.search.engines.choose import make_engine
+        from runyard.search.sweep import read_sweep
+
+        sweep, problems = read_sweep(config)
+        if sweep is None:
+            raise Unusable("; ".join(problem.message for problem in problems if problem.is_error))
+        self.engine = make_engine(sweep.method, sweep.space, abs(seed), len(sweep.metrics))
+        self.space = sweep.space
+
+
+def read_point(said: Sequence[Any], space: Space) -> Point:
+    """A point with as many coordinates as the space has leaves, each where it may be."""
+    if len(said) != len(space.leaves):
+        raise Unusable(f"{said!r} is no point of a space of {len(space.leaves)} leaves")
+    point = []
+    for leaf, coordinate in zip(space.leaves, map(float, said), strict=True):
+        most = float(max(0, leaf.categories - 1)) if leaf.is_categorical else 1.0
+        if not math.isfinite(coordinate):
+            raise Unusable(f"{said!r} holds no number for {leaf.name}")
+        coordinate = min(most, max(0.0, coordinate))
+        point.append(float(round(coordinate)) if leaf.is_categorical else coordinate)
+    return tuple(point)
+
+
+def read_result(said: Mapping[str, Any], space: Space) -> Result:
+    from runyard.search.engines.result import Result
+
+    return Result(
+        int(said["number"]),
+        read_point(said["point"], space),
+        tuple(read_number(value) for value in said.get("values") or ()),
+        tuple(read_number(value) for value in said.get("constraints") or ()),
+    )
+
+
+def read_number(said: Any) -> float:
+    return math.nan if said is None else float(said)
+
+
+def serve(lines: Iterator[str], out: TextIO) -> None:
+    worker = Worker()
+    for line in lines:
+        answer = worker.answer(line) if line.strip() else None
+        if answer is not None:
+            out.write(json.dumps(answer) + "\n")
+            out.flush()
+
+
+def main() -> None:
+    for variable in ONE_THREAD:
+        os.environ[variable] = "1"  # before numpy is loaded: one sweep, one core
+    os.nice(NICENESS)
+    # What a library prints must not come between the answers.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    with out:
+        serve(iter(sys.stdin.readline, ""), out)
+
+
+if __name__ == "__main__":
+    main()
