@@ -78,8 +78,8 @@ def _bar(sweep: Sweep) -> Text:
     parts += [
         f"{counts[state]} {state}" for state in ("waiting", "failed", "stopped") if counts[state]
     ]
-    if sweep["eta_seconds"] and whole is not None:
-        parts.append(f"about {duration(sweep['eta_seconds'])} left")
+    if whole is not None and (sweep["eta_seconds"] or 0.0) >= 1:
+        parts.append(f"about {duration(sweep['eta_seconds'] or 0.0)} left")
     told = "  ".join(parts)
     if not whole:
         return Text.assemble("  ", (f"{ended} ended", "cyan"), f"  {told}")
@@ -116,13 +116,14 @@ def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: 
             out.print(f"  ... and {len(failed) - _MOST_FAILED} more")
     out.print("")
     for command, what in _next_steps(sweep, failed):
-        out.print(f"  {command:<36}  {what}", soft_wrap=True)
+        out.print(f"  {command:<38}  {what}", soft_wrap=True)
 
 
 def _next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple[str, str]]:
     key, best = sweep["id"], sweep["best"]
-    steps = [(f"runyard best {key}", "the best trials")]
+    steps = [(f"runyard runs --sweep {key}", "its trials")]
     if best is not None:
+        steps.append((f"runyard best {key}", "the best ones, as a table"))
         steps.append((f"runyard show {best['id']}", "the best one: its metrics, its curves"))
     if failed:
         steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))
