@@ -16,6 +16,7 @@ import sys
 import time
 
 from runyard.node.attempts import Attempt, Setting
+from runyard.node.causes import kills_for_memory
 from runyard.node.channel import Channel
 from runyard.node.delivery import deliver_leftovers, end_message
 from runyard.node.keeper import start_keeper
@@ -79,8 +80,8 @@ class Agent:
         self._unclear: set[Attempt] = set()
         self._taken: set[int] = set()
         self._helpers: set[int] = set()
+        self._kills = kills_for_memory()
         self._is_draining = False
-        self._is_renewing = False
         self._gave_up = False
         self._trouble: str | None = None
         self._keeper = start_keeper(
@@ -209,6 +210,7 @@ class Agent:
             self._spool,
             on_end=lambda ended: self._has_ended(slot, ended),
             on_told=self._untold.discard,
+            kills=self._kills,
         )
         slot.attempt = attempt
         self._untold.add(attempt)

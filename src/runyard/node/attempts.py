@@ -94,6 +94,7 @@ class Attempt:
         spool: str,
         on_end: Callable[[Attempt], None],
         on_told: Callable[[Attempt], None],
+        kills: int,
     ) -> None:
         self.told = told
         self.trial: int = told["trial"]["number"]
@@ -111,7 +112,7 @@ class Attempt:
         self._token = os.urandom(8).hex()
         self._spool = spool
         self._tail = b""
-        self._kills = kills_for_memory()
+        self._kills = kills
         self._ship: Timer | None = None
         self._next_blow: Timer | None = None
         self._output = self._copy = -1
@@ -122,7 +123,6 @@ class Attempt:
 
     def begin(self, setting: Setting, agent: str, keeper: Keeper) -> None:
         run = self.told["run"]
-        self._setting = setting
         self.record = Record(
             f"{self._spool}/{run['id']}-{self._token}.json",
             {
@@ -132,9 +132,7 @@ class Attempt:
                 "agent": agent,
                 "token": self._token,
                 "host": socket.gethostname(),
-                "boot": processes.boot_id(),
-                "pid": os.getpid(),
-                "pid_began": processes.start_time(os.getpid()),
+                **processes.identity(),
             },
         )
         self._console = Console(self._channel, self.record, lambda: self.end("stopped"))
@@ -143,13 +141,7 @@ class Attempt:
         self._output, theirs = os.pipe()
         os.set_blocking(self._output, False)
         try:
-            words = setting.prepare()
-            environ = {**setting.environ, processes.MARK: self._token}
-            self.keep_with(keeper)
-            self.pid = launch(
-                words, environ, setting.folder, theirs, lambda pid: keeper.began(pid, self._token)
-            )
-            self.record.write(group=self.pid, group_began=processes.start_time(self.pid))
+            self._launch(setting, theirs, keeper)
         except OSError as error:
             os.write(theirs, f"runyard: cannot prepare this trial: {error}\n".encode())
         finally:
@@ -158,9 +150,19 @@ class Attempt:
         if self.pid is None:
             self._is_over(126)
 
+    def _launch(self, setting: Setting, output: int, keeper: Keeper) -> None:
+        words = setting.prepare()
+        environ = {**setting.environ, processes.MARK: self._token}
+        self.pid = launch(
+            words, environ, setting.folder, output, lambda pid: keeper.began(pid, self._token)
+        )
+        self.record.write(
+            group=self.pid, group_began=processes.start_time(self.pid), **keeper.identity
+        )
+
     def keep_with(self, keeper: Keeper) -> None:
-        """Note who ends it when the agent is gone."""
-        self.record.write(keeper=keeper.pid, keeper_began=processes.start_time(keeper.pid))
+        """It has a new keeper."""
+        self.record.write(**keeper.identity)
         if self.pid is not None:
             keeper.began(self.pid, self._token)
 
@@ -210,8 +212,7 @@ class Attempt:
         if self._next_blow is not None:
             self._next_blow.cancel()
         self._on_output(READ)
-        killed = kills_for_memory() > self._kills
-        cause = self.ending or cause_of(exit_code, self._tail, killed)
+        cause = self.ending or cause_of(exit_code, self._tail, self._kernel_kills)
         self.cause = cause if exit_code != 0 or self.ending == "stopped" else None
         self.record.write(exit_code=exit_code, cause=self.cause, ended_at=time.time())
         if self.pid is not None:
@@ -222,6 +223,9 @@ class Attempt:
         self._on_end(self)
         if self._output >= 0:
             self._loop.after(_LINGER_SECONDS, self._close_output)
+
+    def _kernel_kills(self) -> bool:
+        return kills_for_memory() > self._kills
 
     def hurry(self, channel: Channel) -> None:
         """Have the console's end on this channel, before what is sent there next."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 GO_ON = 75  # EX_TEMPFAIL: the program asks to be continued later.
 _KILLED = (-9, 137)
 _OUT_OF_MEMORY = (
@@ -15,14 +19,14 @@ _OUT_OF_MEMORY = (
 TAIL_BYTES = 4096
 
 
-def cause_of(exit_code: int, tail: bytes, kernel_killed: bool) -> str | None:
+def cause_of(exit_code: int, tail: bytes, kernel_kills: Callable[[], bool]) -> str | None:
     """The cause in the ledger's words; None where the exit code says it all.
 
-    `tail` is the console's end; `kernel_killed` whether the kernel killed for memory meanwhile.
+    `tail` is the console's end; `kernel_kills` says whether the kernel killed for memory meanwhile.
     """
     if exit_code == GO_ON:
         return "go-on"
-    if exit_code in _KILLED and kernel_killed:
+    if exit_code in _KILLED and kernel_kills():
         return "memory"
     if exit_code > 0 and any(sign in tail for sign in _OUT_OF_MEMORY):
         return "memory"

@@ -25,6 +25,7 @@ class Keeper:
 
     def __init__(self, pid: int, pipe: int) -> None:
         self.pid = pid
+        self.identity = {"keeper": pid, "keeper_began": processes.start_time(pid)}
         self._pipe = pipe
 
     def began(self, group: int, token: str) -> None:

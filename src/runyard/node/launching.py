@@ -10,8 +10,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-# Python has these ignored; a program expects them as they are in a shell.
-_RESTORED = (signal.SIGPIPE, signal.SIGXFSZ)
+# Python ignores or handles these, and so do we; a program expects them as they are in a shell.
+_RESTORED = (
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGCHLD,
+)
+_EVERY = signal.valid_signals()
 
 
 def launch(
@@ -26,8 +34,7 @@ def launch(
     `before` is called in the new process with its number. A program that cannot be started says
     why on its output and ends with 127 or 126, as in a shell. Only ever from a single thread.
     """
-    every = signal.valid_signals()
-    masked = signal.pthread_sigmask(signal.SIG_BLOCK, every)
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, _EVERY)
     try:
         pid = os.fork()
         if not pid:
@@ -51,9 +58,8 @@ def _become(
         signal.set_wakeup_fd(-1)
         os.setpgid(0, 0)
         before(os.getpid())
-        for number in signal.valid_signals():
-            if number in _RESTORED or callable(signal.getsignal(number)):
-                signal.signal(number, signal.SIG_DFL)
+        for number in _RESTORED:
+            signal.signal(number, signal.SIG_DFL)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.dup2(output, 1)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # In the environment of every attempt: finds what left its process group.
 MARK = "RUNYARD_ATTEMPT_TOKEN"
 _LOOK_EVERY = 0.02
+_IDENTITY: dict[str, object] = {}
 
 
 def start_time(pid: int) -> str | None:
@@ -41,6 +42,13 @@ def boot_id() -> str:
     with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
         return file.read().strip()
     return ""
+
+
+def identity() -> dict[str, object]:
+    """Who we are, for a record that may outlive us."""
+    if not _IDENTITY or _IDENTITY["pid"] != os.getpid():
+        _IDENTITY.update(boot=boot_id(), pid=os.getpid(), pid_began=start_time(os.getpid()))
+    return dict(_IDENTITY)
 
 
 def group_lives(group: int) -> bool:

@@ -18,6 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+# Of every record on disk: more than any has, so that a later one covers an earlier one.
+_SIZE = 1000
+
 
 class Record:
     """One attempt's record and the copy of its console."""
@@ -25,23 +28,28 @@ class Record:
     def __init__(self, path: str, content: dict[str, Any]) -> None:
         self.path = path
         self.content = content
+        self._file = -1
 
     @property
     def copy(self) -> str:
         return self.path.removesuffix(".json") + ".log"
 
     def write(self, **more: object) -> None:
-        """Whole or not at all. It survives us, not the machine: after a new start it is void."""
+        """Whole or not at all: one call of the kernel, padded over what was there before.
+
+        It survives us, not the machine: after a new start it is void.
+        """
         self.content.update(more)
-        aside = f"{self.path}.{os.getpid()}"
         # A full disk must not end the program: the server is then told directly or not at all.
         with contextlib.suppress(OSError):
-            handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(handle, "w") as file:
-                json.dump(self.content, file)
-            os.replace(aside, self.path)  # noqa: PTH105
+            if self._file < 0:
+                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.pwrite(self._file, json.dumps(self.content).ljust(_SIZE).encode(), 0)
 
     def remove(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
         for path in (self.path, self.copy):
             with contextlib.suppress(OSError):
                 os.unlink(path)  # noqa: PTH108
