@@ -24,6 +24,7 @@ OPEN = {
     "/sdk/{rest:path}",
     "/{entity}/{project}",
     "/{entity}/{project}/runs/{run}",
+    "/{entity}/{project}/sweeps/{sweep}",
 }
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"]
 WRONG = {
@@ -101,7 +102,10 @@ def test_nothing_is_told_beside_the_routes(client: Client, upsert: Upsert, path:
         assert _ask(client, method, path, None).status == 401, method
 
 
-@pytest.mark.parametrize("path", ["/ada/birds", "/ada/birds/runs/run1", "/ada/birds/runs/nobody"])
+@pytest.mark.parametrize(
+    "path",
+    ["/ada/birds", "/ada/birds/runs/run1", "/ada/birds/runs/nobody", "/ada/birds/sweeps/abcd1234"],
+)
 def test_signposts_tell_nothing(client: Client, upsert: Upsert, path: str) -> None:
     before = _ask(client, "GET", path, None)
     upsert(name="run1", displayName="a secret name", notes="a secret")
@@ -117,6 +121,9 @@ def test_the_command_on_a_signpost_is_safe_to_copy(client: Client) -> None:
     hostile = client.request("GET", "/a/b/runs/%24%28reboot%29", key=None)
     assert "runyard show '$(reboot)'" in hostile.text
     assert "runyard runs" in client.request("GET", "/a/b/runs/x%0Areboot", key=None).text
+    hostile = client.request("GET", "/a/b/sweeps/%24%28reboot%29", key=None)
+    assert "runyard best '$(reboot)'" in hostile.text
+    assert "runyard sweeps" in client.request("GET", "/a/b/sweeps/x%0Areboot", key=None).text
 
 
 def test_telemetry_is_not_wanted(client: Client) -> None:

@@ -22,10 +22,12 @@ Result = TypeVar("Result")
 class Stock:
     """An agent of W&B's: one run at a time, a heartbeat every few seconds."""
 
-    def __init__(self, client: Client, tracker: Tracker, sweep: int, kind: str = "stock") -> None:
+    def __init__(self, client: Client, tracker: Tracker, sweep: int) -> None:
         self._client = client
         self._tracker = tracker
-        row = self._run(lambda: tracker.sweeps.begin_agent(sweep, user=1, kind=kind, host="node1"))
+        row = self._run(
+            lambda: tracker.sweeps.begin_agent(sweep, user=1, kind="stock", host="node1")
+        )
         self.key: int = row["key"]
 
     def beat(self, *alive: str) -> Command | None:
@@ -139,7 +141,9 @@ def test_an_early_stop_is_first_told_to_the_client(
     client: Client, tracker: Tracker, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sweep = create(client)
-    agent = Stock(client, tracker, sweep["key"], kind)
+    agent = Stock(client, tracker, sweep["key"])
+    if kind == "stock":  # It waits before its first beat; one inside a program does not.
+        monkeypatch.setattr(agents, "_FIRST_POLL", 0.0)
     first = agent.beat()
     assert first is not None
     run = first.run_id or ""
@@ -184,3 +188,30 @@ def test_an_agent_that_dies_and_a_run_that_lives(client: Client, tracker: Tracke
 def test_an_agent_that_is_not_there(client: Client, tracker: Tracker) -> None:
     with pytest.raises(NoAgent):
         asyncio.run(heartbeat(tracker, 99, []))
+
+
+def test_a_run_that_dies_before_it_is_heard_of_has_failed(
+    client: Client, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program ends before `wandb.init`: not again and again, as if the agent had not got it."""
+    sweep = create(client)
+    agent = Stock(client, tracker, sweep["key"])
+    first = agent.beat()
+    assert first is not None
+    monkeypatch.setattr(agents, "_NEXT_POLL", (0.0, 12.0))  # As if five seconds had passed.
+    second = agent.beat()
+    assert second is not None
+    assert second.run_id != first.run_id
+    assert [trials(client, sweep)[0][key] for key in ("state", "cause")] == ["failed", "program"]
+    assert _state(tracker, first.run_id) == "failed"
+
+
+def test_an_answer_that_died_with_the_server_is_given_again(
+    client: Client, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = create(client)
+    agent = Stock(client, tracker, sweep["key"])
+    first = agent.beat()
+    monkeypatch.setattr(agents, "_NEXT_POLL", (0.0, 12.0))
+    tracker.started_at = time.time()  # It came back just now.
+    assert agent.beat() == first

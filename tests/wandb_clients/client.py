@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 import urllib.request
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from runyard.client.api import Api, Console, RunDetail, Series
 from runyard.client.discover import connect
 from runyard.home import Discovery
 from tests.wandb_clients.versions import ordered
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _PROGRAMS = Path(__file__).parent / "flows"
 _LONGEST = 90
@@ -68,10 +71,26 @@ class Program:
             raise Ended(f"exit code {found}, not {code}: {_tail(self.said())}")
         return self.said()
 
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def kill(self) -> None:
+        """kill -9 of this process alone; what it started lives on."""
+        self._process.kill()
+        self._process.wait()
+
     def clear_away(self) -> None:
-        """It and what it started, which older clients leave behind when they die."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """It and what it started, which older clients leave behind when they die.
+
+        By session: an agent's runs have process groups of their own.
+        """
+        shown = subprocess.run(
+            ["ps", "-A", "-o", "sess=,pid="], capture_output=True, text=True, check=True
+        ).stdout
+        pairs = [line.split() for line in shown.splitlines()]
+        for pid in [int(pid) for session, pid in pairs if session == str(self._process.pid)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
 
@@ -85,6 +104,7 @@ class Client:
     entity: str
     folder: Path
     project: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def is_at_least(self, version: str) -> bool:
         return ordered(self.version) >= ordered(version)
@@ -102,23 +122,59 @@ class Client:
         """Start a program of `flows/`; it is gone afterwards in any case."""
         return self._start(str(_PROGRAMS / f"{program}.py"), *words)
 
-    def wandb(self, *words: str) -> str:
+    def wandb(self, *words: str, code: int | None = 0) -> str:
         """The client's own command line."""
-        with self._start("-m", "wandb", *words) as process:
-            return process.end()
+        for _ in range(3):
+            with self._start("-m", "wandb", *words) as process:
+                try:
+                    return process.end(code)
+                except Ended as error:
+                    # Up to 0.17, on a busy machine: its own two processes miss each other.
+                    if "Connection to wandb service failed" not in str(error):
+                        raise
+        raise Ended("its service could not be reached three times in a row")
+
+    def sweep(self, config: dict[str, Any], *words: str) -> str:
+        """Hand a sweep file to `wandb sweep`; gives the id that it prints."""
+        return read_sweep_id(self.wandb("sweep", *words, self.write_sweep(config)))
+
+    def write_sweep(self, config: dict[str, Any]) -> str:
+        """A sweep file; where it names a program, one of `flows/`."""
+        program = config.get("program")
+        named = {} if program is None else {"program": str(_PROGRAMS / f"{program}.py")}
+        path = self.folder / f"sweep-{time.monotonic_ns()}.yaml"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({**config, **named}))  # JSON is YAML.
+        return str(path)
+
+    def agent(self, sweep: str, *words: str) -> AbstractContextManager[Program]:
+        """Start `wandb agent`; it and its runs are gone afterwards in any case."""
+        return self._start("-m", "wandb", "agent", *words, self.path_of(sweep))
+
+    def start_agent(self, sweep: str) -> Program:
+        """The same, for who clears it away."""
+        return self._program("-m", "wandb", "agent", self.path_of(sweep))
+
+    def path_of(self, sweep: str) -> str:
+        return f"{self.entity}/{self.project}/{sweep}"
 
     @contextmanager
     def _start(self, *words: str) -> Iterator[Program]:
-        program = Program([str(self.python), *words], self.folder, self._environment())
+        program = self._program(*words)
         try:
             yield program
         finally:
             program.clear_away()
 
+    def _program(self, *words: str) -> Program:
+        return Program([str(self.python), *words], self.folder, self._environment())
+
     def _environment(self) -> dict[str, str]:
-        ours = ("PATH", "LANG", "TMPDIR", "SSL_CERT_FILE")
+        ours = ("LANG", "TMPDIR", "SSL_CERT_FILE")
         return {
             **{name: os.environ[name] for name in ours if name in os.environ},
+            # Agents start runs with the `python` that they find there.
+            "PATH": f"{self.python.parent}:{os.environ['PATH']}",
             "HOME": str(self.folder),
             "PYTHONUNBUFFERED": "1",
             "WANDB_BASE_URL": self.server.url,
@@ -133,6 +189,7 @@ class Client:
             "WANDB_X_STATS_SAMPLING_INTERVAL": "1",
             "WANDB__STATS_SAMPLE_RATE_SECONDS": "1",
             "WANDB__STATS_SAMPLES_TO_AVERAGE": "1",
+            **self.environment,
         }
 
     def stored(self, run_id: str) -> RunDetail:
@@ -177,6 +234,13 @@ class Client:
         with urllib.request.urlopen(request, timeout=30) as reply:
             content: bytes = reply.read()
         return content
+
+
+def read_sweep_id(said: str) -> str:
+    found = re.search(r"sweep with ID: (\w+)", COLOUR.sub("", said))
+    if found is None:
+        raise Ended(f"no sweep was made: {_tail(said)}")
+    return found[1]
 
 
 def wait_until(is_so: Callable[[], object], seconds: float = 30) -> None:

@@ -14,11 +14,9 @@ from pathlib import Path
 
 from runyard.client.discover import ensure_server
 from runyard.home import Discovery, Home, read_discovery
-from tests.wandb_clients.client import Client, Ended
+from tests.wandb_clients.client import COLOUR, Client, Ended
 from tests.wandb_clients.environments import ensure_environment
 from tests.wandb_clients.versions import VERSIONS, ordered
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 Check = Callable[[Client], None]
 
@@ -60,7 +58,7 @@ def flow(title: str, *, since: str = "0.0.0") -> Callable[[Check], Check]:
 
 def load_flows() -> dict[str, Flow]:
     """All flows, in the order of the documentation."""
-    for module in ("tracking", "continuing", "reading"):
+    for module in ("tracking", "continuing", "reading", "sweeping"):
         importlib.import_module(f"tests.wandb_clients.{module}")
     return FLOWS
 
@@ -91,25 +89,29 @@ class Session:
 
     def try_out(self, version: str, name: str) -> Outcome:
         """Run one flow. Raises MissingClient where the version cannot be had."""
-        python = ensure_environment(version)
-        # Short: the client puts sockets below it, whose paths may not be long.
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        client = Client(
-            version, python, self._server, getpass.getuser(), folder, f"{name}-{version}"
-        )
+        client = self.client(version, f"{name}-{version}")
         try:
             FLOWS[name].check(client)
         except Exception as error:
             return Outcome(_in_a_line(error), traceback.format_exc())
         finally:
             client.api.close()
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(client.folder, ignore_errors=True)
         return Outcome()
+
+    def client(self, version: str, project: str, **environment: str) -> Client:
+        """A client of that version with a folder of its own, and more in its environment."""
+        python = ensure_environment(version)
+        # Short: the client puts sockets below it, whose paths may not be long.
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        return Client(
+            version, python, self._server, getpass.getuser(), folder, project, environment
+        )
 
 
 def _in_a_line(error: Exception) -> str:
     """What went wrong, for a table: without colours, and without what differs from run to run."""
-    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()]
+    lines = [line.strip() for line in COLOUR.sub("", str(error)).splitlines() if line.strip()]
     if isinstance(error, Ended):
         told = [line for line in lines[1:] if re.match(r"[\w.]*(Error|Exception)\b", line)]
         return f"{lines[0].split(': ')[0]}: {(told or lines)[-1]}"[:200]

@@ -47,6 +47,7 @@ def create_app(
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        await tracker.sweeps.close()
 
     is_open = [
         # Clients send no key with an upload: its address is signed.
@@ -56,6 +57,7 @@ def create_app(
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         Route("/{entity}/{project}", signpost),
         Route("/{entity}/{project}/runs/{run}", signpost),
+        Route("/{entity}/{project}/sweeps/{sweep}", signpost),
     ]
     routes = [
         Route("/graphql", graphql, methods=["POST"]),
@@ -116,11 +118,15 @@ async def nothing_here(request: Request) -> Response:
 
 
 async def signpost(request: Request) -> Response:
-    """Where the client's printed links lead: says how to see the run, and nothing of it."""
-    run = request.path_params.get("run", "")
+    """Where the client's printed links lead: says how to see the thing, and nothing of it."""
+    path = request.path_params
+    name = path.get("run") or path.get("sweep") or ""
     # Quoted: the address may come from anybody, and the command is there to be copied.
-    plain = run and run.isprintable()
-    command = f"runyard show {shlex.quote(run)}" if plain else "runyard runs"
+    named = f" {shlex.quote(name)}" if name.isprintable() and name else ""
+    if "sweep" in path:
+        command = f"runyard best{named}" if named else "runyard sweeps"
+    else:
+        command = f"runyard show{named}" if named else "runyard runs"
     return PlainTextResponse(f"This is runyard's server. To see it in a terminal:\n\n  {command}\n")
 
 

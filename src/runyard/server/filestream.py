@@ -47,9 +47,10 @@ async def file_stream(request: Request) -> Response:
         return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
     if post.rows or post.complete:
         tracker.joiner.note(recorded.run)
+    stop = recorded.stop_asked
     if recorded.trial is not None:
-        tracker.sweeps.wake(recorded.trial["sweep"])
-    told = {"stopped": True} if recorded.stop_asked else {}
+        stop = await tracker.sweeps.hear(recorded, post.rows.get(HISTORY, (0, ()))[1]) or stop
+    told = {"stopped": True} if stop else {}
     return answer({"exitcode": None, "limits": {}, **told})
 
 

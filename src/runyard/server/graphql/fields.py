@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runyard.server.graphql import (
     account,
+    agents,
     alerts,
     artifact_changes,
     artifact_logging,
@@ -13,6 +14,7 @@ from runyard.server.graphql import (
     projects,
     run_files,
     runs,
+    sweep_changes,
     writes,
 )
 from runyard.server.graphql.executor import Source
@@ -30,6 +32,8 @@ _WITH_MUTATIONS = (
     alerts,
     projects,
     writes,
+    sweep_changes,
+    agents,
 )
 
 

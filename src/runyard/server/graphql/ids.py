@@ -11,6 +11,7 @@ from runyard.server.graphql.executor import Refusal
 from runyard.server.graphql.inputs import as_text
 
 ARTIFACT, COLLECTION, MANIFEST = "Artifact", "ArtifactCollection", "ArtifactManifest"
+SWEEP, AGENT = "Sweep", "Agent"
 _LARGEST_KEY = 2**63 - 1
 
 

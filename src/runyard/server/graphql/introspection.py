@@ -9,6 +9,9 @@ _FIELDS = {
     "Mutation": (
         "upsertBucket",
         "upsertModel",
+        "upsertSweep",
+        "createAgent",
+        "agentHeartbeat",
         "createRunFiles",
         "markRunFilesUploaded",
         "deleteFiles",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.server.graphql import collections, listings, runs
+from runyard.server.graphql import collections, listings, runs, sweeps
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_object, as_text
 from runyard.server.graphql.pages import (
@@ -107,11 +107,8 @@ def project_fields(request: Request, project: Project) -> Source:
         "description": None,
         "access": None,
         "views": None,
-        # Sweeps are to come; until then there are none.
-        "sweep": None,
-        "sweeps": connection(()),
-        "totalSweeps": 0,
         **listings.in_project(request, project.key),
+        **sweeps.in_project(request, project.entity, project.name, project.key),
         **runs.in_project(request, project.entity, project.name),
         **collections.in_project(request, project.entity, project.name),
     }

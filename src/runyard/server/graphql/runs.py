@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from runyard.server import states
 from runyard.server.graphql import artifacts, histories, logs, run_files
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text, read_upsert
@@ -130,6 +131,10 @@ def row_fields(row: Row) -> Source:
         "host": row["host"],
         "readOnly": False,
         "stopped": bool(row["stop_asked"]),
+        "shouldStop": bool(row["stop_asked"]),
+        "running": row["state"] in states.ALIVE,
+        "failed": row["state"] in ("failed", "crashed"),
+        "exitcode": row["exit_code"],
         "createdAt": timestamp(row["created_at"]),
         "heartbeatAt": timestamp(row["heartbeat_at"] or row["created_at"]),
         "projectId": row["project"],

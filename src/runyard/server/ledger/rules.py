@@ -48,6 +48,8 @@ class Rules:
     seeds: int = 1
     retry_failed: bool = False
     stop_after_failures: int = 5
+    # Whether trials are paused, to go on when they turn out to be among the best.
+    promotes: bool = False
     # Whether new trials are drawn here, and not by a controller on somebody's machine.
     draws: bool = True
 

@@ -12,6 +12,11 @@ from runyard.server.store.runs import Row
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
 STOP_GRACE = 60.0
 KINDS = ("own", "stock", "function")
+# W&B's agents beat every five seconds: one inside a program from the start, the others five later.
+_FIRST_POLL = 3.0
+# With its next beat, an agent would tell of a run that it was given: unless that died before. A
+# beat that comes sooner or later than this was not answered the last time, and is repeated.
+_NEXT_POLL = (4.0, 12.0)
 
 
 class NoAgent(LookupError):
@@ -74,6 +79,21 @@ def of_sweep(connection: sqlite3.Connection, sweep: int) -> list[Row]:
     return connection.execute(
         "SELECT * FROM agents WHERE sweep = ? ORDER BY key", (sweep,)
     ).fetchall()
+
+
+def is_heard(agent: Row, now: float) -> bool:
+    """Whether an agent is still there, as far as anybody knows."""
+    is_recent: bool = agent["heard_at"] > now - leases.LEASE_SECONDS
+    return agent["left_at"] is None and is_recent
+
+
+def runs_of(connection: sqlite3.Connection, sweep: int, agent: int) -> list[Row]:
+    """The runs that an agent was the last to work on, in the order of their trials."""
+    found = connection.execute(
+        "SELECT run FROM trials WHERE sweep = ? AND agent = ? AND run IS NOT NULL ORDER BY number",
+        (sweep, agent),
+    )
+    return runs.by_keys(connection, [row["run"] for row in found])
 
 
 def renew(
@@ -192,18 +212,23 @@ def hear_stock(
     connection: sqlite3.Connection,
     agent: int,
     alive: Collection[str],
+    up_since: float,
     now: float,
 ) -> Heard:
     """A heartbeat of W&B's agent, with the ids of the runs that are alive in it.
 
     What it was given and is not alive any more has ended without a word: it is settled here. One
-    that was never heard of may just not have arrived, and goes back as it was.
+    that was never heard of may just not have arrived, and goes back as it was. `up_since` is when
+    the server started.
     """
     row = _hear(connection, agent, now)
+    is_first = row["heard_at"] == row["created_at"]
+    if row["kind"] == "stock" and is_first and now - row["created_at"] < _FIRST_POLL:
+        connection.execute("UPDATE agents SET kind = 'function' WHERE key = ?", (agent,))
     told: Stop | None = None
     for trial in trials.at_work(connection, agent):
         if trial["id"] not in alive:
-            _settle_gone(connection, trial, now)
+            _settle_gone(connection, trial, up_since, now)
             continue
         leases.extend(connection, trial, now)
         is_deaf = row["kind"] == "function" and trial["stop"] is not None
@@ -215,11 +240,14 @@ def hear_stock(
     return Heard(row["sweep"], state, told, is_free=not alive)
 
 
-def _settle_gone(connection: sqlite3.Connection, trial: Row, now: float) -> None:
+def _settle_gone(connection: sqlite3.Connection, trial: Row, up_since: float, now: float) -> None:
     run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
     was_heard = trial["is_seen"] or (run is not None and run["state"] != "pending")
+    began: float = trial["began_at"] or 0.0
     if was_heard or trial["stop"] is not None:
         settling.lose(connection, trial, now)
+    elif began > up_since and _NEXT_POLL[0] <= now - began < _NEXT_POLL[1]:
+        settling.settle(connection, trial, "program", now)
     else:
         settling.hand_back(connection, trial, now)
 

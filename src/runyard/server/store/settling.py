@@ -13,6 +13,7 @@ import sqlite3
 from runyard.server import states
 from runyard.server.ledger import transitions
 from runyard.server.ledger.causes import cause_of_exit
+from runyard.server.ledger.controllers import read_controller
 from runyard.server.store import attempts, clients, runs, sweeps, trials
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.measures import measure
@@ -282,14 +283,23 @@ def _give_up(connection: sqlite3.Connection, trial: Row, limit: int, now: float)
     _end(connection, sweep["key"], "failed", cause, now)
 
 
-def conclude(connection: sqlite3.Connection, sweep: int, now: float) -> None:
-    """Where nothing is at work and nothing is to come, the sweep has finished."""
+def conclude(
+    connection: sqlite3.Connection, sweep: int, now: float, *, none_promoted: bool = False
+) -> None:
+    """Where nothing is at work and nothing is to come, the sweep has finished.
+
+    Of paused trials only who judges them knows: `none_promoted` says that none will go on.
+    """
     row = sweeps.get(connection, sweep)
     rules = sweeps.rules_of(row)
-    if row["state"] not in sweeps.OPEN or not rules.draws:
+    if row["state"] not in sweeps.OPEN:
+        return
+    if not rules.draws and not read_controller(row["controller"]).is_done:
         return
     found = sweeps.counts(connection, sweep)
     if sweeps.has_more(row, rules) or found.get("waiting") or found.get("running"):
+        return
+    if rules.promotes and found.get("paused") and not none_promoted:
         return
     if rules.retry_failed and _again(connection, row):
         return
@@ -308,6 +318,16 @@ def _again(connection: sqlite3.Connection, sweep: Row) -> int:
     for trial in failed:
         return_to_queue(connection, trial, is_again=1)
     return len(failed)
+
+
+def promote(connection: sqlite3.Connection, sweep: int, number: int) -> str:
+    """A paused trial goes on, before all others. The state that it had."""
+    trial = trials.get(connection, sweep, number)
+    if trial["state"] == "paused":
+        place = trials.place_in_queue("head", _next(connection, sweep))
+        trials.update(connection, trial, state="waiting", place=place)
+    state: str = trial["state"]
+    return state
 
 
 def return_to_queue(connection: sqlite3.Connection, trial: Row, **columns: object) -> None:

@@ -177,6 +177,23 @@ def newest(
     ).fetchall()
 
 
+def of_project(
+    connection: sqlite3.Connection, project: int, after: int | None, most: int
+) -> list[Row]:
+    """A project's sweeps, the newest first, behind the one of the key `after`."""
+    return connection.execute(
+        _SELECT + "WHERE sweeps.project = ? AND sweeps.key < ? ORDER BY sweeps.key DESC LIMIT ?",
+        (project, 2**62 if after is None else after, most),
+    ).fetchall()
+
+
+def count(connection: sqlite3.Connection, project: int) -> int:
+    found: int = connection.execute(
+        "SELECT count(*) FROM sweeps WHERE project = ?", (project,)
+    ).fetchone()[0]
+    return found
+
+
 def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
     settings = "".join(f', "{name}" = ?' for name in columns)
     # The names are ours, never a client's.

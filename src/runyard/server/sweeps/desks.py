@@ -8,19 +8,23 @@ changes. One sweep's desk never waits for another's.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runyard.search.sweep import Sweep
-from runyard.server.store import agents, claims, leases, sweeps
+from runyard.server.store import agents, claims, leases, results, settling, sweeps
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.claims import Claim, Handed, Round
 from runyard.server.store.runs import Row
-from runyard.server.sweeps.drawing import Drawing
+from runyard.server.store.streams import Recorded
+from runyard.server.sweeps.drawing import BY_NUMBER, Drawing
 from runyard.server.sweeps.files import SweepFile, read_file
+from runyard.server.sweeps.judging import Judge
+from runyard.server.sweeps.suggestions import Demand, Suggestions
 
 if TYPE_CHECKING:
     from runyard.server.tracker import Tracker
@@ -55,6 +59,7 @@ class Desk:
         self._key = key
         self._line: list[_Waiting] = []
         self._woken = asyncio.Event()
+        self._crowd = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
 
     async def claim(self, claim: Claim, wait: float) -> Answer:
@@ -62,6 +67,7 @@ class Desk:
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         waiting = _Waiting(claim, time.monotonic() + wait, answer)
         self._line.append(waiting)
+        self._crowd.set()
         self.wake()
         if self._serving is None:
             self._serving = asyncio.create_task(self._serve())
@@ -87,7 +93,8 @@ class Desk:
 
     async def _serve_once(self, line: list[_Waiting]) -> None:
         try:
-            served = await self._desks.serve(self._key, [one.claim for one in line])
+            self._crowd.clear()
+            served = await self._desks.serve(self._key, [one.claim for one in line], self._crowd)
         except Exception as error:
             for one in line:
                 self._answer(one, error)
@@ -144,6 +151,8 @@ class Desks:
         self._desks: dict[int, Desk] = {}
         self._files: dict[int, tuple[str, Sweep]] = {}
         self._agents: dict[int, Row] = {}
+        self._suggestions: dict[int, Suggestions] = {}
+        self._judges: dict[int, Judge] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
 
     async def begin_agent(
@@ -196,15 +205,77 @@ class Desks:
         for sweep in changed:
             if sweep in self._desks:
                 self._desks[sweep].wake()
+            if sweep in self._suggestions:
+                self._suggestions[sweep].stir()
 
-    async def serve(self, sweep: int, line: list[Claim]) -> Round:
-        """One transaction for all of the line."""
-        row = await self._tracker.read(sweeps.by_key, sweep)
-        if row is None:
+    async def serve(self, sweep: int, line: list[Claim], crowd: asyncio.Event) -> Round:
+        """One transaction for all of the line. `crowd` is set when others come to it."""
+        found = await self._tracker.read(results.demand, sweep)
+        if found is None:
             return Round([None] * len(line), "canceled", "the sweep is gone", False)
+        row, waiting, at_work, ended = found
         file = await self.file(row)
-        drawing = Drawing(sweep, file, row["seed"])
-        return await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
+        if sweeps.rules_of(row).promotes:
+            await self._promote(row, file, len(line), at_work)
+        if file.method in BY_NUMBER or not sweeps.rules_of(row).draws:
+            drawing = Drawing(sweep, file, row["seed"])
+            return await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
+        rules = sweeps.rules_of(row)
+        is_open = row["state"] == "running" and sweeps.has_more(row, rules)
+        # A line that trials wait for needs none; a new setting serves as many as it has seeds.
+        needed = -(-(len(line) - waiting) // rules.seeds) if is_open else 0
+        demand = Demand(needed, row["drawn"] // rules.seeds, at_work, ended // rules.seeds)
+        suggestions = self._suggestions_of(row, file)
+        drawing = Drawing(sweep, file, row["seed"], await suggestions.take(demand, crowd))
+        served = await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
+        suggestions.give_back(drawing.left)
+        return served
+
+    async def _promote(self, row: Row, file: Sweep, most: int, at_work: int) -> None:
+        """Paused trials that are to go on come before new ones."""
+        none_left = await self.judge_of(row["key"], file).promote(most)
+        if none_left and not at_work:
+            await self._tracker.write(
+                settling.conclude, row["key"], time.time(), none_promoted=True
+            )
+
+    def judge_of(self, key: int, file: Sweep) -> Judge:
+        known = self._judges.get(key)
+        if known is None or known.sweep is not file:
+            known = self._judges[key] = Judge(self._tracker, key, file)
+        return known
+
+    async def hear(self, recorded: Recorded, lines: Sequence[str]) -> bool:
+        """A client has logged, or ended. Says whether the run is to end because of it."""
+        trial = recorded.trial
+        if trial is None:
+            return False
+        if trial["state"] != "running":
+            self.wake(trial["sweep"])
+        file = await self._file_of(trial["sweep"])
+        if not lines or file is None or not Judge.is_needed(file):
+            return False
+        return await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
+
+    async def _file_of(self, sweep: int) -> Sweep | None:
+        known = self._files.get(sweep)
+        if known is not None:
+            return known[1]
+        row = await self._tracker.read(sweeps.by_key, sweep)
+        return None if row is None else await self.file(row)
+
+    def _suggestions_of(self, row: Row, file: Sweep) -> Suggestions:
+        known = self._suggestions.get(row["key"])
+        if known is None or known.sweep is not file:
+            config = json.loads(row["config"])
+            known = Suggestions(self._tracker, row["key"], file, config, row["seed"])
+            self._suggestions[row["key"]] = known
+        return known
+
+    async def close(self) -> None:
+        """End every process that makes suggestions."""
+        for one in self._suggestions.values():
+            await one.close()
 
     async def file(self, row: Row) -> Sweep:
         """A sweep's file, read once and kept until it changes."""

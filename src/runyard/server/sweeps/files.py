@@ -9,7 +9,7 @@ from typing import Any
 
 from runyard.search.documents import DocumentError, read_document
 from runyard.search.problems import Problem
-from runyard.search.sweep import Sweep, read_sweep
+from runyard.search.sweep import Asha, Sweep, read_sweep
 from runyard.server.ledger.rules import Aim, Limit, Rules
 
 
@@ -71,5 +71,7 @@ def rules_of(sweep: Sweep) -> Rules:
         seeds=max(1, len(sweep.options.seeds)),
         retry_failed=sweep.options.retry_failed,
         stop_after_failures=sweep.options.stop_after_failures,
+        promotes=isinstance(sweep.early_terminate, Asha)
+        and sweep.early_terminate.form == "promotion",
         draws=sweep.method != "custom" and sweep.controller != "local",
     )

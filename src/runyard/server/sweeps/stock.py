@@ -31,12 +31,12 @@ async def heartbeat(tracker: Tracker, agent: int, alive: Collection[str]) -> Com
     In one transaction: leases are renewed, and what it was given and is not alive any more is
     settled. Then, if nothing is alive, it is given the next trial, which is another transaction;
     cut off between the two, the next heartbeat goes on. A trial whose answer got lost is handed out
-    again by the next heartbeat. Raises `NoAgent` where there is none: the caller answers 404.
+    again by the next heartbeat. Raises `NoAgent` where there is none.
     """
     now = time.time()
     if await tracker.read(agents.is_quiet, agent, alive, now):
         return None
-    heard = await tracker.write(agents.hear_stock, agent, alive, now)
+    heard = await tracker.write(agents.hear_stock, agent, alive, tracker.started_at, now)
     tracker.sweeps.wake(heard.sweep)
     if heard.stop is not None:
         return Command("stop", heard.stop.run_id)

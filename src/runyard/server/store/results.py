@@ -1,0 +1,180 @@
+"""What the search sees of a sweep: results in the order of ending, and what is still to end."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runyard.server.ledger.rules import Aim, Rules
+from runyard.server.ledger.transitions import FINAL
+from runyard.server.store import runs, sweeps
+from runyard.server.store.measures import last_value, measure
+from runyard.server.store.runs import Row
+
+Place = Callable[[Mapping[str, Any]], Sequence[float] | None]
+
+
+@dataclass(frozen=True)
+class View:
+    """A sweep at one moment, from `since` on."""
+
+    # As the search's process wants them: number, point, values (to be made small), constraints.
+    results: list[dict[str, Any]] = field(default_factory=list)
+    # The rank of the newest end that is in the results.
+    upto: int = 0
+    # Points that are handed out, or were, and have no result yet.
+    pending: list[list[float]] = field(default_factory=list)
+    at_work: int = 0
+    # The number of the next setting.
+    setting: int = 0
+
+
+def view(connection: sqlite3.Connection, sweep: int, since: int) -> View | None:
+    """What has ended since that rank, and what has not ended; None where the sweep is gone."""
+    row = sweeps.by_key(connection, sweep)
+    if row is None:
+        return None
+    rules = sweeps.rules_of(row)
+    ended = connection.execute(
+        "SELECT * FROM trials WHERE sweep = ? AND ended > ? ORDER BY ended", (sweep, since)
+    ).fetchall()
+    open_settings = _open(connection, sweep)
+    results = []
+    for trial in ended:
+        found = _result(connection, trial, rules, open_settings)
+        if found is not None:
+            results.append(found)
+    at_work = connection.execute(
+        "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
+    ).fetchone()[0]
+    return View(
+        results,
+        ended[-1]["ended"] if ended else since,
+        [json.loads(point) for point in open_settings.values()],
+        at_work,
+        row["drawn"] // rules.seeds,
+    )
+
+
+def demand(connection: sqlite3.Connection, sweep: int) -> tuple[Row, int, int, int] | None:
+    """A sweep, and how many of its trials wait, are at work, and have ended."""
+    row = sweeps.by_key(connection, sweep)
+    if row is None:
+        return None
+    found = sweeps.counts(connection, sweep)
+    ended = sum(found.get(state, 0) for state in FINAL)
+    return row, found.get("waiting", 0), found.get("running", 0), ended
+
+
+def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> list[dict[str, Any]]:
+    """What the runs reached that a sweep was told of when it was made."""
+    row = sweeps.by_key(connection, sweep)
+    if row is None:
+        return []
+    rules = sweeps.rules_of(row)
+    results = []
+    for number, key in enumerate(json.loads(row["prior"])):
+        run = runs.by_key(connection, key)
+        if run is None:
+            continue
+        config = {
+            name: item["value"] if isinstance(item, dict) and "value" in item else item
+            for name, item in json.loads(run["config"]).items()
+        }
+        point = place(config)
+        if point is not None:
+            measured = measure(connection, run, rules)
+            results.append(_as_result(-1 - number, list(point), [measured], rules))
+    return results
+
+
+def _open(connection: sqlite3.Connection, sweep: int) -> dict[int, str]:
+    """The points of settings of which a trial has not ended."""
+    found = connection.execute(
+        "SELECT setting, point FROM trials WHERE sweep = ? AND point IS NOT NULL "
+        "AND state IN ('waiting', 'running', 'paused')",
+        (sweep,),
+    )
+    return {row["setting"]: row["point"] for row in found}
+
+
+def _result(
+    connection: sqlite3.Connection, trial: Row, rules: Rules, open_settings: Mapping[int, str]
+) -> dict[str, Any] | None:
+    """A setting's result, at the end of the last of its seeds: the mean of those that have one."""
+    if trial["point"] is None or trial["setting"] in open_settings:
+        return None
+    if rules.seeds == 1:
+        twins = [trial]
+    else:
+        twins = connection.execute(
+            "SELECT * FROM trials WHERE sweep = ? AND setting = ?",
+            (trial["sweep"], trial["setting"]),
+        ).fetchall()
+        is_last = all(
+            twin["state"] in FINAL and (twin["ended"] or 0) <= trial["ended"] for twin in twins
+        )
+        if not is_last or len(twins) < rules.seeds:
+            return None
+    counted = [_measured(connection, twin, rules) for twin in twins]
+    values = [one for one in counted if one is not None]
+    return _as_result(trial["setting"], json.loads(trial["point"]), values, rules)
+
+
+def _measured(connection: sqlite3.Connection, trial: Row, rules: Rules) -> dict[str, float] | None:
+    """The values with which a trial enters the model; None: it has none.
+
+    One that was stopped early enters with what it reached, unless the file says otherwise.
+    """
+    measured: dict[str, float] = json.loads(trial["measured"] or "{}")
+    aims = {aim.name for aim in rules.aims}
+    if trial["state"] == "finished" and aims <= measured.keys():
+        return measured
+    imputed = dict(measured) if trial["state"] == "stopped" else {}
+    for aim in rules.aims:
+        value = _imputed(connection, trial, aim, measured)
+        if value is not None:
+            imputed[aim.name] = value
+    return imputed if imputed and aims <= imputed.keys() else None
+
+
+def _imputed(
+    connection: sqlite3.Connection, trial: Row, aim: Aim, measured: Mapping[str, float]
+) -> float | None:
+    if aim.impute == "best":
+        return measured.get(aim.name)
+    if aim.impute == "worst":
+        return _worst(connection, trial, aim)
+    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+    if aim.impute == "latest" and run is not None:
+        return last_value(connection, run["key"], json.loads(run["summary"]), aim.name)
+    return None
+
+
+def _worst(connection: sqlite3.Connection, trial: Row, aim: Aim) -> float | None:
+    """The worst that any trial had reached by then."""
+    found = connection.execute(
+        "SELECT measured FROM trials WHERE sweep = ? AND ended <= ? AND measured IS NOT NULL",
+        (trial["sweep"], trial["ended"]),
+    )
+    values = [json.loads(row["measured"]).get(aim.name) for row in found]
+    return max((value for value in values if value is not None), key=aim.lowered, default=None)
+
+
+def _as_result(
+    number: int, point: list[float], measured: Sequence[Mapping[str, float]], rules: Rules
+) -> dict[str, Any]:
+    aims = {aim.name for aim in rules.aims}
+    whole = [one for one in measured if aims <= one.keys()]
+    values = [
+        sum(aim.lowered(one[aim.name]) for one in whole) / len(whole)
+        for aim in (rules.aims if whole else ())
+    ]
+    limits = [
+        max((limit.excess(one[limit.name]) for one in whole if limit.name in one), default=1.0)
+        for limit in (rules.limits if whole else ())
+    ]
+    return {"number": number, "point": point, "values": values, "constraints": limits}

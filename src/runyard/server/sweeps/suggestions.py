@@ -1,0 +1,262 @@
+"""Suggestions of one sweep, prepared ahead in a process of its own.
+
+A claim takes what lies ready. Where there is nothing it waits for a moment, and then takes a point
+of an even spread instead: no claim waits for a fit. Where one agent works alone, it gets the
+suggestion that knows of everything, which is then the same for the same seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runyard.search.space import Point
+from runyard.search.sweep import Sweep
+from runyard.server.ledger import ahead
+from runyard.server.store import results
+from runyard.server.store.results import View
+from runyard.server.sweeps.drawing import quasi_random
+from runyard.server.sweeps.workers import SearchWorker, WorkerDied
+
+if TYPE_CHECKING:
+    from runyard.server.tracker import Tracker
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 0.05
+# Alone, an agent has nothing to lose by waiting for a fit, or for the process to start.
+LONGEST_WAIT_ALONE = 20.0
+IDLE_SECONDS = 120.0
+# Asked for at a time: a long question would keep fresher ones waiting.
+_AT_ONCE = 16
+# Between two tries to start a process that dies.
+_PAUSE_AFTER_DEATH = 2.0
+# Takes no notice of results: what is ready never grows old.
+_BLIND_METHODS = ("qmc",)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    point: Point
+    # How many results it knows of.
+    knows: int
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a line of claims needs."""
+
+    # New settings, of which the first has that number.
+    count: int
+    setting: int
+    others_at_work: int
+    # Results that the ledger has.
+    results: int
+
+
+class Suggestions:
+    """What is ready for one sweep, and the process that makes more."""
+
+    def __init__(self, tracker: Tracker, key: int, sweep: Sweep, config: Any, seed: int) -> None:
+        self._tracker = tracker
+        self._key = key
+        self.sweep = sweep
+        self._config = config
+        self._seed = seed
+        self._worker = SearchWorker()
+        # One question at a time: the process answers them in their order.
+        self._turn = asyncio.Lock()
+        self._working: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
+        self._stirred = asyncio.Event()
+        self._news = asyncio.Event()
+        self._used_at = time.monotonic()
+        self._is_alone = True
+        self._has_failed = False
+        self._ready: list[_Ready] = []
+        self._lent: dict[Point, _Ready] = {}
+        # How far the process has been told of the ledger, and how many results that were.
+        self._upto = self._known = self._prior = 0
+        self._at_work = 0
+
+    async def take(self, demand: Demand, crowd: asyncio.Event) -> list[Point]:
+        """Points for new settings. `crowd` is set when others come to stand in line."""
+        if demand.count <= 0:
+            return []
+        self._used_at = time.monotonic()
+        self._at_work = demand.others_at_work
+        self._is_alone = demand.count == 1 and demand.others_at_work == 0
+        if not demand.results and not self._prior and not self._ready:
+            # Nothing is known: an even spread is as good as anything, and there at once.
+            self.warm_up()
+        elif self._is_alone:
+            await self._wait_for_fresh(demand, crowd)
+        else:
+            self.stir()
+            await self._wait_for_some(demand)
+        taken = self._usable(demand.results)[: demand.count]
+        self._ready = [one for one in self._ready if one not in taken]
+        self._lent = {one.point: one for one in taken}
+        self.stir()
+        dimensions = len(self.sweep.space.leaves)
+        spread = [
+            quasi_random(dimensions, self._seed, demand.setting + number)
+            for number in range(len(taken), demand.count)
+        ]
+        return [one.point for one in taken] + [self.sweep.space.place(one) for one in spread]
+
+    def warm_up(self) -> None:
+        """Start the process before it is needed: that takes longer than a claim may wait."""
+        if not self._worker.is_alive and self._warming is None:
+            self._used_at = time.monotonic()
+            self._warming = asyncio.create_task(self._warm())
+
+    def give_back(self, points: Sequence[Point]) -> None:
+        """Points that were taken and not used after all."""
+        self._ready += [self._lent[point] for point in points if point in self._lent]
+
+    def stir(self) -> None:
+        """There may be results that nothing ready knows of, or too little is ready."""
+        if self._is_alone or self.is_idle:
+            return
+        self._stirred.set()
+        if self._working is None:
+            self._working = asyncio.create_task(self._work())
+
+    @property
+    def is_idle(self) -> bool:
+        return time.monotonic() - self._used_at > IDLE_SECONDS
+
+    async def close(self) -> None:
+        for task in (self._working, self._warming):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+        await self._worker.stop()
+
+    def _usable(self, known: int) -> list[_Ready]:
+        """What may be handed out where there are so many results, the best informed first."""
+        if self.sweep.method in _BLIND_METHODS:
+            return list(self._ready)
+        return sorted(
+            (
+                one
+                for one in self._ready
+                if not ahead.is_stale(one.knows, known + self._prior, self._at_work)
+            ),
+            key=lambda one: -one.knows,
+        )
+
+    async def _wait_for_some(self, demand: Demand) -> None:
+        end = time.monotonic() + LONGEST_WAIT
+        while len(self._usable(demand.results)) < demand.count and not self._has_failed:
+            self._news.clear()
+            try:
+                await asyncio.wait_for(self._news.wait(), max(0.0, end - time.monotonic()))
+            except asyncio.TimeoutError:
+                return
+
+    async def _wait_for_fresh(self, demand: Demand, crowd: asyncio.Event) -> None:
+        """For one agent alone: nothing made before, but one that knows everything there is."""
+        self._ready.clear()
+        asking = asyncio.ensure_future(self._ask(demand.setting))
+        others = asyncio.ensure_future(crowd.wait())
+        await asyncio.wait(
+            {asking, others}, timeout=LONGEST_WAIT_ALONE, return_when=asyncio.FIRST_COMPLETED
+        )
+        # If others came, they do not wait for its answer, which is then ready for one of them.
+        others.cancel()
+
+    async def _warm(self) -> None:
+        try:
+            async with self._turn:
+                await self._catch_up()
+        except (WorkerDied, OSError) as error:
+            log.warning("the search of sweep %d did not start: %s", self._key, error)
+            await self._forget()
+        finally:
+            self._warming = None
+
+    async def _ask(self, setting: int) -> None:
+        try:
+            async with self._turn:
+                view = await self._catch_up()
+                if view is not None:
+                    self._ready += await self._suggest(view, 1, setting)
+        except (WorkerDied, OSError) as error:
+            log.warning("sweep %d goes on without its search: %s", self._key, error)
+            await self._forget()
+        self._news.set()
+
+    async def _work(self) -> None:
+        """Make more for as long as more is wanted; end when nobody asks."""
+        try:
+            while not self.is_idle:
+                self._stirred.clear()
+                try:
+                    while await self._fill():
+                        pass
+                except (WorkerDied, OSError) as error:
+                    log.warning("the search of sweep %d is started again: %s", self._key, error)
+                    await self._forget()
+                    self._has_failed = True
+                    self._news.set()
+                    await asyncio.sleep(_PAUSE_AFTER_DEATH)
+                    self._has_failed = False
+                    continue
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._stirred.wait(), IDLE_SECONDS)
+            await self._forget()
+        finally:
+            self._working = None
+
+    async def _fill(self) -> bool:
+        """One more question to the process. Says whether it was needed."""
+        async with self._turn:
+            view = await self._catch_up()
+            if view is None:
+                return False
+            self._at_work = view.at_work
+            wanted = ahead.wanted(view.at_work)
+            is_blind = self.sweep.method in _BLIND_METHODS
+            fresh = sum(is_blind or one.knows == self._known for one in self._ready)
+            if fresh >= wanted:
+                return False
+            made = await self._suggest(view, min(wanted - fresh, _AT_ONCE), view.setting)
+            # The oldest make room for what knows more.
+            self._ready = sorted(self._ready + made, key=lambda one: -one.knows)[:wanted]
+        self._news.set()
+        return bool(made)
+
+    async def _suggest(self, view: View, count: int, setting: int) -> list[_Ready]:
+        pending = [*view.pending, *(one.point for one in self._ready)]
+        known = self._known
+        points = await self._worker.suggest(pending, count, setting + len(self._ready))
+        return [_Ready(point, known) for point in points]
+
+    async def _catch_up(self) -> View | None:
+        """Tell the process of everything that has ended; start it, where there is none."""
+        if not self._worker.is_alive:
+            await self._forget()
+            await self._worker.start(self._config, self._seed)
+            before = await self._tracker.read(
+                results.prior_results, self._key, self.sweep.space.encode
+            )
+            await self._worker.add(before)
+            self._known = self._prior = len(before)
+        view = await self._tracker.read(results.view, self._key, self._upto)
+        if view is not None:
+            await self._worker.add(view.results)
+            self._upto = view.upto
+            self._known += len(view.results)
+        return view
+
+    async def _forget(self) -> None:
+        await self._worker.stop()
+        self._upto = self._known = self._prior = 0
+        self._ready.clear()
