@@ -93,9 +93,8 @@ def _create(args: argparse.Namespace) -> int:
         project=plan.project,
         entity=plan.entity,
         folder=str(plan.folder),
-        name=plan.name,
         prior_runs=args.prior_run,
-        seed=plan.seed,
+        seed=plan.sweep.options.seed,
     )
     size = f"{made['expected']} trials" if made["expected"] is not None else "no end of its own"
     named = "" if made["name"] == made["id"] else f" ({made['name']})"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
-from runyard.cli.output import console, number, print_json
-from runyard.cli.sweep_plan import Plan, shown_command
+from runyard.cli.output import console, print_json
+from runyard.cli.sweep_plan import Plan
 from runyard.node.commands import expand
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
@@ -23,22 +24,17 @@ def preview(plan: Plan, *, as_json: bool) -> None:
     out = console()
     size = "no end of its own (run_cap sets one)" if plan.size is None else f"{plan.size} trials"
     metric = "".join(f", {one.goal} {one.name}" for one in plan.sweep.metrics)
-    out.print(f"{plan.file}: {plan.sweep.method}{metric}: {size}", style="bold", soft_wrap=True)
+    out.print(f"{plan.source}: {plan.sweep.method}{metric}: {size}", style="bold", soft_wrap=True)
     out.print(f"  programs run in {plan.folder}", soft_wrap=True)
     if plan.sweep.method not in ("grid", "random"):
         out.print("  the first trials could be these; later ones follow from results")
     for trial in trials:
         out.print(f"\n{trial['name']}", style="bold", soft_wrap=True)
-        out.print(f"  {shown_command(trial['command'])}", soft_wrap=True)
+        out.print(f"  {shlex.join(trial['command'])}", soft_wrap=True)
     left = None if plan.size is None else plan.size - len(trials)
     if left is None or left > 0:
         out.print(f"\n... and {'more' if left is None else f'{left} more'}")
     out.print("\nnothing was made; without --dry-run it begins", soft_wrap=True)
-
-
-def swept_text(values: dict[str, Any]) -> str:
-    """A trial's values in one line."""
-    return "  ".join(f"{name}={number(value)}" for name, value in values.items())
 
 
 def _first_trials(plan: Plan) -> list[dict[str, Any]]:
@@ -69,7 +65,7 @@ def _first_settings(plan: Plan) -> list[dict[str, Any]]:
         if sweep.method == "grid":
             one = point_at(sweep.space, index)
         else:
-            rng = np.random.default_rng([plan.seed or sweep.options.seed or 0, index])
+            rng = np.random.default_rng([sweep.options.seed or 0, index])
             one = sweep.space.decode(sweep.space.draw(rng))
         if sweep.options.seeds:
             one = {**one, sweep.options.seed_parameter: seeds[seed]}
