@@ -14,7 +14,7 @@ from runyard.client.sweeps import Sweep, Trial
 if TYPE_CHECKING:
     from rich.text import Text
 
-_BAR = 24
+_BAR = 16
 _MOST_RUNNING, _MOST_FAILED = 6, 3
 ENDED = ("finished", "failed", "stopped", "canceled")
 STATES = (*ENDED, "running", "waiting", "paused")
@@ -41,7 +41,7 @@ def live(
             )
         )
     for place, trial in enumerate(running[:_MOST_RUNNING]):
-        since = duration(time.time() - (trial["started_at"] or time.time()))
+        since = duration(max(0.0, time.time() - (trial["started_at"] or time.time())))
         again = f"  attempt {trial['attempts']}" if trial["attempts"] > 1 else ""
         lines.append(Text(f"  {'running' if not place else '':<8} {trial['name']}  {since}{again}"))
     if len(running) > _MOST_RUNNING:
