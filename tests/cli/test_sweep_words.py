@@ -83,6 +83,7 @@ def test_mistakes_on_the_command_line(
     ("changes", "what", "mend"),
     [
         ({"program": "trian.py"}, "names the program trian.py", "did you mean train.py?"),
+        ({"command": ["pyhton", "${program}"]}, "begins with 'pyhton'", "environment is active"),
         ({"program": None}, "program", "add program: train.py"),
         ({"metric": {"name": "loss", "goal": "minimise"}}, "sweep.yaml:1", "minimize"),
         ({"parameters": {}}, "sweep.yaml:1", "parameters"),
@@ -109,6 +110,14 @@ def test_a_program_beside_the_file_is_found_from_elsewhere(
     file = write(tmp_path / "project")
     told = json.loads(runyard("sweep", str(file), "--dry-run", "--json", cwd=tmp_path).stdout)
     assert told["folder"] == str(tmp_path / "project")
+
+
+def test_a_module_is_a_program_too(runyard: RunRunyard, tmp_path: Path) -> None:
+    command = ["${env}", "${interpreter}", "-m", "${program}", "${args}", "--fixed"]
+    file = write(tmp_path, program="package.train", command=command)
+    told = json.loads(runyard("sweep", str(file), "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert told["first"][0]["command"][2:] == ["-m", "package.train", "--bs=16", "--lr=0.003",
+                                               "--fixed"]  # fmt: skip
 
 
 def test_sweeps_are_made_listed_steered_and_found(runyard: RunRunyard, tmp_path: Path) -> None:
@@ -173,7 +182,8 @@ def test_the_live_view_fits_eighty_columns() -> None:
               "canceled": 0}  # fmt: skip
     sweep: Sweep = {
         "key": 1, "id": "abcdefgh", "name": "a long name " * 9, "description": None,
-        "entity": "ada", "project": "birds", "method": "bayes", "state": "running", "cause": None, "config": {},
+        "entity": "ada", "project": "birds", "method": "bayes", "state": "running",
+        "cause": None, "config": {},
         "run_cap": 40, "expected": 40, "counts": counts, "trials": 15, "attempts": 15, "agents": [],
         "metric": "loss", "goal": "minimize", "best": best, "eta_seconds": 4000.0, "seed": 1,
         "folder": None, "created_at": 0.0, "started_at": 0.0, "ended_at": None,
@@ -184,5 +194,5 @@ def test_the_live_view_fits_eighty_columns() -> None:
     assert max(map(len, lines)) < 80
     shown = "\n".join(lines)
     assert "4/40" in shown
-    assert "67 min left" in shown
+    assert "66 min left" in shown
     assert "... and 3 more" in shown

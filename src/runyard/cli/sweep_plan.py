@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,23 +87,39 @@ def _overrides(args: argparse.Namespace) -> Overrides:
 def _working_folder(read: SweepFile) -> Path:
     """Where the program is: here, as W&B has it, or else beside the sweep file."""
     here, sweep = Path.cwd(), read.sweep
-    if sweep.command is not None and "${program}" not in sweep.command:
-        return here
+    beside = here if read.source == "standard input" else Path(read.source).resolve().parent
+    if sweep.command is not None:
+        _check_first_word(read, str(sweep.command[0]) if sweep.command else "", here)
+        if not _runs_a_file(sweep.command):
+            return here
     if sweep.program is None:
         raise ConfigError(
             f"{read.source} names no program, and its command needs one",
             mend="add a line: program: train.py",
         )
-    beside = here if read.source == "standard input" else Path(read.source).resolve().parent
     for folder in (here, beside):
         if (folder / sweep.program).is_file():
             return folder
-    if sweep.command is not None and shutil.which(sweep.program):
-        return here
     there = [one.name for folder in (here, beside) for one in folder.iterdir() if one.is_file()]
     guess = nearest(Path(sweep.program).name, there)
     raise NotFoundError(
         f"{read.source} names the program {sweep.program}, which is not in {here}"
         + ("" if beside == here else f", nor in {beside}"),
         mend=f"did you mean {guess}?" if guess else "mend its `program:` line; nothing was made",
+    )
+
+
+def _runs_a_file(command: Sequence[Any]) -> bool:
+    """Whether `program` is a file's name in this command, and not a module's (`python -m`)."""
+    words = [str(word) for word in command]
+    place = words.index("${program}") if "${program}" in words else 0
+    return place > 0 and words[place - 1] != "-m"
+
+
+def _check_first_word(read: SweepFile, word: str, folder: Path) -> None:
+    if word.startswith("${") or shutil.which(word) or (folder / word).exists():
+        return
+    raise NotFoundError(
+        f"{read.source}: the command begins with {word!r}, and there is no such program",
+        mend="check its spelling, and that its environment is active; nothing was made",
     )
