@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 
 from runyard.home import Home
 from tests.conftest import RunRunyard, server_pids
-from tests.live.programs import list_runs
+from tests.live.programs import list_runs, stock_client
 from tests.live.sweeping import (
     WITH_WANDB,
     WITHOUT_WANDB,
@@ -286,6 +288,52 @@ def test_failed_trials_are_tried_again_on_demand(
     assert "1 failed trials wait to be run again" in retried.stderr
     assert runyard("sweep", sweep["id"], env=with_python()).returncode == 0
     assert sweep_json(runyard)["counts"]["finished"] == 3
+
+
+def test_a_sweep_made_here_is_worked_on_by_the_stock_agent(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    file = write_sweep(
+        tmp_path / "p", WITH_WANDB, metric=LOSS, parameters={"lr": {"values": [0.01, 0.03]}}
+    )
+    made = runyard("sweep", file.name, "--no-run", "--json", "-p", "birds", cwd=file.parent)
+    found = re.search(r"wandb agent (\S+)", made.stderr)
+    assert found is not None
+    wandb("agent", found[1], home=state_folder, cwd=file.parent)
+    sweep = sweep_json(runyard)
+    assert (sweep["state"], sweep["counts"]["finished"]) == ("finished", 2)
+    assert sweep["best"]["values"] == {"lr": 0.01}
+
+
+def test_a_sweep_made_by_the_stock_client_is_worked_on_here(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    file = write_sweep(
+        tmp_path / "p", WITH_WANDB, metric=LOSS, parameters={"lr": {"values": [0.01, 0.03]}}
+    )
+    wandb("sweep", "-p", "birds", file.name, home=state_folder, cwd=file.parent)
+    sweep = sweep_json(runyard)
+    ended = runyard(
+        "sweep", sweep["id"], "-j", "2", cwd=file.parent, env=with_python(), timeout=LONG
+    )
+    assert ended.returncode == 0, ended.stderr
+    sweep = sweep_json(runyard)
+    assert (sweep["state"], sweep["counts"]["finished"]) == ("finished", 2)
+    assert (file.parent / "sweeps" / sweep["id"] / "lr1em2" / "checkpoints").is_dir()
+
+
+def wandb(*words: str, home: Home, cwd: Path) -> None:
+    """The stock command line, which logs here."""
+    done = subprocess.run(
+        [str(Path(_python()).parent / "wandb"), *words],
+        cwd=cwd,
+        env={**os.environ, **with_python(), **stock_client(home)},
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def sweep_counts(home: Home) -> dict[str, int]:

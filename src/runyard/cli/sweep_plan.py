@@ -112,8 +112,10 @@ def _working_folder(read: SweepFile) -> Path:
 def _runs_a_file(command: Sequence[Any]) -> bool:
     """Whether `program` is a file's name in this command, and not a module's (`python -m`)."""
     words = [str(word) for word in command]
-    place = words.index("${program}") if "${program}" in words else 0
-    return place > 0 and words[place - 1] != "-m"
+    if "${program}" not in words:
+        return False
+    place = words.index("${program}")
+    return place == 0 or words[place - 1] != "-m"
 
 
 def _check_first_word(read: SweepFile, word: str, folder: Path) -> None:
