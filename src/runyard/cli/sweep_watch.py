@@ -72,7 +72,8 @@ def work(
                 update(asked.note)
                 asked.wait(process, _LOOK_EVERY)
         os.close(held)
-    return _report(watch, as_json=as_json, seconds=time.monotonic() - begun, asked=asked)
+    code = _report(watch, as_json=as_json, seconds=time.monotonic() - begun, asked=asked)
+    return code or (1 if process.returncode else 0)
 
 
 class _Asked:

@@ -99,11 +99,12 @@ class Agent:
         self._say_farewell()
         self._keeper.dismiss()
         if self._trouble is not None:
-            self._report(f"runyard: {self._trouble}")
+            print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
         return 1 if self._trouble is not None else 0
 
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone."""
+        os.set_inheritable(leash, False)
 
         def let_go(_events: int) -> None:
             self._loop.forget(leash)
@@ -123,7 +124,7 @@ class Agent:
             elif slot.token is not None and not again:
                 # The server may have handed out a trial that we have not heard of: ask, and
                 # give it back.
-                slot.channel.drop()
+                slot.channel.take_back_last()
                 self._claim(slot, slot.token, wait=0)
         self._loop.after(_DELIVERY_SECONDS, self._give_up)
         if again or not self._agent:
@@ -216,7 +217,14 @@ class Agent:
         self._untold.add(attempt)
         again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
         self._report(f"{_clock()} {attempt.name} began{again}")
-        attempt.begin(Setting(told, found, folder, dict(os.environ)), self._agent, self._keeper)
+        try:
+            attempt.begin(Setting(told, found, folder, dict(os.environ)), self._agent, self._keeper)
+        except OSError as error:
+            # A full disk, no more processes: nothing that another trial would change.
+            slot.attempt = None
+            self._untold.discard(attempt)
+            self._give_back(slot, told)
+            self._fail(f"{socket.gethostname()} cannot run {attempt.name}: {error}")
 
     def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
         slot.attempt = None
@@ -231,6 +239,9 @@ class Agent:
         self._clear_up(attempt)
 
     def _is_told(self, attempt: Attempt, answer: Answer) -> None:
+        if answer.status in (401, 403):
+            self._fail(answer.error)  # What we know is kept, for whoever may tell it.
+            return
         attempt.is_told("end")
         trial = answer.json().get("trial") if answer.is_good else None
         self._report(f"{_clock()} {end_line(attempt, trial)}")

@@ -43,7 +43,9 @@ class Setting:
 
         run, trial = told["run"], told["trial"]
         self.folder = folder
-        self.trial_folder = run["folder"] or f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
+        self.trial_folder = _make_trial_folder(
+            run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
+        )
         self.checkpoints = f"{self.trial_folder}/checkpoints"
         wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
         self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
@@ -67,11 +69,10 @@ class Setting:
         }
 
     def prepare(self) -> list[str]:
-        """Make folders and files; the words to execute."""
+        """Write the trial's files; the words to execute."""
         from runyard.node.commands import expand  # Here: not before there is a trial.
         from runyard.node.parameters import parameter_file
 
-        os.makedirs(self.checkpoints, exist_ok=True)  # noqa: PTH103
         os.makedirs(os.path.dirname(self._files), exist_ok=True)  # noqa: PTH103, PTH120
         _write(f"{self._files}.yaml", parameter_file(self._told["args"]))
 
@@ -142,13 +143,14 @@ class Attempt:
         os.set_blocking(self._output, False)
         try:
             self._launch(setting, theirs, keeper)
-        except OSError as error:
-            os.write(theirs, f"runyard: cannot prepare this trial: {error}\n".encode())
+        except OSError:
+            os.close(self._output)
+            os.close(self._copy)
+            self.record.remove()
+            raise
         finally:
             os.close(theirs)
         self._loop.watch(self._output, READ, self._on_output)
-        if self.pid is None:
-            self._is_over(126)
 
     def _launch(self, setting: Setting, output: int, keeper: Keeper) -> None:
         words = setting.prepare()
@@ -281,6 +283,16 @@ class Attempt:
         if self._ship is not None:
             self._ship.cancel()
         self._console.finish(lambda: self.is_told("console"))
+
+
+def _make_trial_folder(wanted: str | None, instead: str) -> str:
+    """Where the sweep has it, or, on a machine that has no such place, here."""
+    if wanted is not None:
+        with contextlib.suppress(OSError):
+            os.makedirs(f"{wanted}/checkpoints", exist_ok=True)  # noqa: PTH103
+            return wanted
+    os.makedirs(f"{instead}/checkpoints", exist_ok=True)  # noqa: PTH103
+    return instead
 
 
 def _write(path: str, text: str) -> None:

@@ -108,6 +108,11 @@ class Channel:
         elif self._retry is None:
             self._connect()
 
+    def take_back_last(self) -> None:
+        """Forget the last request; those before it are sent again on a new connection."""
+        self._unanswered.pop()
+        self._close()
+
     def drop(self) -> None:
         """Forget every request that has no answer, and the connection with them."""
         self._unanswered.clear()

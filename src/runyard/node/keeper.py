@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _GRACE_SECONDS = 5.0
+_MOST_HANDLES = 4096
 
 
 class Keeper:
@@ -50,19 +51,22 @@ def start_keeper(spool: str, tell: Callable[[str], None]) -> Keeper:
         return Keeper(pid, told)
     try:
         os.close(told)
-        _leave_the_agents_side()
+        _leave_the_agents_side(heard)
         _keep(heard, spool, tell)
     finally:
         os._exit(0)
 
 
-def _leave_the_agents_side() -> None:
+def _leave_the_agents_side(heard: int) -> None:
     os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         signal.signal(number, signal.SIG_IGN)
     nothing = os.open(os.devnull, os.O_RDWR)
     for handle in (0, 1, 2):  # Whoever reads the agent's output is not to wait for us.
         os.dup2(nothing, handle)
+    # A connection that we held open would make the server believe that the agent lives.
+    os.closerange(3, heard)
+    os.closerange(heard + 1, _MOST_HANDLES)
 
 
 def _keep(heard: int, spool: str, tell: Callable[[str], None]) -> None:

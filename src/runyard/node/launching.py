@@ -71,14 +71,16 @@ def _become(
     except FileNotFoundError as error:
         code = 127
         _say(words, error)
-    except OSError as error:
+    except Exception as error:
         _say(words, error)
     finally:
         os._exit(code)
 
 
-def _say(words: Sequence[str], error: OSError) -> None:
-    where = f" ({error.filename})" if error.filename and error.filename != words[0] else ""
-    text = f"runyard: cannot start {words[0]!r}: {error.strerror}{where}\n"
+def _say(words: Sequence[str], error: Exception) -> None:
+    why = str(error)
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename and error.filename != words[0] else ""
+        why = f"{error.strerror}{where}"
     with contextlib.suppress(OSError):
-        os.write(2, text.encode(errors="replace"))
+        os.write(2, f"runyard: cannot start {words[0]!r}: {why}\n".encode(errors="replace"))
