@@ -215,3 +215,20 @@ def test_an_answer_that_died_with_the_server_is_given_again(
     monkeypatch.setattr(agents, "_NEXT_POLL", (0.0, 12.0))
     tracker.started_at = time.time()  # It came back just now.
     assert agent.beat() == first
+
+
+def test_agents_with_nothing_to_do_hear_of_a_change_at_once(
+    client: Client, tracker: Tracker
+) -> None:
+    sweep = create(client)
+    set_state(client, sweep, "paused")
+    agent = Stock(client, tracker, sweep["key"])
+    assert [agent.beat(), agent.beat()] == [None, None]
+    assert agent.key in tracker.sweeps.lulls
+    set_state(client, sweep, "running")
+    first = agent.beat()
+    assert first is not None
+    run = first.run_id or ""
+    assert [agent.beat(run), agent.beat(run), agent.beat(run)] == [None] * 3
+    set_state(client, sweep, "canceled")
+    assert agent.beat(run) == Command("stop", run)

@@ -27,6 +27,8 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _PROGRAMS = Path(__file__).parent / "flows"
 _LONGEST = 90
+# An agent has several runs one after the other, and looks for the next every five seconds.
+_LONGEST_AGENT = 300
 
 
 class Ended(Exception):
@@ -36,7 +38,10 @@ class Ended(Exception):
 class Program:
     """A process of the client's. Its words go to a file: what it leaves behind may hold a pipe."""
 
-    def __init__(self, command: list[str], folder: Path, environment: dict[str, str]) -> None:
+    def __init__(
+        self, command: list[str], folder: Path, environment: dict[str, str], longest: float
+    ) -> None:
+        self._longest = longest
         folder.mkdir(parents=True, exist_ok=True)
         self._words = folder / f"{time.monotonic_ns()}.log"
         with self._words.open("w") as words:
@@ -64,9 +69,9 @@ class Program:
     def end(self, code: int | None = 0) -> str:
         """Wait for the end, with that exit code or, for None, with any that is no success."""
         try:
-            found = self._process.wait(timeout=_LONGEST)
+            found = self._process.wait(timeout=self._longest)
         except subprocess.TimeoutExpired as error:
-            raise Ended(f"still there after {_LONGEST} s: {_tail(self.said())}") from error
+            raise Ended(f"still there after {self._longest} s: {_tail(self.said())}") from error
         if found != code if code is not None else found == 0:
             raise Ended(f"exit code {found}, not {code}: {_tail(self.said())}")
         return self.said()
@@ -167,7 +172,9 @@ class Client:
             program.clear_away()
 
     def _program(self, *words: str) -> Program:
-        return Program([str(self.python), *words], self.folder, self._environment())
+        longest = _LONGEST_AGENT if "agent" in words else _LONGEST
+        command = [str(self.python), *words]
+        return Program(command, self.folder, self._environment(), longest)
 
     def _environment(self) -> dict[str, str]:
         ours = ("LANG", "TMPDIR", "SSL_CERT_FILE")

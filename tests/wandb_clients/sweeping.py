@@ -109,7 +109,7 @@ def _check_early_end(client: Client, sweep: str) -> None:
     good, bad = runs_of(client, sweep)
     assert (good["state"], bad["state"]) == ("finished", "killed")
     for run in (good, bad):
-        logged = int((client.folder / f"rows-{run['id']}").read_text())
+        logged = len((client.folder / f"rows-{run['id']}").read_text())
         stored = len(client.series(run["id"])["loss"]["steps"])
         # The row that it was stopped in may be logged and not noted.
         assert stored - logged in (0, 1), (stored, logged)

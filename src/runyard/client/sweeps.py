@@ -215,7 +215,11 @@ class SweepApi:
         return claimed
 
     def renew(self, agent: int, running: Sequence[Held]) -> Renewed:
-        """Say which attempts are alive; hear which of them are to end.
+        """Say which attempts are alive; hear which of them are to end now.
+
+        What is to stop or pause is told to its own wandb client first, which ends it and keeps
+        every row; the agent hears of it a minute later, if it still runs, or at once if it has no
+        client.
 
         Within `lease_seconds`, or they are handed to somebody else. `lost` is one that was: it must
         end at once, and its end is not told.

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from runyard.search.space import SEPARATOR
@@ -81,6 +82,12 @@ def abbreviate(names: Sequence[str]) -> dict[str, str]:
     return short
 
 
+@lru_cache(64)
+def _abbreviated(names: tuple[str, ...]) -> dict[str, str]:
+    # Each of thousands of trials of a sweep has the same names.
+    return abbreviate(names)
+
+
 def shorten(value: Any, digits: int = DIGITS[0]) -> str:
     """A value in a few letters: 0.003 is 3em3, 64 is 64, "resnet/50" is 50."""
     if isinstance(value, bool):
@@ -101,7 +108,7 @@ def _compose(swept: Mapping[str, Any], digits: int, template: str | None) -> str
     if template is not None:
         name = _fill(template, swept, digits)
     else:
-        short = abbreviate(list(swept))
+        short = _abbreviated(tuple(swept))
         parts = [_join(short[key], shorten(value, digits)) for key, value in swept.items()]
         name = "_".join(parts)
     if len(name) > LONGEST:

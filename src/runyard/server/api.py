@@ -109,6 +109,7 @@ async def delete_run(request: Request) -> Response:
 async def stop_run(request: Request) -> Response:
     row = await own_run(request)
     await tracker_of(request).write(stops.ask_to_stop, row["key"], time.time())
+    tracker_of(request).sweeps.lulls.clear()  # Its agent, if it has one, is to hear of it.
     return answer(await tracker_of(request).read(run_json, await readable_run(request)))
 
 
@@ -182,6 +183,10 @@ async def end_attempt(request: Request) -> Response:
 
 
 def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
+    return run_fields(row, count_rows(connection, row["key"], HISTORY))
+
+
+def run_fields(row: Row, steps: int) -> dict[str, Any]:
     """A run as people want it: plain values, no client internals."""
     config = json.loads(row["config"])
     summary = json.loads(row["summary"])
@@ -211,7 +216,7 @@ def run_json(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "started_at": row["started_at"],
         "ended_at": row["ended_at"],
         "heartbeat_at": row["heartbeat_at"],
-        "steps": count_rows(connection, row["key"], HISTORY),
+        "steps": steps,
         "stop_asked": bool(row["stop_asked"]),
     }
 

@@ -62,13 +62,14 @@ def create_app(
     routes = [
         Route("/graphql", graphql, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
+        # What hundreds ask at once stands early: routes are tried in their order.
+        *agent_api.ROUTES,
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
         *artifact_files.ROUTES,
         *api.ROUTES,
         *people.ROUTES,
         *export.ROUTES,
         *sweep_api.ROUTES,
-        *agent_api.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),

@@ -11,8 +11,9 @@ import wandb
 
 run = wandb.init()
 noted = Path(os.environ["WANDB_DIR"], f"rows-{run.id}")
-for row in range(8 if run.config["loss"] == 1 else 300):
+for _ in range(8 if run.config["loss"] == 1 else 300):
     run.log({"loss": run.config["loss"]})
-    noted.write_text(str(row + 1))
+    with noted.open("a") as note:
+        note.write(".")
     time.sleep(0.3)
 run.finish()

@@ -35,6 +35,7 @@ def mutations(request: Request) -> Source:
     async def stop(arguments: Mapping[str, Any]) -> Source:
         row = await _own_run(request, as_object(arguments, "input"))
         await request.tracker.write(stops.ask_to_stop, row["key"], time.time())
+        request.tracker.sweeps.lulls.clear()  # Its agent, if it has one, is to hear of it.
         return {"clientMutationId": None, "success": True}
 
     async def update_state(arguments: Mapping[str, Any]) -> Source:

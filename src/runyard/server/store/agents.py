@@ -191,21 +191,24 @@ class Heard:
     stop: Stop | None
     # Nothing is alive there: it may have something new.
     is_free: bool
+    # Something has ended that nobody had told of.
+    has_changed: bool
 
 
-def is_quiet(
+def quiet_until(
     connection: sqlite3.Connection, agent: int, alive: Collection[str], now: float
-) -> bool:
-    """Whether a heartbeat of W&B's agent brings no news, and leases are long: nothing to write."""
-    if not alive:
-        return False
+) -> float:
+    """Until when a heartbeat of W&B's agent that says the same brings no news.
+
+    Its leases are long, and nothing is asked of its trials: there is nothing to write.
+    """
     found = trials.at_work(connection, agent)
-    return {trial["id"] for trial in found} == set(alive) and all(
-        trial["stop"] is None
-        and trial["is_seen"]
-        and trial["lease"] > now + leases.LEASE_SECONDS * leases.FRESH
-        for trial in found
-    )
+    if {trial["id"] for trial in found} != set(alive):
+        return 0.0
+    if any(trial["stop"] is not None or not trial["is_seen"] for trial in found):
+        return 0.0
+    soonest: float = min((trial["lease"] for trial in found), default=now)
+    return soonest - leases.LEASE_SECONDS / 2
 
 
 def hear_stock(
@@ -226,8 +229,10 @@ def hear_stock(
     if row["kind"] == "stock" and is_first and now - row["created_at"] < _FIRST_POLL:
         connection.execute("UPDATE agents SET kind = 'function' WHERE key = ?", (agent,))
     told: Stop | None = None
+    has_changed = False
     for trial in trials.at_work(connection, agent):
         if trial["id"] not in alive:
+            has_changed = True
             _settle_gone(connection, trial, up_since, now)
             continue
         leases.extend(connection, trial, now)
@@ -237,7 +242,7 @@ def hear_stock(
     if told is None:
         told = _not_to_be(connection, row, alive)
     state = sweeps.get(connection, row["sweep"])["state"]
-    return Heard(row["sweep"], state, told, is_free=not alive)
+    return Heard(row["sweep"], state, told, is_free=not alive, has_changed=has_changed)
 
 
 def _settle_gone(connection: sqlite3.Connection, trial: Row, up_since: float, now: float) -> None:

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
+import orjson
+
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import attempts, leases, runs, settling, sweeps, trials
+from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.names import new_run_id
 from runyard.server.store.runs import Row
 
@@ -60,9 +63,18 @@ class Handed:
 
     trial: Row
     run: Row
-    attempt: int
-    # Whether there were attempts before.
-    goes_on: bool
+    # Rows that the run has from earlier attempts.
+    steps: int = 0
+
+    @property
+    def attempt(self) -> int:
+        number: int = self.trial["attempt"]
+        return number
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there were attempts before."""
+        return bool(self.trial["attempts"] > 1)
 
 
 @dataclass(frozen=True)
@@ -88,23 +100,22 @@ def hand_out(
     row = sweeps.by_key(connection, sweep)
     if row is None:
         return Round([None] * len(claims), "canceled", "the sweep is gone", False)
-    given: list[Handed | None] = []
     rules = sweeps.rules_of(row)
     counter = _Counter(row, rules)
+    before = _claimed_before(connection, sweep, claims)
     waiting = iter(_waiting(connection, sweep, len(claims)) if row["state"] == "running" else ())
     until = now + leases.LEASE_SECONDS
+    numbers: list[int | None] = []
     for claim in claims:
-        known, is_known = _claimed_before(connection, sweep, claim)
-        if is_known:
-            given.append(known)
-            continue
-        trial = next(waiting, None)
-        if trial is not None:
-            given.append(_take(connection, row, trial, claim, until, now))
+        if claim.token is not None and claim.token in before:
+            numbers.append(before[claim.token])
+        elif (trial := next(waiting, None)) is not None:
+            numbers.append(_take(connection, row, trial, claim, until, now))
         elif row["state"] == "running" and counter.has_more():
-            given.append(_draw(connection, row, counter, draw, claim, until, now))
+            numbers.append(_draw(connection, row, counter, draw, claim, until, now))
         else:
-            given.append(None)
+            numbers.append(None)
+    given = _read_handed(connection, sweep, numbers)
     counter.store(connection, now)
     if None in given:
         # A grid that prior runs have done already ends here, with nothing to settle.
@@ -196,28 +207,55 @@ def _waiting(connection: sqlite3.Connection, sweep: int, most: int) -> list[Row]
 
 
 def _claimed_before(
-    connection: sqlite3.Connection, sweep: int, claim: Claim
-) -> tuple[Handed | None, bool]:
-    """What this very claim came to before, and whether it was made before at all."""
-    if claim.token is None:
-        return None, False
+    connection: sqlite3.Connection, sweep: int, claims: Sequence[Claim]
+) -> dict[str, int | None]:
+    """Which of these claims were made before, and the trials that they came to.
+
+    None: that is over. Who asks again gets nothing new under an old token.
+    """
+    tokens = [claim.token for claim in claims if claim.token is not None]
     found = connection.execute(
-        "SELECT trials.number AS trial, attempts.number AS attempt FROM attempts "
-        "JOIN trials ON trials.run = attempts.run WHERE attempts.token = ? AND trials.sweep = ?",
-        (claim.token, sweep),
-    ).fetchone()
-    if found is None:
-        return None, False
-    trial = trials.get(connection, sweep, found["trial"])
-    run = runs.by_key(connection, trial["run"])
-    if run is None or trial["state"] != "running" or trial["attempt"] != found["attempt"]:
-        return None, True  # It is over; who asks again gets nothing new under an old token.
-    return Handed(trial, run, trial["attempt"], trial["attempts"] > 1), True
+        "SELECT attempts.token, attempts.number AS known, trials.number, trials.attempt, "
+        # In this order: few tokens are known, and a sweep has many trials.
+        "trials.state FROM json_each(?) AS asked "
+        "CROSS JOIN attempts ON attempts.token = asked.value "
+        "CROSS JOIN trials ON trials.run = attempts.run WHERE trials.sweep = ?",
+        (json.dumps(tokens), sweep),
+    )
+    return {
+        row["token"]: row["number"]
+        if row["state"] == "running" and row["attempt"] == row["known"]
+        else None
+        for row in found
+    }
+
+
+def _read_handed(
+    connection: sqlite3.Connection, sweep: int, numbers: Sequence[int | None]
+) -> list[Handed | None]:
+    """What was handed out, as it stands in the store now."""
+    wanted = json.dumps([number for number in numbers if number is not None])
+    found = connection.execute(
+        "SELECT trials.*, agents.host AS host FROM trials "
+        "LEFT JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.sweep = ? AND trials.number IN (SELECT value FROM json_each(?))",
+        (sweep, wanted),
+    ).fetchall()
+    rows = {row["key"]: row for row in runs.by_keys(connection, [one["run"] for one in found])}
+    handed = {
+        trial["number"]: Handed(
+            trial,
+            rows[trial["run"]],
+            count_rows(connection, trial["run"], HISTORY) if trial["attempts"] > 1 else 0,
+        )
+        for trial in found
+    }
+    return [None if number is None else handed[number] for number in numbers]
 
 
 def _take(
     connection: sqlite3.Connection, sweep: Row, trial: Row, claim: Claim, until: float, now: float
-) -> Handed:
+) -> int:
     """Hand out a trial that waits: one that was cut off, is tried again, or was drawn elsewhere."""
     key = trial["run"]
     if key is None:
@@ -252,7 +290,8 @@ def _take(
         ended_at=None,
         exit_code=None,
     )
-    return _handed(connection, trial["sweep"], trial["number"], key)
+    taken: int = trial["number"]
+    return taken
 
 
 def _draw(
@@ -263,7 +302,7 @@ def _draw(
     claim: Claim,
     until: float,
     now: float,
-) -> Handed | None:
+) -> int | None:
     setting, seed = counter.place
     drawn = draw.setting(setting) if seed == 0 else _same_setting(connection, sweep, setting)
     if drawn is None:
@@ -292,8 +331,8 @@ def _draw(
             "id": run_id,
             "name": name,
             "setting": setting,
-            "point": None if drawn.point is None else json.dumps(list(drawn.point)),
-            "settings": json.dumps(settings),
+            "point": None if drawn.point is None else _as_json(list(drawn.point)),
+            "settings": _as_json(settings),
             "state": "running",
             "agent": claim.agent,
             "attempt": 1,
@@ -304,7 +343,7 @@ def _draw(
             "started_at": now,
         },
     )
-    return _handed(connection, sweep["key"], number, key)
+    return number
 
 
 def _same_setting(connection: sqlite3.Connection, sweep: Row, setting: int) -> Drawn | None:
@@ -342,7 +381,7 @@ def _create_run(
             claim.user,
             name,
             "running" if is_own else "pending",
-            json.dumps(config),
+            _as_json(config),
             sweep["id"],
             claim.host,
             folder,
@@ -366,8 +405,8 @@ def _insert(
     )
 
 
-def _handed(connection: sqlite3.Connection, sweep: int, number: int, key: int) -> Handed:
-    trial = trials.get(connection, sweep, number)
-    run = runs.by_key(connection, key)
-    assert run is not None
-    return Handed(trial, run, trial["attempt"], trial["attempts"] > 1)
+def _as_json(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # Whole numbers without end, keys that are no texts.
+        return json.dumps(value)

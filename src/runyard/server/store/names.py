@@ -21,6 +21,7 @@ _SECOND = (
 FIRST, SECOND = tuple(_FIRST.split()), tuple(_SECOND.split())
 
 
+_IN_RUN_IDS, _RUN_ID = "abcdefghijklmnopqrstuvwxyz0123456789", 8
 _LONGEST = 128
 _NOT_IN_IDS = set(":;,#?/'")
 _NOT_IN_PROJECTS = set("/\\#?%:")
@@ -60,5 +61,9 @@ def invent_name(connection: sqlite3.Connection, project: int) -> str:
 
 
 def new_run_id() -> str:
-    alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
-    return "".join(secrets.choice(alphabet) for _ in range(8))
+    number = secrets.randbelow(len(_IN_RUN_IDS) ** _RUN_ID)
+    letters = ""
+    for _ in range(_RUN_ID):
+        number, place = divmod(number, len(_IN_RUN_IDS))
+        letters += _IN_RUN_IDS[place]
+    return letters

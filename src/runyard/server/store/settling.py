@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 
 from runyard.server import states
 from runyard.server.ledger import transitions
@@ -45,6 +46,9 @@ def settle(
         progressed=steps > trial["steps"],
         retries=rules.retries,
     )
+    if outcome.state == "waiting" and sweep["state"] not in sweeps.OPEN:
+        # Nothing is handed out any more; if the sweep is taken up again, this is too.
+        outcome = replace(outcome, state="canceled", queue="final")
     over_at = min(now, ended_at or now)
     seconds = trial["seconds"] + max(0.0, over_at - (trial["began_at"] or over_at))
     columns: dict[str, object] = {
@@ -79,7 +83,9 @@ def settle(
             )
     trials.update(connection, trial, **columns)
     settled = trials.get(connection, trial["sweep"], trial["number"])
-    if run is not None and run["state"] in (*states.ALIVE, "pending"):
+    if run is not None and outcome.queue == "head" and run["state"] in ("failed", "crashed"):
+        runs.update(connection, run["key"], state="preempted")  # It goes on later.
+    elif run is not None and run["state"] in (*states.ALIVE, "pending"):
         # Nobody told the run of its end.
         runs.update(
             connection,
@@ -201,7 +207,7 @@ def forget(connection: sqlite3.Connection, run: Row, now: float) -> None:
                 sweep["key"],
                 number,
                 new_run_id(),
-                f"{trial['name']}_{number}",
+                _free_name(connection, sweep["key"], f"{trial['name']}_{number}"),
                 trial["setting"],
                 trial["point"],
                 trial["settings"],
@@ -211,6 +217,12 @@ def forget(connection: sqlite3.Connection, run: Row, now: float) -> None:
         )
         sweeps.update(connection, sweep["key"], now, trials=number)
     conclude(connection, sweep["key"], now)
+
+
+def _free_name(connection: sqlite3.Connection, sweep: int, name: str) -> str:
+    while trials.is_taken(connection, sweep, name):
+        name += "_"
+    return name
 
 
 def end_waiting(connection: sqlite3.Connection, trial: Row, state: str, now: float) -> None:
@@ -296,8 +308,10 @@ def conclude(
         return
     if not rules.draws and not read_controller(row["controller"]).is_done:
         return
+    if sweeps.has_more(row, rules):
+        return
     found = sweeps.counts(connection, sweep)
-    if sweeps.has_more(row, rules) or found.get("waiting") or found.get("running"):
+    if found.get("waiting") or found.get("running"):
         return
     if rules.promotes and found.get("paused") and not none_promoted:
         return

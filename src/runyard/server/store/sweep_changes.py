@@ -33,7 +33,6 @@ def set_state(connection: sqlite3.Connection, key: int, state: str, now: float) 
     if is_over:
         for trial in trials.of_sweep(connection, key, "waiting"):
             settling.end_waiting(connection, trial, "canceled", now)
-    if is_over:
         for trial in trials.of_sweep(connection, key, "paused"):
             settling.end_waiting(connection, trial, "stopped", now)
     if state == "canceled":
@@ -43,6 +42,11 @@ def set_state(connection: sqlite3.Connection, key: int, state: str, now: float) 
                 settling.ask_to_end(connection, run, "canceled", now)
     settling.conclude(connection, key, now)
     return sweeps.get(connection, key)
+
+
+def _reopen(connection: sqlite3.Connection, key: int, now: float) -> None:
+    _bring_back(connection, key)
+    sweeps.update(connection, key, now, state="running", cause=None, ended_at=None)
 
 
 def _bring_back(connection: sqlite3.Connection, key: int) -> None:
@@ -58,7 +62,7 @@ def set_cap(connection: sqlite3.Connection, key: int, run_cap: int | None, now: 
     sweeps.update(connection, key, now, run_cap=run_cap)
     changed = sweeps.get(connection, key)
     if sweep["state"] == "finished" and sweeps.has_more(changed, sweeps.rules_of(changed)):
-        sweeps.update(connection, key, now, state="running", cause=None, ended_at=None)
+        _reopen(connection, key, now)
     settling.conclude(connection, key, now)
     return sweeps.get(connection, key)
 
@@ -78,7 +82,7 @@ def retry(connection: sqlite3.Connection, key: int, numbers: list[int] | None, n
     for trial in failed:
         settling.return_to_queue(connection, trial)
     if failed and sweeps.get(connection, key)["state"] not in sweeps.OPEN:
-        sweeps.update(connection, key, now, state="running", cause=None, ended_at=None)
+        _reopen(connection, key, now)
     return len(failed)
 
 

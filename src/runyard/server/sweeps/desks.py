@@ -16,21 +16,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runyard.search.sweep import Sweep
+from runyard.server.ledger.rules import Rules
 from runyard.server.store import agents, claims, leases, results, settling, sweeps
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.claims import Claim, Handed, Round
 from runyard.server.store.runs import Row
 from runyard.server.store.streams import Recorded
 from runyard.server.sweeps.drawing import BY_NUMBER, Drawing
-from runyard.server.sweeps.files import SweepFile, read_file
+from runyard.server.sweeps.files import read_file
 from runyard.server.sweeps.judging import Judge
 from runyard.server.sweeps.suggestions import Demand, Suggestions
 
 if TYPE_CHECKING:
+    from runyard.server.sweeps.stock import Lull
     from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
 
+# Claims in one transaction: more would keep everybody else's writing waiting.
+AT_ONCE = 64
 # How often a line looks up, so that a stop of the server does not wait for it.
 _LOOK_UP = 1.0
 
@@ -42,9 +46,21 @@ class Answer:
     handed: Handed | None
     is_over: bool = False
     why: str = ""
+    # Whether new trials can still be drawn, though none could be had now.
+    has_more: bool = True
 
 
-@dataclass
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep's file says, read once and kept until it changes."""
+
+    id: str
+    text: str
+    sweep: Sweep
+    rules: Rules
+
+
+@dataclass(eq=False)
 class _Waiting:
     claim: Claim
     until: float
@@ -85,7 +101,9 @@ class Desk:
         try:
             while self._line:
                 self._woken.clear()
-                await self._serve_once(list(self._line))
+                line = list(self._line)
+                for start in range(0, len(line), AT_ONCE):
+                    await self._serve_once(line[start : start + AT_ONCE])
                 while self._line and not self._woken.is_set() and not self._expire():
                     await self._sleep()
         finally:
@@ -105,7 +123,7 @@ class Desk:
             elif served.state not in sweeps.OPEN:
                 self._answer(one, Answer(None, is_over=True, why=_why(served)))
             elif one.until <= time.monotonic():
-                self._answer(one, Answer(None, why=_why(served)))
+                self._answer(one, Answer(None, why=_why(served), has_more=served.has_more))
 
     def _answer(self, one: _Waiting, answer: Answer | Exception) -> None:
         if one in self._line:
@@ -149,11 +167,16 @@ class Desks:
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
         self._desks: dict[int, Desk] = {}
-        self._files: dict[int, tuple[str, Sweep]] = {}
+        self._plans: dict[int, Plan] = {}
         self._agents: dict[int, Row] = {}
         self._suggestions: dict[int, Suggestions] = {}
         self._judges: dict[int, Judge] = {}
+        self._changes: dict[int, int] = {}
+        # Of W&B's agents; see `stock`.
+        self.lulls: dict[int, Lull] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
+        # When hundreds ask at once, the first are answered while the last are still unread.
+        self.door = asyncio.Semaphore(AT_ONCE)
 
     async def begin_agent(
         self,
@@ -203,10 +226,15 @@ class Desks:
     def wake(self, *changed: int) -> None:
         """These sweeps have changed: whoever waits for their trials looks again."""
         for sweep in changed:
+            self._changes[sweep] = self.changes(sweep) + 1
             if sweep in self._desks:
                 self._desks[sweep].wake()
             if sweep in self._suggestions:
                 self._suggestions[sweep].stir()
+
+    def changes(self, sweep: int) -> int:
+        """How often a sweep has changed since the server started."""
+        return self._changes.get(sweep, 0)
 
     async def serve(self, sweep: int, line: list[Claim], crowd: asyncio.Event) -> Round:
         """One transaction for all of the line. `crowd` is set when others come to it."""
@@ -214,13 +242,13 @@ class Desks:
         if found is None:
             return Round([None] * len(line), "canceled", "the sweep is gone", False)
         row, waiting, at_work, ended = found
-        file = await self.file(row)
-        if sweeps.rules_of(row).promotes:
+        plan = await self._read_plan(row)
+        file, rules = plan.sweep, plan.rules
+        if rules.promotes:
             await self._promote(row, file, len(line), at_work)
-        if file.method in BY_NUMBER or not sweeps.rules_of(row).draws:
+        if file.method in BY_NUMBER or not rules.draws:
             drawing = Drawing(sweep, file, row["seed"])
             return await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
-        rules = sweeps.rules_of(row)
         is_open = row["state"] == "running" and sweeps.has_more(row, rules)
         # A line that trials wait for needs none; a new setting serves as many as it has seeds.
         needed = -(-(len(line) - waiting) // rules.seeds) if is_open else 0
@@ -252,17 +280,13 @@ class Desks:
             return False
         if trial["state"] != "running":
             self.wake(trial["sweep"])
-        file = await self._file_of(trial["sweep"])
-        if not lines or file is None or not Judge.is_needed(file):
+        file = (await self.plan(trial["sweep"])).sweep
+        if not lines or not Judge.is_needed(file):
             return False
-        return await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
-
-    async def _file_of(self, sweep: int) -> Sweep | None:
-        known = self._files.get(sweep)
-        if known is not None:
-            return known[1]
-        row = await self._tracker.read(sweeps.by_key, sweep)
-        return None if row is None else await self.file(row)
+        is_to_end = await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
+        if is_to_end:
+            self.wake(trial["sweep"])  # Its agent may have to end it.
+        return is_to_end
 
     def _suggestions_of(self, row: Row, file: Sweep) -> Suggestions:
         known = self._suggestions.get(row["key"])
@@ -277,15 +301,22 @@ class Desks:
         for one in self._suggestions.values():
             await one.close()
 
-    async def file(self, row: Row) -> Sweep:
-        """A sweep's file, read once and kept until it changes."""
-        known = self._files.get(row["key"])
-        if known is not None and known[0] == row["text"]:
-            return known[1]
+    async def plan(self, sweep: int) -> Plan:
+        """What is known of a sweep that is there; a change of its file is noticed at its desk."""
+        known = self._plans.get(sweep)
+        if known is not None:
+            return known
+        return await self._read_plan(await self._tracker.read(sweeps.get, sweep))
+
+    async def _read_plan(self, row: Row) -> Plan:
+        known = self._plans.get(row["key"])
+        if known is not None and known.text == row["text"]:
+            return known
         # Beside the event loop: a long list of values takes its time.
-        read: SweepFile = await asyncio.to_thread(read_file, row["text"])
-        self._files[row["key"]] = (row["text"], read.sweep)
-        return read.sweep
+        file = await asyncio.to_thread(read_file, row["text"])
+        plan = Plan(row["id"], row["text"], file.sweep, file.rules)
+        self._plans[row["key"]] = plan
+        return plan
 
     async def watch_leases(self) -> None:
         """For as long as the server runs: settle what nobody answers for any more."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
+import struct
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
-
-import numpy as np
 
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
@@ -39,7 +39,7 @@ class Drawing:
         if self._sweep.method == "grid":
             return Drawn(None, point_at(space, number))
         if self._sweep.method == "random":
-            point = space.draw(np.random.default_rng([self._seed, number]))
+            point = space.place(draws(self._seed, number, len(space.leaves)))
         elif self._prepared:
             point = self._prepared.pop(0)
         else:
@@ -60,15 +60,29 @@ class Drawing:
         return trial_name(swept, partial(trials.is_taken, connection, self._key), options.name)
 
 
+def draws(seed: int, number: int, count: int) -> list[float]:
+    """Draws from [0, 1) that belong to a number; the same on every machine, for ever."""
+    found: list[float] = []
+    while len(found) < count:
+        text = f"{seed} {number} {len(found)}".encode()
+        words = struct.unpack("<8Q", hashlib.blake2b(text).digest())
+        found += [(word >> 11) * 2.0**-53 for word in words]
+    return found[:count]
+
+
 def quasi_random(dimensions: int, seed: int, number: int) -> list[float]:
     """Point `number` of an additive recurrence: spread evenly from the first one on.
 
     Each coordinate goes on by a power of the root of x^(d+1) = x + 1, from a start by the seed.
     """
+    starts = draws(seed, -1, dimensions)
+    steps = _steps(dimensions)
+    return [(start + (number + 1) * step) % 1.0 for start, step in zip(starts, steps, strict=True)]
+
+
+@lru_cache(64)
+def _steps(dimensions: int) -> list[float]:
     root = 2.0
     for _ in range(40):
         root = (1.0 + root) ** (1.0 / (dimensions + 1))
-    starts = np.random.default_rng(seed).random(dimensions)
-    steps = (1.0 / root) ** np.arange(1, dimensions + 1)
-    found: list[float] = ((starts + (number + 1) * steps) % 1.0).tolist()
-    return found
+    return [root**-power for power in range(1, dimensions + 1)]

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from runyard.server.store import agents, sweeps
+from runyard.server.store import agents, leases, sweeps
+from runyard.server.store.claims import Handed
 
 if TYPE_CHECKING:
     from runyard.server.tracker import Tracker
@@ -25,6 +26,26 @@ class Command:
     program: str | None = None
 
 
+# How long an agent with nothing to do need not be looked after, if its sweep stays as it is.
+_LONGEST_LULL = leases.LEASE_SECONDS / 2
+
+
+@dataclass(frozen=True)
+class Lull:
+    """An agent that was told nothing, and will be told nothing while this holds.
+
+    A thousand agents beat two hundred times a second, and nearly always there is nothing to say:
+    that is known without a look at the store.
+    """
+
+    alive: frozenset[str]
+    changes: int
+    until: float
+
+    def holds(self, alive: Collection[str], changes: int, now: float) -> bool:
+        return changes == self.changes and now < self.until and self.alive == set(alive)
+
+
 async def heartbeat(tracker: Tracker, agent: int, alive: Collection[str]) -> Command | None:
     """A heartbeat of W&B's agent, with the ids of the runs that are alive in it.
 
@@ -34,26 +55,42 @@ async def heartbeat(tracker: Tracker, agent: int, alive: Collection[str]) -> Com
     again by the next heartbeat. Raises `NoAgent` where there is none.
     """
     now = time.time()
-    if await tracker.read(agents.is_quiet, agent, alive, now):
+    desks = tracker.sweeps
+    sweep: int = (await desks.agent(agent))["sweep"]
+    lulls, changes = desks.lulls, desks.changes(sweep)
+    known = lulls.get(agent)
+    if known is not None and known.holds(alive, changes, now):
         return None
+    if alive:
+        until = await tracker.read(agents.quiet_until, agent, alive, now)
+        if until > now:
+            lulls[agent] = Lull(frozenset(alive), changes, until)
+            return None
     heard = await tracker.write(agents.hear_stock, agent, alive, tracker.started_at, now)
-    tracker.sweeps.wake(heard.sweep)
+    if heard.has_changed:
+        desks.wake(sweep)
     if heard.stop is not None:
         return Command("stop", heard.stop.run_id)
     if not heard.is_free:
         return None
     if heard.sweep_state not in sweeps.OPEN:
         return Command("exit")
-    if heard.sweep_state == "paused":
-        return None
-    found = await tracker.sweeps.claim(agent)
-    if found.handed is None:
-        return Command("exit") if found.is_over else None
-    row = await tracker.read(sweeps.get, heard.sweep)
-    settings = json.loads(found.handed.trial["settings"])
+    found = None if heard.sweep_state == "paused" else await desks.claim(agent)
+    if found is not None and found.handed is not None:
+        row = await tracker.read(sweeps.get, sweep)
+        return _command(found.handed, json.loads(row["config"]).get("program"))
+    if found is not None and found.is_over:
+        return Command("exit")
+    if found is None or not found.has_more:
+        lulls[agent] = Lull(frozenset(), changes, now + _LONGEST_LULL)
+    return None
+
+
+def _command(handed: Handed, program: str | None) -> Command:
+    settings = json.loads(handed.trial["settings"])
     return Command(
-        "resume" if found.handed.goes_on else "run",
-        found.handed.trial["id"],
+        "resume" if handed.goes_on else "run",
+        handed.trial["id"],
         {name: {"value": value} for name, value in settings.items()},
-        json.loads(row["config"]).get("program"),
+        program,
     )

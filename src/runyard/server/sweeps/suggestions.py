@@ -73,6 +73,7 @@ class Suggestions:
         self._turn = asyncio.Lock()
         self._working: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[None] | None = None
         self._stirred = asyncio.Event()
         self._news = asyncio.Event()
         self._used_at = time.monotonic()
@@ -133,7 +134,7 @@ class Suggestions:
         return time.monotonic() - self._used_at > IDLE_SECONDS
 
     async def close(self) -> None:
-        for task in (self._working, self._warming):
+        for task in (self._working, self._warming, self._asking):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -164,7 +165,7 @@ class Suggestions:
     async def _wait_for_fresh(self, demand: Demand, crowd: asyncio.Event) -> None:
         """For one agent alone: nothing made before, but one that knows everything there is."""
         self._ready.clear()
-        asking = asyncio.ensure_future(self._ask(demand.setting))
+        asking = self._asking = asyncio.create_task(self._ask(demand.setting))
         others = asyncio.ensure_future(crowd.wait())
         await asyncio.wait(
             {asking, others}, timeout=LONGEST_WAIT_ALONE, return_when=asyncio.FIRST_COMPLETED
