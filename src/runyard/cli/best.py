@@ -93,8 +93,18 @@ def run(args: argparse.Namespace) -> int:
 
 def best_of(api: Api, found: Sweep) -> tuple[list[Setting], list[Aim]]:
     """A sweep's settings, the best first, or its Pareto front; and what it is after."""
-    aims, seed_parameter = read_aims(found)
+    from runyard.search.sweep import read_sweep
+
+    sweep, _ = read_sweep(found["config"])
+    if sweep is None or not sweep.metrics:
+        return [], []
+    aims = [Aim(metric.name, metric.goal == "maximize") for metric in sweep.metrics]
+    seed_parameter = sweep.options.seed_parameter if sweep.options.seeds else None
     trials = [one for one in api.sweeps.trials(found["key"]) if one["state"] in _COUNTS]
+    for trial in trials:
+        # What all have in common tells nothing.
+        seed = {k: v for k, v in trial["values"].items() if k == seed_parameter}
+        trial["values"] = {**sweep.space.swept(trial["values"]), **seed}
     return ranked(settings_of(trials, aims, seed_parameter), aims), aims
 
 
@@ -118,17 +128,6 @@ def values_text(values: Mapping[str, Any]) -> str:
     return "  ".join(f"{name}={number(value)}" for name, value in values.items())
 
 
-def read_aims(found: Sweep) -> tuple[list[Aim], str | None]:
-    """What the sweep is after; and the parameter in which the seeds of a setting differ."""
-    from runyard.search.sweep import read_sweep
-
-    sweep, _ = read_sweep(found["config"])
-    if sweep is None:
-        return [], None
-    aims = [Aim(metric.name, metric.goal == "maximize") for metric in sweep.metrics]
-    return aims, sweep.options.seed_parameter if sweep.options.seeds else None
-
-
 def settings_of(
     trials: Iterable[Trial], aims: Sequence[Aim], seed_parameter: str | None
 ) -> list[Setting]:
@@ -137,7 +136,8 @@ def settings_of(
     for trial in trials:
         if all(_is_number(trial["metrics"].get(aim.name)) for aim in aims):
             values = {k: v for k, v in trial["values"].items() if k != seed_parameter}
-            groups.setdefault(json.dumps(values, sort_keys=True), []).append(trial)
+            same = json.dumps(values, sort_keys=True) if seed_parameter else trial["id"]
+            groups.setdefault(same, []).append(trial)
     return [_setting(group, aims, seed_parameter) for group in groups.values()]
 
 
@@ -171,11 +171,8 @@ def _setting(group: list[Trial], aims: Sequence[Aim], seed_parameter: str | None
         mean = sum(measured) / len(measured)
         spread = sum((value - mean) ** 2 for value in measured)
         means.append(mean)
-        deviations.append(
-            math.sqrt(spread / (len(measured) - 1))
-            if len(measured) > 1
-            else (0.0 if seed_parameter is not None and len(measured) == 1 else None)
-        )
+        many = len(measured) > 1
+        deviations.append(math.sqrt(spread / (len(measured) - 1)) if many else None)
     values = {k: v for k, v in group[0]["values"].items() if k != seed_parameter}
     return Setting(group, values, means, deviations)
 
