@@ -25,9 +25,9 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 80
 SESSION = [
-    ("runyard run -q -- python train.py --lr 0.003 2>/dev/null", True),
-    ("runyard run -q -- python train.py --lr 0.03 --hidden 8 >/dev/null 2>&1", False),
-    ("runyard runs", True),
+    ("runyard sweep sweep.yaml -j 2 2>/dev/null", True),
+    ("runyard best -n 5", True),
+    ("runyard run -q -- python train.py --lr 0.02 >/dev/null 2>&1", False),
     ("runyard show", True),
 ]
 # rich's own frame loads a font from the network; this one asks for what is there.
@@ -53,8 +53,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         (home / "spirals").mkdir()
-        source = ROOT / "examples" / "spirals" / "train.py"
-        (home / "spirals" / "train.py").write_text(source.read_text())
+        for name in ("train.py", "sweep.yaml"):
+            source = ROOT / "examples" / "spirals" / name
+            (home / "spirals" / name).write_text(source.read_text())
         environment = {
             **os.environ,
             "RUNYARD_HOME": str(home / "state"),

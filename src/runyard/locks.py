@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import time
-from pathlib import Path
-from types import TracebackType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Only then: the agent on every node loads this module.
+    from pathlib import Path
+    from types import TracebackType
 
 # Lustre without the mount option `flock` and some FUSE file systems answer with one of these.
 _NO_LOCKS_HERE = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL}
 # Not TMPDIR: jobs and shells have their own, and would not meet.
-_STAND_INS = Path("/tmp")  # noqa: S108
+_STAND_INS = "/tmp"  # noqa: S108
 
 
 class FolderLock:
@@ -23,7 +26,7 @@ class FolderLock:
     taken on a local file instead, and then holds for this machine only.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
         self._path = path
         self._handle: int | None = None
         self.this_machine_only = False
@@ -84,9 +87,12 @@ class FolderLock:
         self.release()
 
 
-def _local_stand_in(path: Path) -> Path:
+def _local_stand_in(path: Path | str) -> Path:
+    import hashlib
+    from pathlib import Path
+
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    folder = _STAND_INS / f"runyard-locks-{os.geteuid()}"
+    folder = Path(_STAND_INS) / f"runyard-locks-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.lstat().st_uid != os.geteuid():
         raise PermissionError(errno.EACCES, "belongs to another user", str(folder))

@@ -78,7 +78,7 @@ def test_a_grid_is_handed_out_once_each(client: Client) -> None:
     assert first["run"]["config"] == {"lr": 0.1, "size": 16}
     assert first["run"]["state"] == "running"
     assert first["run"]["name"] == first["trial"]["name"]
-    assert first["run"]["folder"] == f"/scratch/grid/{first['trial']['name']}"
+    assert first["run"]["folder"] == f"/scratch/grid/sweeps/{sweep['id']}/{first['trial']['name']}"
     assert len({one["trial"]["name"] for one in held}) == 6
     waiting = agents[0].claim()
     assert waiting["do"] == "wait"

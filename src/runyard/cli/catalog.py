@@ -2,11 +2,14 @@
 
 COMMANDS = {
     "run": "run a program on this machine and track it",
+    "sweep": "make a sweep of a file and run it, or join one",
+    "sweeps": "list sweeps",
+    "best": "show a sweep's best trials",
     "runs": "list runs",
-    "show": "show a run: config, summary, metrics",
+    "show": "show a run or a sweep",
     "logs": "print what a run printed",
     "export": "write runs as a table: CSV, Parquet, JSON lines",
-    "stop": "ask a run to stop",
+    "stop": "ask a run or a sweep to stop",
     "delete": "delete runs for good",
     "env": "print what a shell needs so that wandb logs here",
     "login": "store a server's key where wandb finds it, or check it",

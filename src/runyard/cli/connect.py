@@ -31,3 +31,20 @@ def complete_run(prefix: str, **_: object) -> list[str]:
     except Exception:
         return []
     return [run["id"] for run in runs if run["id"].startswith(prefix)]
+
+
+def complete_sweep(prefix: str, **_: object) -> list[str]:
+    """Completion of a sweep's id or name. Never starts anything, and never fails."""
+    try:
+        api = find_server(locate())
+        found = api.sweeps.sweeps(limit=100) if api else []
+    except Exception:
+        return []
+    names = dict.fromkeys(name for one in found for name in (one["id"], one["name"]))
+    return [name for name in names if name.startswith(prefix)]
+
+
+def complete_sweep_or_file(prefix: str, **_: object) -> list[str]:
+    from argcomplete.completers import FilesCompleter
+
+    return [*complete_sweep(prefix), *FilesCompleter(("yaml", "yml", "json"))(prefix)]

@@ -11,9 +11,9 @@ import time
 
 from runyard.cli.connect import server
 from runyard.cli.parser import count
-from runyard.cli.show import add_run_argument, find_run
+from runyard.cli.show import add_run_argument, find_run, sweep_instead
 from runyard.client.api import Api, Console, RunDetail
-from runyard.errors import ServerError
+from runyard.errors import NotFoundError, ServerError
 
 _WAIT_SECONDS = 20.0
 _PAUSES = (0.1, 1.0, 3.0)
@@ -27,7 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     api = server()
-    found = find_run(api, args.run)
+    try:
+        found = find_run(api, args.run)
+    except NotFoundError as error:
+        sweep = sweep_instead(api, args.run)
+        if sweep is not None:
+            error.mend = f"it is a sweep: `runyard runs --sweep {sweep['id']}` lists its runs"
+        raise
     after = 0
     held = ""
     while True:

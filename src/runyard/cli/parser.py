@@ -88,6 +88,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def positive(text: str) -> int:
+    """For `type=`: a number of things, at least one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
+    return int(text)
+
+
 def port(text: str) -> int:
     """For `type=`: what the kernel takes for a port, without taking it modulo 65536."""
     if not text.isdecimal() or int(text) > 65535:

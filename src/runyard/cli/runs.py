@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import time
 
-from runyard.cli.connect import server
+from runyard.cli.connect import complete_sweep, server
 from runyard.cli.output import duration, number, print_json, print_table, say, state_text
 from runyard.cli.parser import count
+from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Run
 
 STATES = (
@@ -19,6 +20,8 @@ _LIMIT = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
     parser.add_argument("-s", "--state", choices=STATES, help="only runs in this state")
+    sweep = parser.add_argument("--sweep", metavar="SWEEP", help="only this sweep's")
+    sweep.completer = complete_sweep  # type: ignore[attr-defined]
     parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
     parser.add_argument("-a", "--all", action="store_true", help="all of them")
     parser.add_argument("--json", action="store_true", help="print JSON (all runs, unless --limit)")
@@ -30,13 +33,13 @@ def run(args: argparse.Namespace) -> int:
         limit = None
     # One more than is shown tells whether there are more.
     asked_for = None if limit is None else limit + 1
-    listed = server().runs(project=args.project, state=args.state, limit=asked_for)
+    listed = _listed(args, asked_for)
     found = listed[:limit]
     if args.json:
         print_json(found)
         return 0
     if not listed:
-        asked = args.project or args.state
+        asked = args.project or args.state or args.sweep
         say("no such runs" if asked else "no runs yet: `runyard run -- python train.py` makes one")
         return 0
     print_table(
@@ -57,6 +60,16 @@ def run(args: argparse.Namespace) -> int:
     if len(listed) > len(found):
         say("there are more: --all lists them")
     return 0
+
+
+def _listed(args: argparse.Namespace, most: int | None) -> list[Run]:
+    api = server()
+    if args.sweep is None:
+        return api.runs(project=args.project, state=args.state, limit=most)
+    sweep = find_sweep(api, args.sweep)
+    ids = {trial["id"] for trial in api.sweeps.trials(sweep["key"])}
+    found = api.runs(project=f"{sweep['entity']}/{sweep['project']}", state=args.state)
+    return [one for one in found if one["id"] in ids][:most]
 
 
 def summary_text(one: Run) -> str:

@@ -1,12 +1,14 @@
-"""Show a run: its config, its summary, and each metric as a curve.
+"""Show a run: its config, its summary, and each metric as a curve; or a sweep and its best trials.
 
-RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run.
+RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run. A
+sweep's id or name shows the sweep.
 """
 
 from __future__ import annotations
 
 import argparse
 import shlex
+import time
 from collections.abc import Iterator
 
 from runyard.cli.connect import complete_run, server
@@ -20,9 +22,11 @@ from runyard.cli.output import (
 )
 from runyard.cli.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api, RunDetail, Series
+from runyard.client.sweeps import Sweep
 from runyard.errors import NotFoundError
 
 _CURVE, _LONGEST_NAME = 32, 28
+_BEST = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,9 +57,23 @@ def find_run(api: Api, words: str | None) -> RunDetail:
         raise
 
 
+def sweep_instead(api: Api, words: str | None) -> Sweep | None:
+    """The sweep that the user may have meant, where there is no such run."""
+    try:
+        return api.sweeps.find(words) if words else None
+    except NotFoundError:
+        return None
+
+
 def run(args: argparse.Namespace) -> int:
     api = server()
-    detail = find_run(api, args.run)
+    try:
+        detail = find_run(api, args.run)
+    except NotFoundError:
+        sweep = sweep_instead(api, args.run)
+        if sweep is None:
+            raise
+        return _show_sweep(api, sweep, as_json=args.json)
     metrics = api.metrics(detail, points=_CURVE)
     if args.json:
         print_json({**detail, "metrics": metrics})
@@ -83,6 +101,25 @@ def run(args: argparse.Namespace) -> int:
         if not key.startswith("_") and key not in drawn
     ]
     _print_section("summary", rest)
+    return 0
+
+
+def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
+    from runyard.cli.best import best_of, print_best
+    from runyard.cli.sweep_view import print_report
+    from runyard.cli.sweep_watch import failures
+
+    if as_json:
+        print_json({**sweep, "all_trials": api.sweeps.trials(sweep["key"])})
+        return 0
+    begun = sweep["started_at"] or sweep["created_at"]
+    is_open = sweep["state"] in ("running", "paused")
+    lasted = (time.time() if is_open else sweep["ended_at"] or begun) - begun
+    print_report(sweep, failures(api, sweep), seconds=lasted)
+    settings, aims = best_of(api, sweep)
+    if len(settings) > 1:
+        console().print("")
+        print_best(settings[:_BEST], aims)
     return 0
 
 

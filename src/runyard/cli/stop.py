@@ -1,10 +1,11 @@
-"""Ask a run to stop.
+"""Ask a run to stop, or a sweep.
 
 Its client hears of it within seconds, or half a minute, and ends the program as Ctrl-C would; what
 was logged is kept, and the run ends as killed. A program without wandb gets SIGTERM from the
 `runyard run` beside it.
 
-RUN is an id, the beginning of one, a name, or PROJECT/any of these.
+RUN is an id, the beginning of one, a name, or PROJECT/any of these. A sweep's id or name stops the
+sweep, as `runyard sweep --stop` does: what runs finishes, and nothing new begins.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import argparse
 
 from runyard.cli.connect import complete_run, server
 from runyard.cli.output import print_json, say
-from runyard.cli.show import find_run
+from runyard.cli.show import find_run, sweep_instead
+from runyard.cli.sweep_steer import steer
+from runyard.errors import NotFoundError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     api = server()
-    found = find_run(api, args.run)
+    try:
+        found = find_run(api, args.run)
+    except NotFoundError:
+        sweep = sweep_instead(api, args.run)
+        if sweep is None:
+            raise
+        return steer(api, sweep, "stop", as_json=args.json)
     asked = api.stop_run(found)
     if args.json:
         print_json(asked)

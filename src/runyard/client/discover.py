@@ -30,6 +30,7 @@ _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS",)
 
 
 def find_server(home: Home) -> Api | None:
@@ -220,7 +221,11 @@ def _hearing_all_signals() -> Iterator[None]:
 def _server_environment() -> dict[str, str]:
     # The server runs for weeks: nothing of one shell's job or project may stick to it.
     dropped = ("WANDB_", "SLURM_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
-    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(dropped) or name in _SERVER_SETTINGS
+    }
 
 
 def _read_report(handle: int, timeout: float) -> dict[str, str | None] | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import urllib.parse
-from collections.abc import Mapping
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # Post every 2 s instead of 15: what a hard death loses is then small (clients from 0.19 on).
 _TRANSMIT_SECONDS = "2"
@@ -11,6 +12,8 @@ _TRANSMIT_SECONDS = "2"
 
 def wandb_environment(url: str, key: str, environ: Mapping[str, str]) -> dict[str, str]:
     """Variables to set on top of `environ`; what the user set for tuning stays."""
+    import urllib.parse  # Only now: the agent loads this module before there is anything to run.
+
     host = urllib.parse.urlsplit(url).hostname or "127.0.0.1"
     wanted = {
         "WANDB_BASE_URL": url,

@@ -144,7 +144,10 @@ class SweepApi:
         prior_runs: Sequence[str] = (),
         seed: int | None = None,
     ) -> CreatedSweep:
-        """Make a sweep of a file's text or data; `folder` is where its trials have theirs."""
+        """Make a sweep of a file's text or data; `folder` is where its programs run.
+
+        Its trials have their own folders there: sweeps/ID/NAME.
+        """
         made: CreatedSweep = self._connection.post(
             "/api/sweeps",
             {

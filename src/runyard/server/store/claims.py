@@ -368,7 +368,9 @@ def _create_run(
     now: float,
 ) -> int:
     is_own = claim.kind == OWN
-    folder = None if sweep["folder"] is None else str(PurePosixPath(sweep["folder"]) / name)
+    folder = None
+    if sweep["folder"] is not None:
+        folder = str(PurePosixPath(sweep["folder"]) / "sweeps" / sweep["id"] / name)
     config = {key: {"value": value} for key, value in settings.items()}
     cursor = connection.execute(
         "INSERT INTO runs (id, project, user, name, state, config, sweep, host, folder, "

@@ -50,13 +50,18 @@ def _is_over(record: Mapping[str, Any]) -> bool:
 def _is_dead(record: Mapping[str, Any]) -> bool:
     if record["host"] != socket.gethostname():
         return False  # Its own machine can tell; from here it cannot be seen.
+    # An agent's program, and the keeper that ends it, may outlive the agent by some seconds.
+    return not any(_lives(record.get(who)) for who in ("pid", "keeper", "group"))
+
+
+def _lives(pid: int | None) -> bool:
     try:
-        os.kill(record["pid"], 0)
+        os.kill(pid or 0, 0)
     except ProcessLookupError:
-        return True
+        return False
     except PermissionError:
-        return True  # The number is somebody else's now.
-    return False
+        return False  # The number is somebody else's now.
+    return pid is not None
 
 
 def _store(database: Database, record: Mapping[str, Any], copy: Path, now: float) -> None:
@@ -126,6 +131,7 @@ def _close(connection: sqlite3.Connection, record: Mapping[str, Any], now: float
             number,
             exit_code=int(record["exit_code"]),
             ended_at=float(record["ended_at"]),
+            cause=record.get("cause"),
             now=now,
         )
     else:

@@ -81,6 +81,8 @@ class Suggestions:
         self._has_failed = False
         self._ready: list[_Ready] = []
         self._lent: dict[Point, _Ready] = {}
+        # Handed out, and not in the ledger yet.
+        self._under_way: list[Point] = []
         # How far the process has been told of the ledger, and how many results that were.
         self._upto = self._known = self._prior = 0
         self._at_work = 0
@@ -103,13 +105,17 @@ class Suggestions:
         taken = self._usable(demand.results)[: demand.count]
         self._ready = [one for one in self._ready if one not in taken]
         self._lent = {one.point: one for one in taken}
-        self.stir()
         dimensions = len(self.sweep.space.leaves)
         spread = [
             quasi_random(dimensions, self._seed, demand.setting + number)
             for number in range(len(taken), demand.count)
         ]
-        return [one.point for one in taken] + [self.sweep.space.place(one) for one in spread]
+        self._under_way = [
+            *(one.point for one in taken),
+            *(self.sweep.space.place(one) for one in spread),
+        ]
+        self.stir()
+        return list(self._under_way)
 
     def warm_up(self) -> None:
         """Start the process before it is needed: that takes longer than a claim may wait."""
@@ -120,6 +126,7 @@ class Suggestions:
     def give_back(self, points: Sequence[Point]) -> None:
         """Points that were taken and not used after all."""
         self._ready += [self._lent[point] for point in points if point in self._lent]
+        self._under_way.clear()
 
     def stir(self) -> None:
         """There may be results that nothing ready knows of, or too little is ready."""
@@ -238,9 +245,15 @@ class Suggestions:
         return bool(made)
 
     async def _suggest(self, view: View, count: int, setting: int) -> list[_Ready]:
-        pending = [*view.pending, *(one.point for one in self._ready)]
+        # The view may be older than what was handed out last: asked as if that were not there, the
+        # process would say the same again.
+        known_pending = {tuple(point) for point in view.pending}
+        unseen = [point for point in self._under_way if point not in known_pending]
+        ahead_of_ledger = [*unseen, *(one.point for one in self._ready)]
         known = self._known
-        points = await self._worker.suggest(pending, count, setting + len(self._ready))
+        points = await self._worker.suggest(
+            [*view.pending, *ahead_of_ledger], count, setting + len(ahead_of_ledger)
+        )
         return [_Ready(point, known) for point in points]
 
     async def _catch_up(self) -> View | None:

@@ -17,7 +17,7 @@ CREATE TABLE sweeps (
     cause TEXT,                          -- a sentence, where it ended otherwise than it should
     run_cap INTEGER,
     size INTEGER,                        -- settings of a grid; NULL: without end
-    folder TEXT,                         -- where its trials have their folders
+    folder TEXT,                         -- where programs run; trials: sweeps/ID/NAME in it
     controller TEXT,                     -- what a controller on somebody's machine keeps here
     scheduler TEXT,
     prior TEXT NOT NULL DEFAULT '[]',    -- keys of runs that the search knows before it begins

@@ -1,0 +1,123 @@
+"""From the end of one empty trial to the start of the next: our agent, W&B's, and the floor.
+
+    python benchmarks/between_trials.py [TRIALS]
+
+The floor is fork, exec and wait of the same command (`true`) in a loop, in one interpreter. All
+three are measured in one run, against one server. W&B's agent asks every five seconds, so it gets
+few trials.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LIMIT_MS = 20.0  # Over the floor.
+STOCK_TRIALS = 3
+COMMAND = ["true"]
+
+
+def main() -> int:
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["RUNYARD_HOME"] = f"{folder}/state"
+        os.environ["WANDB_SILENT"] = "true"
+        os.chdir(folder)
+        from runyard.client.discover import ensure_server, stop_server
+        from runyard.home import Home
+
+        home = Home(Path(folder) / "state")
+        ensure_server(home)
+        try:
+            floor = measure_floor(trials)
+            ours, rate = measure_ours(home, trials)
+            stock = measure_stock(home) if "--no-stock" not in sys.argv else float("nan")
+        finally:
+            stop_server(home)
+    print(f"fork, exec, wait      {floor:8.1f} ms a trial   ({trials} trials)")
+    print(f"runyard's agent       {rate:8.1f} ms a trial   {rate / floor:.1f} x the floor")
+    print(f"  end to next start   {ours:8.1f} ms, the median  (limit {LIMIT_MS:g} ms)")
+    print(f"wandb agent           {stock:8.1f} ms a trial   {stock / rate:.0f} x ours")
+    return 0 if ours <= LIMIT_MS else 1
+
+
+def measure_floor(trials: int) -> float:
+    from runyard.node.launching import launch
+
+    nothing = os.open(os.devnull, os.O_RDWR)
+    begun = time.perf_counter()
+    for _ in range(trials):
+        os.waitpid(launch(COMMAND, os.environ, None, nothing, lambda _pid: None), 0)
+    return (time.perf_counter() - begun) / trials * 1e3
+
+
+def measure_ours(home: object, trials: int) -> tuple[float, float]:
+    """Median time from an attempt's end to the next one's begin; and milliseconds a trial."""
+    from runyard.node import attempts
+    from runyard.node.agent import Agent
+
+    ends, gaps = list[float](), list[float]()
+    over, begin = attempts.Attempt._is_over, attempts.Attempt._launch
+
+    def note_end(self: attempts.Attempt, code: int) -> None:
+        ends.append(time.perf_counter())
+        over(self, code)
+
+    def note_begin(self: attempts.Attempt, *given: object) -> None:
+        begin(self, *given)  # type: ignore[arg-type]
+        if ends:
+            gaps.append(time.perf_counter() - ends[-1])
+
+    attempts.Attempt._is_over = note_end  # type: ignore[method-assign]
+    attempts.Attempt._launch = note_begin  # type: ignore[method-assign]
+    key = create(home, trials)[0]
+    begun = time.perf_counter()
+    agent = Agent(str(key), str(home.path), report=lambda _line: None)  # type: ignore[attr-defined]
+    assert agent.run() == 0
+    return statistics.median(gaps) * 1e3, (time.perf_counter() - begun) / trials * 1e3
+
+
+def measure_stock(home: object) -> float:
+    """Milliseconds a trial of W&B's agent, without its start."""
+    from runyard.client.environment import wandb_environment
+    from runyard.home import read_discovery
+
+    _, place = create(home, STOCK_TRIALS)
+    found = read_discovery(home)  # type: ignore[arg-type]
+    assert found is not None
+    log = Path("stock.log")
+    with log.open("w") as out:
+        subprocess.run(
+            [Path(sys.executable).parent / "wandb", "agent", place],
+            env={**os.environ, **wandb_environment(found.url, found.key, os.environ)},
+            stdout=out, stderr=out, check=True, timeout=300,
+        )  # fmt: skip
+    from runyard.client.discover import ensure_server
+
+    api = ensure_server(home).api  # type: ignore[arg-type]
+    sweep = api.sweeps.find(place)
+    starts = sorted(one["started_at"] or 0.0 for one in api.sweeps.trials(sweep["key"]))
+    return (starts[-1] - starts[0]) / (len(starts) - 1) * 1e3
+
+
+def create(home: object, trials: int) -> tuple[int, str]:
+    from runyard.client.discover import ensure_server
+
+    config = {
+        "method": "random",
+        "command": COMMAND,
+        "program": COMMAND[0],
+        "run_cap": trials,
+        "parameters": {"x": {"min": 0.0, "max": 1.0}},
+    }
+    made = ensure_server(home).api.sweeps.create(config, project="empty")  # type: ignore[arg-type]
+    return made["key"], f"{made['entity']}/{made['project']}/{made['id']}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Make a sweep of a file and run it here, or join a sweep that is there.
+
+  runyard sweep sweep.yaml -j 4       four trials at a time, until it is done
+  runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
+  runyard sweep sweep.yaml --dry-run  what it would run
+  runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
+  runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
+
+The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
+a part of either. Ctrl-C asks the running trials to end, and they go back to the queue; a second
+Ctrl-C kills them.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from runyard.cli.connect import complete_sweep_or_file, server
+from runyard.cli.output import print_json, say
+from runyard.cli.parser import positive
+from runyard.cli.sweep_steer import STEERING, steer
+from runyard.cli.sweeps import find_sweep
+from runyard.client.sweeps import Sweep
+from runyard.errors import UsageError
+from runyard.home import locate
+
+_OVER = ("finished", "canceled", "failed")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_argument("sweep", metavar="FILE|SWEEP", help="a sweep file, or a sweep")
+    which.completer = complete_sweep_or_file  # type: ignore[attr-defined]
+    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
+                        help="trials at a time on this machine (default 1)")  # fmt: skip
+    parser.add_argument(
+        "--count", type=positive, metavar="N", help="take at most N trials, then end"
+    )
+    parser.add_argument("--no-run", action="store_true", help="make it, and run nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what it would be; make nothing"
+    )
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    made = parser.add_argument_group("what a new sweep takes from here instead of its file")
+    made.add_argument("-n", "--name", help="name of the sweep")
+    made.add_argument(
+        "-p", "--project", help="project (default: the file's, or this folder's name)"
+    )
+    made.add_argument("-e", "--entity", help="user or team to whom it belongs")
+    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))
+    made.add_argument("--run-cap", type=positive, metavar="N", help="at most N trials in all")
+    made.add_argument("--seed", type=int, help="of the search: the same seed, the same draws")
+    made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                      help="a parameter (lr=0.1, lr=[0.1,0.2]) or a key of the file "
+                      "(runyard.seeds=3); may be repeated")  # fmt: skip
+    made.add_argument("-R", "--prior-run", action="append", default=[], metavar="RUN",
+                      help="a run that the search knows of; may be repeated")  # fmt: skip
+    steering = parser.add_argument_group("steer a sweep").add_mutually_exclusive_group()
+    for name, (help_text, _) in STEERING.items():
+        steering.add_argument(f"--{name}", action="store_true", help=help_text)
+
+
+def run(args: argparse.Namespace) -> int:
+    action = next((name for name in STEERING if getattr(args, name.replace("-", "_"))), None)
+    if action is not None:
+        api = server()
+        return steer(api, find_sweep(api, args.sweep), action, as_json=args.json)
+    from runyard.cli.sweep_plan import looks_like_file
+
+    if looks_like_file(args.sweep):
+        return _create(args)
+    for option in ("dry_run", "no_run", "method", "name", "set", "prior_run", "seed"):
+        if getattr(args, option):
+            name = option.replace("_", "-")
+            raise UsageError(
+                f"--{name} is for a sweep file, and there is no file {args.sweep}",
+                mend="`runyard sweep SWEEP` joins a sweep; `runyard sweeps` lists them",
+            )
+    return _join(args)
+
+
+def _create(args: argparse.Namespace) -> int:
+    from runyard.cli.sweep_plan import make_plan
+
+    plan = make_plan(args)
+    if args.dry_run:
+        from runyard.cli.sweep_preview import preview
+
+        preview(plan, as_json=args.json)
+        return 0
+    api = server()
+    made = api.sweeps.create(
+        plan.config,
+        project=plan.project,
+        entity=plan.entity,
+        folder=str(plan.folder),
+        prior_runs=args.prior_run,
+        seed=plan.sweep.options.seed,
+    )
+    size = f"{made['expected']} trials" if made["expected"] is not None else "no end of its own"
+    named = "" if made["name"] == made["id"] else f" ({made['name']})"
+    say(f"sweep {made['id']}{named}: {made['method']}, {size}")
+    place = f"{made['entity']}/{made['project']}/{made['id']}"
+    if args.no_run:
+        say(f"to run it:  runyard sweep {made['id']}")
+        say(f'      or:  eval "$(runyard env)" && wandb agent {place}')
+        if args.json:
+            print_json(made)
+        return 0
+    if made["expected"] is None and args.count is None:
+        say("it ends with Ctrl-C, `runyard sweep --stop`, or a --run-cap")
+    say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
+    return _work(args, made, str(plan.folder))
+
+
+def _join(args: argparse.Namespace) -> int:
+    api = server()
+    found = find_sweep(api, args.sweep)
+    if args.run_cap:
+        found = api.sweeps.set_cap(found["key"], args.run_cap)
+    if found["state"] in _OVER:
+        failed = found["counts"]["failed"]
+        again = f"`runyard sweep --retry-failed {found['id']}` runs the {failed} that failed; "
+        raise UsageError(
+            f"sweep {found['id']} has ended: {found['state']}",
+            said=found["cause"],
+            mend=f"{again if failed else ''}`runyard best {found['id']}` shows its results",
+        )
+    if found["state"] == "paused":
+        say(f"sweep {found['id']} is paused; `runyard sweep --resume {found['id']}` goes on")
+    return _work(args, found, found["folder"])
+
+
+def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
+    from runyard.cli.sweep_watch import work
+
+    return work(
+        locate(), found, folder=folder, slots=args.slots, count=args.count, as_json=args.json
+    )

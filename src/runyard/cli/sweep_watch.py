@@ -1,0 +1,224 @@
+"""An agent on this machine, watched until it is done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType, MappingProxyType
+
+import runyard
+from runyard.cli.connect import server
+from runyard.cli.output import print_json, say
+from runyard.cli.sweep_view import live, print_report
+from runyard.client.api import Api
+from runyard.client.discover import find_server
+from runyard.client.sweeps import Sweep, Trial
+from runyard.errors import RunyardError
+from runyard.home import Home
+
+_LOOK_EVERY = 0.5
+_LAST_WORDS = 2000
+_EXPLAINED = 20
+_ASKS_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Isolated and without site-packages: the agent needs neither, and starts in half the files.
+_START = (
+    "import sys; sys.path.insert(0, {0!r}); from runyard.node.agent import main; sys.exit(main())"
+)
+
+
+def agent_command(
+    key: int, *, slots: int, count: int | None, folder: str, leash: int, quiet: bool
+) -> list[str]:
+    source = str(Path(runyard.__file__).resolve().parent.parent)
+    words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder, "--leash", str(leash)]
+    words += ["--count", str(count)] if count is not None else []
+    words += ["--quiet"] if quiet else []
+    return [sys.executable, "-I", "-S", "-c", _START.format(source), *words]
+
+
+def work(
+    home: Home, sweep: Sweep, *, folder: str | None, slots: int, count: int | None, as_json: bool
+) -> int:
+    """Work on a sweep until there is nothing left, or somebody asks to end."""
+    where = folder if folder is not None and Path(folder).is_dir() else str(Path.cwd())
+    on_terminal = sys.stderr.isatty() and not as_json
+    begun = time.monotonic()
+    watch = _Watch(home, sweep)
+    # Held open as long as we live: an agent whose command is killed ends as if asked to.
+    leash, held = os.pipe()
+    with _Asked() as asked:
+        process = subprocess.Popen(
+            agent_command(
+                sweep["key"], slots=slots, count=count, folder=where, leash=leash, quiet=on_terminal
+            ),
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr,
+            pass_fds=[leash],
+            start_new_session=True,  # Ctrl-C is ours to pass on.
+            cwd=where,
+            env={**os.environ, "RUNYARD_HOME": str(home.path)},
+        )
+        os.close(leash)
+        show = watch.drawn() if on_terminal else watch.told()
+        with show as update:
+            while process.poll() is None:
+                asked.pass_on(process, sweep["id"])
+                update(asked.note)
+                asked.wait(process, _LOOK_EVERY)
+        os.close(held)
+    code = _report(watch, as_json=as_json, seconds=time.monotonic() - begun, asked=asked)
+    return code or (1 if process.returncode else 0)
+
+
+class _Asked:
+    """Signals that ask us to end: the first time the agent is asked, the second time it kills."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.note = ""
+        self._times = self._passed = 0
+
+    def __enter__(self) -> _Asked:
+        self._before = {number: signal.signal(number, self._hear) for number in _ASKS_TO_END}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def pass_on(self, process: subprocess.Popen[bytes], sweep: str) -> None:
+        while self._passed < self._times:
+            self._passed += 1
+            process.send_signal(signal.SIGTERM)
+            if self._passed == 1:
+                self.note = "asking what runs to end (Ctrl-C again kills it)"
+                say(f"{self.note}; its trials go back to the queue of {sweep}")
+
+    def wait(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        end = time.monotonic() + seconds
+        # In pieces: a signal, or the agent's end, is not to wait for the next look.
+        while process.poll() is None and self._passed == self._times and time.monotonic() < end:
+            time.sleep(0.02)
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        self.number = number
+        self._times += 1
+
+
+class _Watch:
+    """What the server says of the sweep; while it is away, what it said last."""
+
+    def __init__(self, home: Home, sweep: Sweep) -> None:
+        self._home = home
+        self.sweep = sweep
+        self._api: Api | None = None
+        self._running: list[Trial] = []
+        self._failed: dict[str, tuple[Trial, str]] = {}
+
+    @property
+    def failed(self) -> list[tuple[Trial, str]]:
+        return list(self._failed.values())
+
+    def look(self) -> str:
+        """Ask anew; a note where that was not possible."""
+        try:
+            self._api = self._api or find_server(self._home)
+            if self._api is None:
+                return "the server is away; what runs goes on"
+            self._read(self._api)
+        except RunyardError:
+            self._api = None
+            return "the server is away; what runs goes on"
+        return ""
+
+    def look_once_more(self) -> None:
+        self._read(server(self._home, quiet=True))
+
+    def _read(self, api: Api) -> None:
+        key = self.sweep["key"]
+        self.sweep = api.sweeps.sweep(key)
+        self._running = (
+            api.sweeps.trials(key, state="running") if self.sweep["counts"]["running"] else []
+        )
+        if self.sweep["counts"]["failed"] != len(self._failed):
+            self._failed = {
+                one["id"]: (one, why) for one, why in failures(api, self.sweep, self._failed)
+            }
+
+    @contextmanager
+    def drawn(self) -> Iterator[Callable[[str], None]]:
+        from rich.console import Console
+        from rich.live import Live
+
+        out = Console(stderr=True, highlight=False, emoji=False, markup=False)
+        with Live(console=out, auto_refresh=False, transient=True) as drawing:
+
+            def update(note: str) -> None:
+                away = self.look()
+                shown = live(self.sweep, self._running, self.failed, away or note, out.width)
+                drawing.update(shown, refresh=True)
+
+            yield update
+
+    @contextmanager
+    def told(self) -> Iterator[Callable[[str], None]]:
+        """Without a terminal the agent's own lines tell of it."""
+        yield lambda _note: None
+
+
+def failures(
+    api: Api, sweep: Sweep, known: Mapping[str, tuple[Trial, str]] = MappingProxyType({})
+) -> list[tuple[Trial, str]]:
+    """The trials that failed, each with the reason; the last is the newest."""
+    if not sweep["counts"]["failed"]:
+        return []
+    failed = api.sweeps.trials(sweep["key"], state="failed")
+    failed.sort(key=lambda one: one["ended_at"] or 0.0)
+    # A reason is a question to the server: of many failures, only for those that are shown.
+    asked = {one["id"] for one in failed[-_EXPLAINED:]}
+    return [
+        known.get(one["id"])
+        or (one, why_failed(api, one) if one["id"] in asked else one["cause"] or "failed")
+        for one in failed
+    ]
+
+
+def why_failed(api: Api, trial: Trial) -> str:
+    """The cause, and the last line that its program printed."""
+    code = trial["exit_code"]
+    cause = trial["cause"] or "failed"
+    how = f"exit code {code}" if cause == "program" and code is not None else cause
+    try:
+        detail = api.run(trial["id"])
+        size = sum(attempt["console_bytes"] for attempt in detail["attempts"])
+        text = api.console(detail, max(0, size - _LAST_WORDS))["text"]
+    except RunyardError:
+        return how
+    last = next((line.strip() for line in reversed(text.splitlines()) if _speaks(line)), "")
+    return f"{how}: {last}" if last else how
+
+
+def _speaks(line: str) -> bool:
+    # The wandb client's closing words come after the program's own.
+    return bool(line.strip()) and not line.lstrip().startswith("wandb:")
+
+
+def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> int:
+    watch.look_once_more()
+    sweep = watch.sweep
+    went_on = sweep["state"] in ("running", "paused")
+    if as_json:
+        print_json({**sweep, "failures": [{"trial": one, "why": why} for one, why in watch.failed]})
+    else:
+        print_report(sweep, watch.failed, seconds=seconds)
+    if went_on:
+        say(f"to go on:  runyard sweep {sweep['id']}")
+    if asked.number is not None:
+        return 128 + asked.number
+    return 1 if sweep["state"] == "failed" or not sweep["counts"]["finished"] else 0

@@ -1,0 +1,89 @@
+"""List sweeps, the newest first."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from runyard.cli.connect import server
+from runyard.cli.output import duration, number, print_json, print_table, say, state_text
+from runyard.cli.parser import count, nearest
+from runyard.client.api import Api
+from runyard.client.sweeps import Sweep
+from runyard.errors import NotFoundError
+
+STATES = ("running", "paused", "finished", "canceled", "failed")
+_LIMIT = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
+    parser.add_argument("-s", "--state", choices=STATES, help="only sweeps in this state")
+    parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
+    parser.add_argument("--json", action="store_true", help="print JSON (all, unless --limit)")
+
+
+def run(args: argparse.Namespace) -> int:
+    limit = args.limit if args.limit is not None or args.json else _LIMIT
+    listed = server().sweeps.sweeps(project=args.project)
+    found = [one for one in listed if args.state in (None, one["state"])]
+    shown = found[:limit]
+    if args.json:
+        print_json(shown)
+        return 0
+    if not found:
+        asked = args.project or args.state
+        say("no such sweeps" if asked else "no sweeps yet: `runyard sweep sweep.yaml` makes one")
+        return 0
+    print_table(
+        ("ID", "NAME", "PROJECT", "METHOD", "STATE", "TRIALS", "AGE", "BEST"),
+        (
+            (
+                one["id"],
+                "-" if one["name"] == one["id"] else one["name"],
+                one["project"],
+                one["method"],
+                state_text(one["state"]),
+                progress(one),
+                duration(max(0.0, time.time() - one["created_at"])),
+                best_text(one),
+            )
+            for one in shown
+        ),
+    )
+    if len(found) > len(shown):
+        say(f"there are {len(found) - len(shown)} more: -n {len(found)} lists them")
+    return 0
+
+
+def find_sweep(api: Api, words: str | None) -> Sweep:
+    """The sweep that the user named, or the newest; an unknown one with the closest names."""
+    if words is None:
+        newest = api.sweeps.sweeps(limit=1)
+        if not newest:
+            raise NotFoundError(
+                "there are no sweeps yet", mend="`runyard sweep sweep.yaml` makes one"
+            )
+        return newest[0]
+    try:
+        return api.sweeps.find(words)
+    except NotFoundError as error:
+        names = [name for one in api.sweeps.sweeps() for name in (one["id"], one["name"])]
+        guess = nearest(words.rpartition("/")[2], names)
+        error.mend = f"did you mean {guess}?" if guess else "`runyard sweeps` lists them"
+        raise
+
+
+def progress(one: Sweep) -> str:
+    """How many trials have ended, of how many."""
+    counts = one["counts"]
+    ended = sum(counts[state] for state in ("finished", "failed", "stopped", "canceled"))
+    whole = one["expected"]
+    return f"{ended}/{whole}" if whole is not None else str(ended)
+
+
+def best_text(one: Sweep) -> str:
+    best = one["best"]
+    if best is None or best["value"] is None:
+        return "-"
+    return f"{one['metric']}={number(best['value'])}  {best['name']}"

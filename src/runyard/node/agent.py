@@ -1,0 +1,407 @@
+"""The agent: takes trials of a sweep from the server and runs them, several at a time if asked.
+
+    python -m runyard.node.agent --sweep KEY --slots 2
+
+Asked to end (TERM, INT, HUP), it asks its programs to end and hands their trials back; asked a
+second time, it kills them. Whatever happens to it, none of its programs is left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+
+from runyard.node.attempts import Attempt, Setting
+from runyard.node.causes import kills_for_memory
+from runyard.node.channel import Channel
+from runyard.node.delivery import deliver_leftovers, end_message
+from runyard.node.keeper import start_keeper
+from runyard.node.launching import launch
+from runyard.node.loop import READ, Loop
+from runyard.node.place import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runyard.node.channel import Answer
+    from runyard.node.loop import Timer
+
+_WAIT_SECONDS = 20.0
+_ANSWER_SECONDS = 30.0
+_RENEW_AT_MOST = 5.0
+_REST_GRACE_SECONDS = 5.0
+_DELIVERY_SECONDS = 30.0
+_FAREWELL_SECONDS = 2.0
+_PAUSE_AFTER_REFUSAL = 2.0
+
+
+class Slot:
+    """Room for one program at a time."""
+
+    def __init__(self, index: int, channel: Channel) -> None:
+        self.index = index
+        self.channel = channel
+        self.attempt: Attempt | None = None
+        self.token: str | None = None
+        """Of the claim that has no answer yet."""
+        self.is_closed = False
+
+
+class Agent:
+    def __init__(
+        self,
+        sweep: str,
+        home: str,
+        *,
+        slots: int = 1,
+        count: int | None = None,
+        folder: str | None = None,
+        report: Callable[[str], None] = print,
+    ) -> None:
+        self._loop = Loop()
+        self._place = Place(home, self._spawn)
+        self._spool = f"{home}/spool"
+        self._sweep = sweep
+        self._count = count
+        self._folder = folder
+        self._report = report
+        self._talk = Channel(self._loop, self._place)
+        self._slots = [Slot(index, Channel(self._loop, self._place)) for index in range(slots)]
+        self._agent = ""
+        self._lease = 60.0
+        self._renewal: Timer | None = None
+        self._untold: set[Attempt] = set()
+        self._unclear: set[Attempt] = set()
+        self._taken: set[int] = set()
+        self._helpers: set[int] = set()
+        self._kills = kills_for_memory()
+        self._is_draining = False
+        self._gave_up = False
+        self._trouble: str | None = None
+        self._keeper = start_keeper(
+            self._spool, lambda spool: deliver_leftovers(spool, self._place)
+        )
+
+    def run(self) -> int:
+        """Until the sweep has no more for us; the exit code."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self._loop.on_signal(number, lambda _number: self.drain())
+        self._loop.on_signal(signal.SIGCHLD, lambda _number: self._reap())
+        self._join()
+        while not self._is_over():
+            self._loop.turn()
+        self._say_farewell()
+        self._keeper.dismiss()
+        if self._trouble is not None:
+            print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
+        return 1 if self._trouble is not None else 0
+
+    def hold_on_to(self, leash: int) -> None:
+        """End when this descriptor is closed at its other end: who started us is gone."""
+        os.set_inheritable(leash, False)
+
+        def let_go(_events: int) -> None:
+            self._loop.forget(leash)
+            self.drain()
+
+        self._loop.watch(leash, READ, let_go)
+
+    def drain(self) -> None:
+        """Begin no more, and end what runs: its trials go back. The second time, at once."""
+        again, self._is_draining = self._is_draining, True
+        for slot in self._slots:
+            if slot.attempt is not None and slot.attempt.runs:
+                if again:
+                    slot.attempt.kill()
+                else:
+                    slot.attempt.end("preempted")
+            elif slot.token is not None and not again:
+                # The server may have handed out a trial that we have not heard of: ask, and
+                # give it back.
+                slot.channel.take_back_last()
+                self._claim(slot, slot.token, wait=0)
+        self._loop.after(_DELIVERY_SECONDS, self._give_up)
+        if again or not self._agent:
+            self._give_up()
+
+    def _join(self) -> None:
+        payload = {
+            "token": os.urandom(8).hex(),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "slots": len(self._slots),
+        }
+        self._talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
+
+    def _has_joined(self, answer: Answer) -> None:
+        if not answer.is_good:
+            self._fail(answer.error)
+            return
+        told = answer.json()
+        self._agent, self._lease = str(told["agent"]), float(told["lease_seconds"])
+        self._renew_later()
+        for slot in self._slots:
+            self._ask(slot)
+
+    def _ask(self, slot: Slot) -> None:
+        """Ask for the slot's next trial, unless enough were taken."""
+        asking = sum(other.token is not None for other in self._slots)
+        enough = self._count is not None and len(self._taken) + asking >= self._count
+        if self._is_draining or enough:
+            slot.is_closed = True
+            return
+        self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS)
+
+    def _claim(self, slot: Slot, token: str, wait: float) -> None:
+        slot.token = token
+        slot.channel.post(
+            f"/api/agents/{self._agent}/claim",
+            {"token": token, "wait": wait},
+            lambda answer: self._take(slot, token, answer),
+            seconds=wait + _ANSWER_SECONDS,
+        )
+
+    def _take(self, slot: Slot, token: str, answer: Answer) -> None:
+        told: dict[str, Any] = answer.json() if answer.is_good else {"do": "refused"}
+        if told["do"] == "run":
+            slot.token = None
+            self._taken.add(told["trial"]["number"])
+            if self._is_draining:
+                self._give_back(slot, told)
+            else:
+                self._begin(slot, told)
+        elif told["do"] == "wait" and not self._is_draining:
+            slot.token = None
+            self._ask(slot)
+        elif told["do"] == "refused" and answer.status not in (401, 403, 404):
+            self._loop.after(
+                _PAUSE_AFTER_REFUSAL, lambda: self._claim(slot, token, wait=_WAIT_SECONDS)
+            )
+        else:
+            if told["do"] == "refused":
+                self._fail(answer.error)
+            slot.token = None
+            slot.is_closed = True
+
+    def _give_back(self, slot: Slot, told: dict[str, Any]) -> None:
+        slot.is_closed = True
+        content = {
+            "trial": told["trial"]["number"],
+            "number": told["attempt"],
+            "exit_code": -int(signal.SIGTERM),
+            "cause": "preempted",
+        }
+        path = f"/api/agents/{self._agent}/ends"
+        slot.channel.post(path, end_message(content), lambda _answer: None)
+
+    def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
+        found = self._place.found
+        assert found is not None
+        folder = self._folder or os.getcwd()  # noqa: PTH109
+        attempt = Attempt(
+            self._loop,
+            self._talk,
+            told,
+            self._spool,
+            on_end=lambda ended: self._has_ended(slot, ended),
+            on_told=self._untold.discard,
+            kills=self._kills,
+        )
+        slot.attempt = attempt
+        self._untold.add(attempt)
+        again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
+        self._report(f"{_clock()} {attempt.name} began{again}")
+        try:
+            attempt.begin(Setting(told, found, folder, dict(os.environ)), self._agent, self._keeper)
+        except OSError as error:
+            # A full disk, no more processes: nothing that another trial would change.
+            slot.attempt = None
+            self._untold.discard(attempt)
+            self._give_back(slot, told)
+            self._fail(f"{socket.gethostname()} cannot run {attempt.name}: {error}")
+
+    def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
+        slot.attempt = None
+        path = f"/api/agents/{self._agent}/ends"
+        if attempt.exit_code:
+            attempt.hurry(slot.channel)  # Its last words say why it failed: first these.
+        # Two requests in a row, without waiting between: the end, and the claim for the next.
+        slot.channel.post(
+            path, end_message(attempt.record.content), lambda answer: self._is_told(attempt, answer)
+        )
+        self._ask(slot)
+        self._clear_up(attempt)
+
+    def _is_told(self, attempt: Attempt, answer: Answer) -> None:
+        if answer.status in (401, 403):
+            self._fail(answer.error)  # What we know is kept, for whoever may tell it.
+            return
+        attempt.is_told("end")
+        trial = answer.json().get("trial") if answer.is_good else None
+        self._report(f"{_clock()} {end_line(attempt, trial)}")
+
+    def _clear_up(self, attempt: Attempt) -> None:
+        """End what a program left running behind it; the keeper forgets it only then."""
+        self._unclear.add(attempt)
+        end = time.monotonic() + _REST_GRACE_SECONDS
+
+        def look() -> None:
+            late = time.monotonic() >= end
+            if attempt.end_rest(signal.SIGKILL if late else signal.SIGTERM):
+                self._loop.after(0.1 if late else 0.05, look)
+            else:
+                self._unclear.discard(attempt)
+                self._keeper.ended(attempt.pid)
+
+        look()
+
+    def _renew_later(self) -> None:
+        self._renewal = self._loop.after(min(self._lease / 3, _RENEW_AT_MOST), self._renew)
+
+    def _renew(self) -> None:
+        running = [
+            {"trial": slot.attempt.trial, "attempt": slot.attempt.number}
+            for slot in self._slots
+            if slot.attempt is not None and slot.attempt.runs
+        ]
+        path = f"/api/agents/{self._agent}/renew"
+        self._talk.post(path, {"running": running}, self._has_renewed)
+
+    def _has_renewed(self, answer: Answer) -> None:
+        self._renew_later()
+        if not answer.is_good:
+            return
+        told = answer.json()
+        self._lease = float(told.get("lease_seconds") or self._lease)
+        for stop in told.get("stop", ()):
+            for slot in self._slots:
+                attempt = slot.attempt
+                if attempt is not None and (attempt.trial, attempt.number) == (
+                    stop["trial"],
+                    stop["attempt"],
+                ):
+                    self._stop(attempt, stop["why"])
+
+    def _stop(self, attempt: Attempt, why: str) -> None:
+        # Lost: somebody else has the trial by now, and there must not be two.
+        attempt.end("node" if why == "lost" else why)
+
+    def _reap(self) -> None:
+        for slot in self._slots:
+            if slot.attempt is not None:
+                slot.attempt.look()
+        for helper in list(self._helpers):
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(helper, os.WNOHANG)[0]:
+                    self._helpers.discard(helper)
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(self._keeper.pid, os.WNOHANG)[0]:
+                self._replace_keeper()
+
+    def _replace_keeper(self) -> None:
+        self._keeper.dismiss()
+        self._keeper = start_keeper(
+            self._spool, lambda spool: deliver_leftovers(spool, self._place)
+        )
+        for slot in self._slots:
+            if slot.attempt is not None and slot.attempt.runs:
+                slot.attempt.keep_with(self._keeper)
+
+    def _spawn(self, words: list[str]) -> None:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        self._helpers.add(launch(words, os.environ, None, nothing, lambda _pid: None))
+        os.close(nothing)
+
+    def _fail(self, trouble: str) -> None:
+        self._trouble = trouble
+        self.drain()
+
+    def _give_up(self) -> None:
+        self._gave_up = True
+
+    def _is_over(self) -> bool:
+        if self._unclear or any(slot.attempt is not None for slot in self._slots):
+            return False
+        if self._gave_up:
+            return True
+        are_closed = all(slot.is_closed and slot.channel.is_idle for slot in self._slots)
+        return are_closed and not self._untold
+
+    def _say_farewell(self) -> None:
+        if not self._agent:
+            return
+        if self._renewal is not None:
+            self._renewal.cancel()
+        answered: list[Answer] = []
+        why = "asked to end" if self._is_draining else "nothing left to do"
+        self._talk.post(f"/api/agents/{self._agent}/leave", {"why": why}, answered.append)
+        end = time.monotonic() + _FAREWELL_SECONDS
+        while not answered and time.monotonic() < end:
+            self._loop.turn(end - time.monotonic())
+
+
+def end_line(attempt: Attempt, trial: dict[str, Any] | None) -> str:
+    """How an attempt ended, in one line."""
+    code = attempt.exit_code or 0
+    how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+    state = trial["state"] if trial else ("ended" if code == 0 else "failed")
+    if trial and trial["state"] in ("waiting", "paused"):
+        state = f"goes back ({trial.get('cause') or attempt.cause or how})"
+    elif code:
+        state = f"{state} ({how})"
+    value = trial.get("value") if trial else None
+    shown = f": {value:.6g}" if isinstance(value, int | float) else ""
+    return f"{attempt.name} {state} after {attempt.seconds:.1f} s{shown}"
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+def main(words: list[str] | None = None) -> int:
+    options = _read_options(sys.argv[1:] if words is None else words)
+    home = os.path.abspath(  # noqa: PTH100
+        os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
+    )
+    report: Callable[[str], None] = _print if "quiet" not in options else lambda _line: None
+    agent = Agent(
+        options["sweep"],
+        home,
+        slots=int(options.get("slots", "1")),
+        count=int(options["count"]) if "count" in options else None,
+        folder=options.get("folder"),
+        report=report,
+    )
+    if "leash" in options:
+        agent.hold_on_to(int(options["leash"]))
+    return agent.run()
+
+
+def _read_options(words: list[str]) -> dict[str, str]:
+    """`--name value` pairs: argparse costs more than all that is left of our start."""
+    known = ("sweep", "slots", "count", "folder", "leash", "quiet")
+    options: dict[str, str] = {}
+    left = list(words)
+    while left:
+        name = left.pop(0).removeprefix("--")
+        if name not in known or (name != "quiet" and not left):
+            sys.exit(f"runyard.node.agent: it takes --{' --'.join(known)}, not {name!r}")
+        options[name] = "" if name == "quiet" else left.pop(0)
+    if "sweep" not in options:
+        sys.exit("runyard.node.agent: which sweep? --sweep KEY")
+    return options
+
+
+def _print(line: str) -> None:
+    with contextlib.suppress(OSError):  # Nobody reads: what there is to do is done all the same.
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,300 @@
+"""A trial's execution by the agent: prepared, begun, watched, ended, told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+
+from runyard.node import processes
+from runyard.node.causes import TAIL_BYTES, cause_of, kills_for_memory
+from runyard.node.delivery import Console
+from runyard.node.launching import launch
+from runyard.node.loop import READ
+from runyard.node.records import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runyard.node.channel import Channel
+    from runyard.node.keeper import Keeper
+    from runyard.node.loop import Loop, Timer
+    from runyard.node.place import Found
+
+_READ_AT_ONCE = 1 << 16
+_SHIP_EVERY = 1.0
+# From asking a program to end to ending it.
+GRACE_SECONDS = 10.0
+# After the program's end, something it left behind may hold its output open: do not wait for that.
+_LINGER_SECONDS = 0.5
+
+
+class Setting:
+    """Where an attempt runs, and with what: files and environment of one trial on this node."""
+
+    def __init__(
+        self, told: dict[str, Any], found: Found, folder: str, environ: dict[str, str]
+    ) -> None:
+        from runyard.client.environment import wandb_environment
+
+        run, trial = told["run"], told["trial"]
+        self.folder = folder
+        self.trial_folder = _make_trial_folder(
+            run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
+        )
+        self.checkpoints = f"{self.trial_folder}/checkpoints"
+        wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
+        self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
+        self._told = told
+        self.environ = {
+            **environ,
+            **wandb_environment(found.url, found.key, environ),
+            "WANDB_ENTITY": run["entity"],
+            "WANDB_PROJECT": run["project"],
+            "WANDB_RUN_ID": run["id"],
+            "WANDB_NAME": run["name"],
+            "WANDB_RESUME": "allow",
+            "WANDB_DIR": wandb_folder,
+            "WANDB_SWEEP_ID": str(told["sweep"]),
+            "WANDB_SWEEP_PARAM_PATH": f"{self._files}.yaml",
+            "RUNYARD_SWEEP": str(told["sweep"]),
+            "RUNYARD_TRIAL": str(trial["name"]),
+            "RUNYARD_ATTEMPT": str(told["attempt"]),
+            "RUNYARD_CHECKPOINT_DIR": self.checkpoints,
+            "PYTHONUNBUFFERED": environ.get("PYTHONUNBUFFERED", "1"),
+        }
+
+    def prepare(self) -> list[str]:
+        """Write the trial's files; the words to execute."""
+        from runyard.node.commands import expand  # Here: not before there is a trial.
+        from runyard.node.parameters import parameter_file
+
+        os.makedirs(os.path.dirname(self._files), exist_ok=True)  # noqa: PTH103, PTH120
+        _write(f"{self._files}.yaml", parameter_file(self._told["args"]))
+
+        def json_file(text: str) -> str:
+            _write(f"{self._files}.json", text)
+            return f"{self._files}.json"
+
+        told = self._told
+        return expand(told["command"], told["program"], told["args"], self.environ, json_file)
+
+
+class Attempt:
+    """One execution. `begin`, then events do the rest; `on_end` is called when it is over."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        channel: Channel,
+        told: dict[str, Any],
+        spool: str,
+        on_end: Callable[[Attempt], None],
+        on_told: Callable[[Attempt], None],
+        kills: int,
+    ) -> None:
+        self.told = told
+        self.trial: int = told["trial"]["number"]
+        self.number: int = told["attempt"]
+        self.name: str = told["trial"]["name"]
+        self.pid: int | None = None
+        self.exit_code: int | None = None
+        self.begun = time.monotonic()
+        self.ending: str | None = None
+        """The cause that is given once it has ended, where somebody ended it."""
+        self._loop = loop
+        self._channel = channel
+        self._on_end = on_end
+        self._on_told = on_told
+        self._token = os.urandom(8).hex()
+        self._spool = spool
+        self._tail = b""
+        self._kills = kills
+        self._ship: Timer | None = None
+        self._next_blow: Timer | None = None
+        self._output = self._copy = -1
+        self._is_settled = False
+        self.seconds = 0.0
+        self.cause: str | None = None
+        self._waits_for = {"console", "end"}
+
+    def begin(self, setting: Setting, agent: str, keeper: Keeper) -> None:
+        run = self.told["run"]
+        self.record = Record(
+            f"{self._spool}/{run['id']}-{self._token}.json",
+            {
+                "run": run["key"],
+                "number": self.number,
+                "trial": self.trial,
+                "agent": agent,
+                "token": self._token,
+                "host": socket.gethostname(),
+                **processes.identity(),
+            },
+        )
+        self._console = Console(self._channel, self.record, lambda: self.end("stopped"))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._copy = os.open(self.record.copy, flags, 0o600)
+        self._output, theirs = os.pipe()
+        os.set_blocking(self._output, False)
+        try:
+            self._launch(setting, theirs, keeper)
+        except OSError:
+            os.close(self._output)
+            os.close(self._copy)
+            self.record.remove()
+            raise
+        finally:
+            os.close(theirs)
+        self._loop.watch(self._output, READ, self._on_output)
+
+    def _launch(self, setting: Setting, output: int, keeper: Keeper) -> None:
+        words = setting.prepare()
+        environ = {**setting.environ, processes.MARK: self._token}
+        self.pid = launch(
+            words, environ, setting.folder, output, lambda pid: keeper.began(pid, self._token)
+        )
+        self.record.write(
+            group=self.pid, group_began=processes.start_time(self.pid), **keeper.identity
+        )
+
+    def keep_with(self, keeper: Keeper) -> None:
+        """It has a new keeper."""
+        self.record.write(**keeper.identity)
+        if self.pid is not None:
+            keeper.began(self.pid, self._token)
+
+    @property
+    def runs(self) -> bool:
+        return self.exit_code is None
+
+    def look(self) -> bool:
+        """Whether it has ended; called whenever some child has."""
+        if self.pid is None or self.exit_code is not None:
+            return False
+        # It stays a zombie until its end is on disk: its number is nobody else's until then.
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        found = os.waitid(os.P_PID, self.pid, flags)
+        if found is None:
+            return False
+        by_signal = found.si_code != os.CLD_EXITED
+        self._is_over(-found.si_status if by_signal else found.si_status)
+        return True
+
+    def end(self, cause: str) -> None:
+        """Ask it to end now. The first cause is the one that counts."""
+        if self.runs and self.ending is None:
+            self.ending = cause
+            self._blow_after(0.0, signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._blow_after(0.0, signal.SIGKILL)
+
+    def _blow_after(self, seconds: float, number: int) -> None:
+        if self._next_blow is not None:
+            self._next_blow.cancel()
+
+        def blow() -> None:
+            if self.pid is not None and self.runs:
+                processes.send(self.pid, number)
+                self._blow_after(GRACE_SECONDS, signal.SIGKILL)
+
+        if seconds:
+            self._next_blow = self._loop.after(seconds, blow)
+        else:
+            blow()
+
+    def _is_over(self, exit_code: int) -> None:
+        self.exit_code = exit_code
+        self.seconds = time.monotonic() - self.begun
+        if self._next_blow is not None:
+            self._next_blow.cancel()
+        self._on_output(READ)
+        cause = self.ending or cause_of(exit_code, self._tail, self._kernel_kills)
+        self.cause = cause if exit_code != 0 or self.ending == "stopped" else None
+        self.record.write(exit_code=exit_code, cause=self.cause, ended_at=time.time())
+        if self.pid is not None:
+            os.waitpid(self.pid, 0)
+        self._is_settled = True
+        if self._output < 0:
+            self._finish_console()
+        self._on_end(self)
+        if self._output >= 0:
+            self._loop.after(_LINGER_SECONDS, self._close_output)
+
+    def _kernel_kills(self) -> bool:
+        return kills_for_memory() > self._kills
+
+    def hurry(self, channel: Channel) -> None:
+        """Have the console's end on this channel, before what is sent there next."""
+        self._console.hurry(channel)
+
+    def end_rest(self, number: int) -> bool:
+        """Send a signal to what the program left behind; says whether there was anything."""
+        if self.pid is None:
+            return False
+        left = processes.send(self.pid, number)
+        # One that ended as it should may have meant what left its group: a server, a viewer.
+        if self.exit_code != 0:
+            for pid in processes.marked([self._token]):
+                left = True
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        return left
+
+    def is_told(self, part: str) -> None:
+        """The server has the console, or the end."""
+        self._waits_for.discard(part)
+        if not self._waits_for:
+            self.record.remove()
+            self._on_told(self)
+
+    def _on_output(self, _events: int) -> None:
+        while self._output >= 0:
+            try:
+                data = os.read(self._output, _READ_AT_ONCE)
+            except BlockingIOError:
+                break
+            if not data:
+                self._close_output()
+                return
+            self._tail = (self._tail + data)[-TAIL_BYTES:]
+            with contextlib.suppress(OSError):  # A full disk must not end the program.
+                os.write(self._copy, data)
+            if self.runs:
+                break  # Others want their turn.
+        if self._ship is None or not self._ship.is_due:
+            self._ship = self._loop.after(_SHIP_EVERY, self._console.ship)
+
+    def _close_output(self) -> None:
+        if self._output >= 0:
+            self._loop.forget(self._output)
+            os.close(self._output)
+            os.close(self._copy)
+            self._output = -1
+            if self._is_settled:
+                self._finish_console()
+
+    def _finish_console(self) -> None:
+        if self._ship is not None:
+            self._ship.cancel()
+        self._console.finish(lambda: self.is_told("console"))
+
+
+def _make_trial_folder(wanted: str | None, instead: str) -> str:
+    """Where the sweep has it, or, on a machine that has no such place, here."""
+    if wanted is not None:
+        with contextlib.suppress(OSError):
+            os.makedirs(f"{wanted}/checkpoints", exist_ok=True)  # noqa: PTH103
+            return wanted
+    os.makedirs(f"{instead}/checkpoints", exist_ok=True)  # noqa: PTH103
+    return instead
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(text)

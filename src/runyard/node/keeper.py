@@ -1,0 +1,101 @@
+"""The agent's twin, for the case that the agent is killed with -9.
+
+It holds the reading end of a pipe whose writing end only the agent has. Every attempt announces
+itself there before its program begins, so when the pipe ends, the twin knows what is left to end.
+It also ends what the agents of an earlier crash left behind, and tells the server of it all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+from runyard.node import processes, records
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_GRACE_SECONDS = 5.0
+_MOST_HANDLES = 4096
+
+
+class Keeper:
+    """The agent's side of it. Lines through the pipe: what began, what ended, and farewell."""
+
+    def __init__(self, pid: int, pipe: int) -> None:
+        self.pid = pid
+        self.identity = {"keeper": pid, "keeper_began": processes.start_time(pid)}
+        self._pipe = pipe
+
+    def began(self, group: int, token: str) -> None:
+        """Called in the new process itself, so that none can begin unnoticed."""
+        os.write(self._pipe, f"+{group} {token}\n".encode())
+
+    def ended(self, group: int | None) -> None:
+        with contextlib.suppress(OSError):  # It was killed; the agent makes another.
+            os.write(self._pipe, f"-{group or 0}\n".encode())
+
+    def dismiss(self) -> None:
+        """The agent ends as it should."""
+        os.close(self._pipe)
+
+
+def start_keeper(spool: str, tell: Callable[[str], None]) -> Keeper:
+    """Fork the twin. `tell` delivers what the attempts' records in the spool say."""
+    heard, told = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(heard)
+        return Keeper(pid, told)
+    try:
+        os.close(told)
+        _leave_the_agents_side(heard)
+        _keep(heard, spool, tell)
+    finally:
+        os._exit(0)
+
+
+def _leave_the_agents_side(heard: int) -> None:
+    os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_IGN)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for handle in (0, 1, 2):  # Whoever reads the agent's output is not to wait for us.
+        os.dup2(nothing, handle)
+    # A connection that we held open would make the server believe that the agent lives.
+    os.closerange(3, heard)
+    os.closerange(heard + 1, _MOST_HANDLES)
+
+
+def _keep(heard: int, spool: str, tell: Callable[[str], None]) -> None:
+    if end_orphans(spool):
+        tell(spool)
+    groups: dict[int, tuple[str, str | None]] = {}
+    with os.fdopen(heard, "rb") as lines:
+        for line in lines:
+            number, _, token = line[1:].decode().strip().partition(" ")
+            if line.startswith(b"+"):
+                groups[int(number)] = (token, processes.start_time(int(number)))
+            else:
+                groups.pop(int(number), None)
+    if groups:
+        began = {group: start for group, (_, start) in groups.items()}
+        processes.end_groups(began, [token for token, _ in groups.values()], _GRACE_SECONDS)
+    tell(spool)
+
+
+def end_orphans(spool: str) -> bool:
+    """End attempts whose agent and keeper both died. Says whether there is anything to tell."""
+    found = [record.content for record in records.read_all(spool)]
+    left = [content for content in found if records.is_orphan(content)]
+    groups = {
+        content["group"]: content.get("group_began")
+        for content in left
+        if content.get("group") and content.get("boot") == processes.boot_id()
+    }
+    if groups:
+        tokens = [content["token"] for content in left]
+        processes.end_groups(groups, tokens, _GRACE_SECONDS)
+    return bool(left)

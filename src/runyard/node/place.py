@@ -1,0 +1,73 @@
+"""Where the server is, found anew for every connection; and its rescue where it is gone."""
+
+from __future__ import annotations
+
+import binascii
+import json
+import socket
+import sys
+import time
+
+from runyard.locks import FolderLock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_RESCUE_EVERY = 5.0
+
+
+class Found:
+    """The server's address and key, as the discovery file of the state folder has them."""
+
+    __slots__ = ("host", "key", "on_this_machine", "port", "token", "url")
+
+    def __init__(self, told: dict[str, str], here: str) -> None:
+        self.url = told["url"]
+        self.key = told["key"]
+        # http://HOST:PORT, with HOST in brackets where it is IPv6.
+        name, _, port = self.url.split("//", 1)[1].rstrip("/").rpartition(":")
+        self.host, self.port = name.strip("[]"), int(port)
+        # `base64` would bring in three more files.
+        self.token = binascii.b2a_base64(f"api:{self.key}".encode(), newline=False).decode()
+        self.on_this_machine = told["hostname"] == here
+
+
+class Place:
+    """The server of a state folder.
+
+    `spawn` starts a command beside us; where the server should be on this machine and is not, it
+    is started again so.
+    """
+
+    def __init__(self, home: str, spawn: Callable[[list[str]], None]) -> None:
+        self._home = home
+        self._lock = FolderLock(f"{home}/server.lock")
+        self._spawn = spawn
+        self._here = socket.gethostname()
+        self._rescued_at = -_RESCUE_EVERY
+        self.found: Found | None = None
+
+    def find(self) -> Found | None:
+        """Where to connect to; None where nobody is, or nobody who may see the key."""
+        try:
+            with open(f"{self._home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
+                told = json.load(file)
+            found = Found(told, self._here)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+        # A dead server's port can be taken by any user of the machine: ask only while ours lives.
+        may_ask = (
+            not self._lock.is_free() if found.on_this_machine else told["listen"] not in _LOOPBACK
+        )
+        self.found = found if may_ask else self.found
+        return found if may_ask else None
+
+    def is_silent(self) -> None:
+        """Nobody answered, more than once: see that the server is started again."""
+        now = time.monotonic()
+        belongs_here = self.found is None or self.found.on_this_machine
+        if belongs_here and now - self._rescued_at >= _RESCUE_EVERY:
+            self._rescued_at = now
+            self._spawn([sys.executable, "-m", "runyard", "server", "start"])

@@ -1,0 +1,128 @@
+"""Processes of ours, told from others by more than a number: numbers are given out again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# In the environment of every attempt: finds what left its process group.
+MARK = "RUNYARD_ATTEMPT_TOKEN"
+_LOOK_EVERY = 0.02
+_IDENTITY: dict[str, object] = {}
+
+
+def start_time(pid: int) -> str | None:
+    """When a process began, in the kernel's own words; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None if os.path.exists("/proc/self") else _start_time_by_ps(pid)  # noqa: PTH110
+    # A zombie has ended; only its number is still taken.
+    return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def _start_time_by_ps(pid: int) -> str | None:
+    import subprocess
+
+    shown = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return shown.stdout.strip() or None
+
+
+def boot_id() -> str:
+    """Changes with every start of the machine; process numbers of another boot mean nothing."""
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
+        return file.read().strip()
+    return ""
+
+
+def identity() -> dict[str, object]:
+    """Who we are, for a record that may outlive us."""
+    if not _IDENTITY or _IDENTITY["pid"] != os.getpid():
+        _IDENTITY.update(boot=boot_id(), pid=os.getpid(), pid_began=start_time(os.getpid()))
+    return dict(_IDENTITY)
+
+
+def group_lives(group: int) -> bool:
+    """Whether any process of a group runs."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # The number is somebody else's now.
+    return any(_is_in(pid, group) for pid in _pids()) if os.path.exists("/proc/self") else True  # noqa: PTH110
+
+
+def marked(tokens: Iterable[str]) -> list[int]:
+    """Live processes that carry one of these marks, wherever they went."""
+    marks = [f"{MARK}={token}".encode() for token in tokens]
+    found = []
+    for pid in _pids():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            said = set(file.read().split(b"\0"))
+            if any(mark in said for mark in marks) and start_time(pid) is not None:
+                found.append(pid)
+    return found
+
+
+def send(group: int, number: int) -> bool:
+    """Send a signal to a group; says whether it has any process."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def end_groups(groups: dict[int, str | None], tokens: Iterable[str], grace: float) -> None:
+    """End these groups, and whatever carries these marks: TERM, after the grace KILL. Waits.
+
+    `groups` holds each leader's start time; a number that has another start time now is not ours.
+    """
+    ours = [group for group, began in groups.items() if _is_still(group, began)]
+    tokens = list(tokens)
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
+        for group in ours:
+            send(group, number)
+        for pid in marked(tokens):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        end = time.monotonic() + seconds
+        while any(group_lives(group) for group in ours) or marked(tokens):
+            if time.monotonic() >= end:
+                break
+            time.sleep(_LOOK_EVERY)
+        else:
+            return
+
+
+def _is_still(group: int, began: str | None) -> bool:
+    now = start_time(group)
+    # A leader that is gone left a group whose number nobody else gets while it has members.
+    return group_lives(group) and (now is None or began is None or now == began)
+
+
+def _is_in(pid: int, group: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    return fields[0] not in (b"Z", b"X") and int(fields[2]) == group
+
+
+def _pids() -> Iterator[int]:
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208
+    except OSError:
+        return
+    yield from (int(name) for name in names if name.isdecimal())
