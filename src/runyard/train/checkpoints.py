@@ -212,11 +212,8 @@ class Checkpoint:
 
     def wandb(self) -> dict[str, Any]:
         """What `wandb.init` needs to go on with the run: `wandb.init(..., **state.wandb())`."""
-        if os.environ.get("WANDB_RUN_ID"):
-            return {"id": os.environ["WANDB_RUN_ID"], "resume": "allow"}
-        chosen = exchange.from_rank_0("which W&B run", self._choose)
-        run = None if chosen is None else chosen.manifest.get("wandb")
-        return {"id": run["id"], "resume": "allow"} if run else {}
+        name = exchange.from_rank_0("which W&B run", self._wandb_id)
+        return {"id": name, "resume": "allow"} if name else {}
 
     def restore_random_states(self) -> None:
         """Put the random states back as they were saved; the loop does, right before its start."""
@@ -227,6 +224,14 @@ class Checkpoint:
         # With more ranks than before, the new ones keep the seeds that they have.
         if exchange.rank() < len(states):
             set_random_states(states[exchange.rank()])
+
+    def _wandb_id(self) -> str | None:
+        # Set for rank 0 alone where it asked an agent for its trial.
+        if given := os.environ.get("WANDB_RUN_ID"):
+            return given
+        chosen = self._choose()
+        run = None if chosen is None else chosen.manifest.get("wandb")
+        return run["id"] if run else None
 
     def _choose(self) -> _Found | None:
         """The newest whole checkpoint; what is damaged is moved out of the way. Rank 0 only."""
