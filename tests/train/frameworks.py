@@ -49,7 +49,7 @@ def program_environment(**more: str) -> dict[str, str]:
 
 
 def run_program(
-    python: Path | str, program: Path, *words: str, timeout: float = 120, **more: str
+    python: Path | str, program: Path, *words: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a program to its end, whatever that is."""
     return subprocess.run(
@@ -57,6 +57,6 @@ def run_program(
         env=program_environment(**more),
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=300,
         check=False,
     )

@@ -15,7 +15,9 @@ def test_arrays_are_named_by_their_place() -> None:
 
 def test_histograms_are_ready_to_be_logged() -> None:
     wandb = pytest.importorskip("wandb")
-    found = train.histograms(parameters={"w": np.array([1, 2, np.nan])}, gradients={"w": np.ones(3)})
+    found = train.histograms(
+        parameters={"w": np.array([1, 2, np.nan])}, gradients={"w": np.ones(3)}
+    )
     assert list(found) == ["parameters/w", "gradients/w"]
     assert isinstance(found["parameters/w"], wandb.Histogram)
     assert sum(found["parameters/w"].histogram) == 2

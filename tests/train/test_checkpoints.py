@@ -22,7 +22,7 @@ from tests.train.frameworks import program_environment
 class Adam(NamedTuple):
     mean: Any
     square: Any
-    count: int
+    steps: int
 
 
 class Counter:
@@ -80,7 +80,7 @@ def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
 
     fresh = Counter()
     notes = Notes("")
-    empty = dict.fromkeys(values) | {
+    empty: dict[str, Any] = dict.fromkeys(values) | {
         "optimizer": Adam(np.ones(2), np.zeros(2), 0),
         "counter": fresh,
         "notes": notes,
@@ -95,16 +95,19 @@ def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
     assert state.tree["layers"][1] == (1, 2.5)
     assert state.tree[3] == {"deep": True}
     assert isinstance(state.optimizer, Adam)
-    assert state.optimizer.count == 5
+    assert state.optimizer.steps == 5
     assert fresh.count == 7
     assert notes.text == "kept"
 
 
 def test_what_can_be_filled_in_place_is(tmp_path: Path) -> None:
     """So that the program's own variables are right too, not only the checkpoint's."""
-    train.Checkpoint(
-        folder=tmp_path, weights=np.ones(3), log=[1, 2], rng=np.random.default_rng(5), own=random.Random(6)
-    ).save(1)  # fmt: skip
+    parts: dict[str, Any] = {
+        "rng": np.random.default_rng(5),
+        "own": random.Random(6),
+        "log": [1, 2],
+    }
+    train.Checkpoint(folder=tmp_path, weights=np.ones(3), **parts).save(1)
     weights, log = np.zeros(3), []  # type: ignore[var-annotated]
     rng, own = np.random.default_rng(0), random.Random(0)
     state = train.Checkpoint(folder=tmp_path, weights=weights, log=log, rng=rng, own=own)

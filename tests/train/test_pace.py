@@ -15,7 +15,19 @@ def test_steps_that_compile_do_not_spoil_the_estimate() -> None:
         # The first step compiles for half a minute, and so does the first of the second phase.
         now += 30 if step in (1, 21) else 0.5
         pace.mark(step, now)
-    assert pace.seconds_left(100) == pytest.approx(60 * 0.5)
+    assert pace.seconds_left(40, 100) == pytest.approx(60 * 0.5)
+
+
+def test_quick_steps_before_one_that_compiles_still_count() -> None:
+    """Two phases of a few milliseconds a step, as on a small model."""
+    pace = Pace()
+    now = 0.0
+    for step in range(1, 8):
+        now += 20 if step in (1, 7) else 0.01
+        pace.mark(step, now)
+    assert pace.seconds_left(7, 12) == pytest.approx(5 * 0.01)
+    pace.mark(12, now + 0.05)
+    assert pace.seconds_left(12, 12) == 0
 
 
 def test_the_estimate_follows_the_pace_of_late() -> None:
@@ -24,7 +36,7 @@ def test_the_estimate_follows_the_pace_of_late() -> None:
     for step in range(1, 201):
         now += 1 if step <= 100 else 2
         pace.mark(step, now)
-    assert pace.seconds_left(300) == pytest.approx(200)
+    assert pace.seconds_left(200, 300) == pytest.approx(200)
 
 
 def test_nothing_is_known_at_first_and_marks_may_be_rare() -> None:

@@ -111,7 +111,8 @@ def test_it_can_be_sent_to_other_ranks(config: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1E-3", 1e-3), ("-.5", -0.5), ("12", 12), ("None", None), ("true", True), ("inf", math.inf),
+        ("1E-3", 1e-3), ("-.5", -0.5), ("12", 12), ("None", None), ("true", True),
+        ("inf", math.inf),
         ("[64, 64]", [64, 64]), ("[0.003, 3E-3]", [0.003, 0.003]), ("{'lr': 0.1}", {"lr": 0.1}),
         ('{"on": true, "of": null}', {"on": True, "of": None}), ("(1, 2)", (1, 2)),
         ("adam", "adam"), ("1e", "1e"), ("[not closed", "[not closed"), ("", ""),
@@ -155,7 +156,10 @@ def test_a_function_is_a_command_line_without_extra_code() -> None:
 def test_lists_and_dicts_come_as_sweeps_pass_them() -> None:
     assert call("--sizes=[64, 32]")["sizes"] == (64, 32)
     assert call("--steps=[500, 1E3]")["steps"] == [500.0, 1000.0]
-    assert call("--opt={'lr': 0.1, 'betas': [0.9, 0.99]}")["opt"] == {"lr": 0.1, "betas": [0.9, 0.99]}
+    assert call("--opt={'lr': 0.1, 'betas': [0.9, 0.99]}")["opt"] == {
+        "lr": 0.1,
+        "betas": [0.9, 0.99],
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,38 +12,11 @@ import pytest
 
 from runyard.train import folders
 from tests.train.frameworks import program_environment
+from tests.train.launching import run_ranks
 
 pytestmark = pytest.mark.frameworks
 
 PROGRAMS = Path(__file__).parent / "programs"
-
-
-def run_ranks(
-    python: Path, program: str, mode: str, folder: Path, size: int = 2, **more: str
-) -> list[subprocess.CompletedProcess[str]]:
-    """Start the ranks as torchrun or runyard would, and wait for them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    started = [
-        subprocess.Popen(
-            [str(python), str(PROGRAMS / program), mode],
-            env=program_environment(
-                RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank),
-                MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
-                RUNYARD_CHECKPOINT_DIR=str(folder), **more,
-            ),
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for rank in range(size)
-    ]  # fmt: skip
-    ended = []
-    for process in started:
-        output, errors = process.communicate(timeout=150)
-        ended.append(
-            subprocess.CompletedProcess(process.args, process.returncode, output, errors)
-        )
-    return ended
 
 
 def results(folder: Path) -> list[dict[str, Any]]:
@@ -55,7 +27,9 @@ def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
     tmp_path: Path, torch_python: Path
 ) -> None:
     uncut, cut = tmp_path / "uncut", tmp_path / "cut"
-    through = run_ranks(torch_python, "two_ranks.py", "through", uncut)
+    through = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(uncut)
+    )
     assert [rank.returncode for rank in through] == [0, 0], through[0].stderr + through[1].stderr
     assert "only rank 0 prints this" in through[0].stdout
     assert through[1].stdout == ""
@@ -67,24 +41,38 @@ def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
     assert first["weights"] == second["weights"]
 
     # One rank gets the signal; both leave after the same step.
-    stopped = run_ranks(torch_python, "two_ranks.py", "stop", cut)
+    stopped = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["stop"], RUNYARD_CHECKPOINT_DIR=str(cut)
+    )
     assert [rank.returncode for rank in stopped] == [75, 75], stopped[0].stderr + stopped[1].stderr
     step = folders.saved(cut)[-1].step
     assert 21 <= step < 40
-    ended = run_ranks(torch_python, "two_ranks.py", "through", cut)
+    ended = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(cut)
+    )
     assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr + ended[1].stderr
     assert [result["start"] for result in results(cut)] == [step, step]
     assert [result["weights"] for result in results(cut)] == [first["weights"]] * 2
 
 
 def test_ranks_that_are_out_of_step_hear_of_it(tmp_path: Path, torch_python: Path) -> None:
-    ended = run_ranks(torch_python, "two_ranks.py", "out-of-step", tmp_path / "c")
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "two_ranks.py",
+        ["out-of-step"],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
+    )
     assert all(rank.returncode == 1 for rank in ended)
     assert "the ranks are out of step: rank 0 is at 'score'" in ended[0].stderr
 
 
 def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, torch_python: Path) -> None:
-    ended = run_ranks(torch_python, "two_ranks.py", "rank-0-fails", tmp_path / "c")
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "two_ranks.py",
+        ["rank-0-fails"],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
+    )
     assert all(rank.returncode == 1 for rank in ended)
     assert "ZeroDivisionError" in ended[0].stderr
     assert "rank 0 failed" in ended[1].stderr
@@ -103,7 +91,12 @@ def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, torch_python: Path) 
 def test_one_trial_of_a_sweep_for_all_ranks(
     tmp_path: Path, torch_python: Path, mode: str, code: int, told: str
 ) -> None:
-    ended = run_ranks(torch_python, "sweep_ranks.py", mode, tmp_path / "c")
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "sweep_ranks.py",
+        [mode],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
+    )
     for rank, process in enumerate(ended):
         assert process.returncode == code, process.stderr
         assert told.format(rank=rank) in process.stdout + process.stderr

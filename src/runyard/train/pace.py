@@ -16,6 +16,8 @@ from runyard.train.saying import say
 STEP, TOTAL, SECONDS_LEFT = "progress/step", "progress/total", "progress/seconds_left"
 
 _MARKS = 64
+# The first steps are all marked, so that one that compiles stands alone among them.
+_DENSE_MARKS = 8
 _LEAST_SECONDS_BETWEEN_MARKS = 0.25
 # Steps that compile, or save, take many times as long as the others: they say nothing of the rest.
 _ODD = 5.0
@@ -65,7 +67,8 @@ class Pace:
         that compiles."""
         if self._marks and step < self._marks[-1][0]:
             self._marks.clear()  # Another loop.
-        if not self._marks or now - self._marks[-1][1] >= _LEAST_SECONDS_BETWEEN_MARKS:
+        few = len(self._marks) < _DENSE_MARKS
+        if few or now - self._marks[-1][1] >= _LEAST_SECONDS_BETWEEN_MARKS:
             if self._marks and step > self._marks[-1][0]:
                 self._longest.append((now - self._marks[-1][1]) / (step - self._marks[-1][0]))
             self._marks.append((step, now))
@@ -74,16 +77,16 @@ class Pace:
         """Seconds of the longest of the recent steps."""
         return max(self._longest, default=0.0)
 
-    def seconds_left(self, total: int) -> float | None:
+    def seconds_left(self, step: int, total: int) -> float | None:
         """None while nothing is known."""
         pace = seconds_per_step(self._marks)
-        return None if pace is None else pace * max(0, total - self._marks[-1][0])
+        return None if pace is None else pace * max(0, total - step)
 
     def tell(self, step: int, total: int, now: float) -> None:
         """Print and log it, each as often as it should be."""
         if exchange.rank() != 0:
             return
-        left = self.seconds_left(total)
+        left = self.seconds_left(step, total)
         run = wandb_run()
         if run is not None and (now - self._summarised >= self._summary_every or step == total):
             self._summarised = now
@@ -108,4 +111,4 @@ def progress(step: int, total: int) -> float | None:
     now = time.monotonic()
     _pace.mark(step, now)
     _pace.tell(step, total, now)
-    return _pace.seconds_left(total)
+    return _pace.seconds_left(step, total)

@@ -7,10 +7,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+import pytest
+import wandb
 
 from runyard import train
 
 FOLDER = Path(sys.argv[1])
+assert wandb.Histogram, "loaded, as in a program that logs"
 
 
 def make(seed: int) -> tuple[eqx.nn.MLP, optax.GradientTransformation, object]:
@@ -57,26 +60,15 @@ assert state.half.dtype == jnp.bfloat16
 assert jnp.array_equal(state.half, half)
 assert isinstance(state.half, jax.Array)
 
-try:
-    wider = eqx.nn.MLP(2, 1, 9, 2, key=jax.random.key(0))
+wider = eqx.nn.MLP(2, 1, 9, 2, key=jax.random.key(0))
+with pytest.raises(train.TrainError, match="holds shape"):
     train.Checkpoint(folder=FOLDER / "cut", model=wider).resume()
-except train.TrainError as error:
-    assert "holds shape" in str(error), error
-else:
-    raise AssertionError
 
 names = list(train.named_arrays(uncut.model))
 assert names[0] == "layers.0.weight", names
 assert "0.mu.layers.0.weight" in train.named_arrays(uncut.opt_state)
-import wandb  # noqa: E402
-
-assert wandb.Histogram
 assert "parameters/layers.2.bias" in train.histograms(parameters=uncut.model)
 train.check_finite(model=uncut.model, loss=jnp.float32(1))
-try:
+with pytest.raises(train.NotFinite, match="loss"):
     train.check_finite(loss=jnp.float32("nan"))
-except train.NotFinite as error:
-    assert "loss" in str(error)
-else:
-    raise AssertionError
 print("all well")

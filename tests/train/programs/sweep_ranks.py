@@ -14,7 +14,7 @@ assert torch.__version__
 
 
 def agent(sweep: str, function: object, count: int, project: object, entity: object) -> None:
-    """Like wandb.agent: calls the function in a thread, swallows errors, returns without a trial."""
+    """Like wandb.agent: calls the function in a thread, and returns if there is no trial."""
     assert (sweep, count) == ("team/project/sweep", 1)
     if sys.argv[1] == "none-left":
         return
