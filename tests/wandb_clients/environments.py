@@ -18,9 +18,7 @@ class MissingClient(Missing):
 
 def ensure_environment(version: str) -> Path:
     """The Python that has this version of the client; installs it where it is not there yet."""
-    return ensure(
-        FOLDER / version, requirements(version), lambda python: _install(python, version)
-    )
+    return ensure(FOLDER / version, requirements(version), lambda python: _install(python, version))
 
 
 def _install(python: Path, version: str) -> None:

@@ -19,7 +19,6 @@ import json
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -66,7 +65,7 @@ def write(root: Path, step: int, parts: list[Part], about: Mapping[str, Any]) ->
     # saving a step again replaces nothing.
     number = max((entry.number for entry in saved(root)), default=0) + 1
     place = root / f"{number:07d}-step-{step}"
-    aside = root / f"{_PARTIAL}{uuid.uuid4().hex}"
+    aside = root / f"{_PARTIAL}{_fresh()}"
     try:
         aside.mkdir()
         files: dict[str, list[Any]] = {}
@@ -111,7 +110,7 @@ def set_aside(path: Path) -> Path:
 
 def point(root: Path, name: str, target: Path) -> None:
     """Make `root/name` a link to a checkpoint, for people: nothing of ours reads it."""
-    aside = root / f".{name}-{uuid.uuid4().hex}"
+    aside = root / f".{name}-{_fresh()}"
     # Not every file system has links.
     with contextlib.suppress(OSError):
         aside.symlink_to(target.name)
@@ -124,7 +123,7 @@ def tidy(root: Path, keep: int, best: str | None) -> None:
     for entry in saved(root):
         if entry not in newest and entry.path.name != best:
             # Renamed first: a half-removed checkpoint must not be found as one.
-            gone = root / f"{_OLD}{uuid.uuid4().hex}"
+            gone = root / f"{_OLD}{_fresh()}"
             with contextlib.suppress(OSError):
                 entry.path.rename(gone)
     remove_leftovers(root)
@@ -141,6 +140,10 @@ def remove_leftovers(root: Path) -> None:
     for name in ("best", "latest"):
         for path in root.glob(f".{name}-*"):
             path.unlink(missing_ok=True)
+
+
+def _fresh() -> str:
+    return os.urandom(8).hex()
 
 
 class _HashingFile:

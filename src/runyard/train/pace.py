@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -33,7 +32,7 @@ def seconds_per_step(marks: Iterable[tuple[int, float]]) -> float | None:
         before = (step, seconds)
     if not intervals:
         return None
-    usual = statistics.median(seconds / steps for seconds, steps in intervals)
+    usual = sorted(seconds / steps for seconds, steps in intervals)[len(intervals) // 2]
     regular = [(s, n) for s, n in intervals if s / n <= _ODD * usual] or intervals
     return sum(seconds for seconds, _ in regular) / sum(steps for _, steps in regular)
 
