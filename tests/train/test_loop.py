@@ -111,6 +111,8 @@ def test_it_saves_on_step_and_at_the_end(tmp_path: Path) -> None:
 def test_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert train.time_left() == float("inf")
     assert not train.should_stop()
+    monkeypatch.setenv("SLURM_JOB_END_TIME", "0")
+    assert train.time_left() == float("inf")
     monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 1000))
     assert 990 < train.time_left() <= 1000
     monkeypatch.setenv("RUNYARD_DEADLINE", str(time.time() + 100))

@@ -71,7 +71,9 @@ def time_left() -> float:
     """Seconds until the job ends; infinite where nothing says when that is."""
     for name in ("RUNYARD_DEADLINE", "SLURM_JOB_END_TIME"):
         with contextlib.suppress(KeyError, ValueError):
-            return float(os.environ[name]) - time.time()
+            # Zero is how a job without a limit may be written.
+            if (end := float(os.environ[name])) > 0:
+                return end - time.time()
     return math.inf
 
 

@@ -51,6 +51,7 @@ def main() -> None:
         every_steps=int(os.environ.get("EVERY_STEPS", "3")),
     )
     start = state.resume()
+    print("training", flush=True)
     for step in train.steps(start, STEPS, state, show=False):
         assert len(history) == step, "the parts of a checkpoint belong together"
         x = generator.normal(size=8) + np.random.normal() * 0.01
