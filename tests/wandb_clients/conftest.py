@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NoReturn
 
 import pytest
 
 from tests.conftest import end_server, isolate
+from tests.environments import skip_or_fail
 from tests.wandb_clients.environments import MissingClient
 from tests.wandb_clients.matrix import FLOWS, Outcome, Session
 
@@ -49,10 +48,4 @@ def outcome_of(outcomes: Outcomes, version: str, name: str) -> Outcome:
     try:
         return outcomes[version, name].result()
     except MissingClient as missing:
-        _skip_or_fail(str(missing))
-
-
-def _skip_or_fail(reason: str) -> NoReturn:
-    if os.environ.get("CI"):
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
+        skip_or_fail(str(missing))

@@ -1,0 +1,88 @@
+"""Train the regressor: on a laptop, on the GPUs of a node, on several nodes, in a sweep.
+
+python train.py --config=laptop
+"""
+
+import os
+from pathlib import Path
+
+import wandb
+from trainer import Trainer
+
+from runyard import train
+
+HERE = Path(__file__).parent
+
+
+def main(
+    yaml_config: Path = HERE / "config.yaml",
+    config: str = "test",
+    root_dir: Path = Path(),
+    run_num: str = "0",
+    sweep_id: str | None = None,
+    **changes: object,
+) -> None:
+    """Train what a section of the YAML file describes; --lr=1E-4 and the like change single values.
+
+    With --sweep_id one trial of that W&B sweep is taken and trained by all ranks.
+    """
+    with train.distributed() as ranks:
+        params = train.Params.load(yaml_config, config).merge(changes, known=True)
+        if sweep_id is None:
+            run(ranks, params, config, Path(root_dir), run_num, changes)
+            return
+        owner = {"project": params.project, "entity": params.entity}
+
+        def trial(values: dict[str, object]) -> None:
+            run(ranks, params.merge(values), config, Path(root_dir), sweep_id, values)
+
+        if not train.sweep_trial(sweep_id, trial, **owner):
+            ranks.print(f"sweep {sweep_id} has no trial left")
+
+
+def run(
+    ranks: train.Ranks,
+    params: train.Params,
+    config: str,
+    root: Path,
+    number: str,
+    values: dict[str, object],
+) -> None:
+    """Name the run and its folder, open it on rank 0, tell all ranks, and train."""
+    # Rank 0's word counts: an agent that it asked told it alone.
+    sweep, run_id = ranks.from_main(
+        lambda: (os.environ.get("WANDB_SWEEP_ID"), os.environ.get("WANDB_RUN_ID", ""))
+    )
+    if sweep:
+        params.name = train.trial_name(config, values, run_id)
+        folder = root / "sweeps" / sweep / params.name
+    else:
+        params.name = f"{config}-{number}"
+        folder = root / "expts" / config / number
+    params.group = config
+    if ranks.main:
+        for part in ("checkpoints", "wandb"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    same_run = train.Checkpoint(folder=folder / "checkpoints").wandb()
+    if ranks.main and params.log_to_wandb:
+        opened = wandb.init(
+            dir=folder,
+            config=params.plain(),
+            name=params.name,
+            group=params.group,
+            project=params.project,
+            entity=params.entity,
+            **same_run,
+        )
+        params.merge(opened.config)  # What a sweep chose is in there, and wins.
+    params = ranks.from_main(lambda: params)
+    if ranks.main:
+        params.dump(folder / "hyperparams.yaml")
+        if params.log_to_screen:
+            print(params, flush=True)
+    loss = Trainer(params, ranks, folder).train()
+    ranks.print(f"done: val_loss {loss!r}")
+
+
+if __name__ == "__main__":
+    train.command(main)

@@ -1,0 +1,117 @@
+"""Two real processes with gloo between them: they decide alike, and fail together."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runyard.train import folders
+from tests.train.frameworks import program_environment
+from tests.train.launching import run_ranks
+
+pytestmark = pytest.mark.frameworks
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(Path(f"{folder}-rank{rank}").read_text()) for rank in range(2)]
+
+
+def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
+    tmp_path: Path, torch_python: Path
+) -> None:
+    uncut, cut = tmp_path / "uncut", tmp_path / "cut"
+    through = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(uncut)
+    )
+    assert [rank.returncode for rank in through] == [0, 0], through[0].stderr + through[1].stderr
+    assert "only rank 0 prints this" in through[0].stdout
+    assert through[1].stdout == ""
+    first, second = results(uncut)
+    assert first["seed"] == 5
+    assert second["seed"] != 5
+    assert first["draw"] != second["draw"]
+    assert first["best"] == second["best"] < 1e9
+    assert first["weights"] == second["weights"]
+
+    # One rank gets the signal; both leave after the same step.
+    stopped = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["stop"], RUNYARD_CHECKPOINT_DIR=str(cut)
+    )
+    assert [rank.returncode for rank in stopped] == [75, 75], stopped[0].stderr + stopped[1].stderr
+    step = folders.saved(cut)[-1].step
+    assert 21 <= step < 40
+    ended = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(cut)
+    )
+    assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr + ended[1].stderr
+    assert [result["start"] for result in results(cut)] == [step, step]
+    assert [result["weights"] for result in results(cut)] == [first["weights"]] * 2
+
+
+def test_ranks_that_are_out_of_step_hear_of_it(tmp_path: Path, torch_python: Path) -> None:
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "two_ranks.py",
+        ["out-of-step"],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
+    )
+    assert all(rank.returncode == 1 for rank in ended)
+    assert "the ranks are out of step: rank 0 is at 'score'" in ended[0].stderr
+
+
+def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, torch_python: Path) -> None:
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "two_ranks.py",
+        ["rank-0-fails"],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
+    )
+    assert all(rank.returncode == 1 for rank in ended)
+    assert "ZeroDivisionError" in ended[0].stderr
+    assert "rank 0 failed" in ended[1].stderr
+    assert "ZeroDivisionError: division by zero" in ended[1].stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "told"),
+    [
+        ("a-trial", 0, "rank {rank} trains with {{'lr': 1e-05}}"),
+        ("none-left", 0, "trial: False"),
+        ("no-server", 1, "no route to the tracker"),
+        ("time-is-up", 75, "rank {rank} trains with"),
+    ],
+)
+def test_one_trial_of_a_sweep_for_all_ranks(
+    tmp_path: Path, torch_python: Path, mode: str, code: int, told: str
+) -> None:
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "sweep_ranks.py",
+        [mode],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
+    )
+    for rank, process in enumerate(ended):
+        assert process.returncode == code, process.stderr
+        assert told.format(rank=rank) in process.stdout + process.stderr
+
+
+def test_a_rank_alone_needs_no_process_group(tmp_path: Path) -> None:
+    program = (
+        "from runyard import train\n"
+        "ranks = train.distributed()\n"
+        "assert ranks.main and ranks.mean(3) == 3 and ranks.split(7) == 7\n"
+        "assert ranks.from_main(lambda: 5) == 5\n"
+        "ranks.wait(); ranks.close()\n"
+        "import sys; assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=program_environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
