@@ -11,6 +11,7 @@ from runyard.server.graphql import runs
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import AGENT, key_of, opaque
 from runyard.server.graphql.inputs import as_object, as_text
+from runyard.server.graphql.ownership import must_write
 from runyard.server.graphql.pages import (
     connection,
     cursor_number,
@@ -20,7 +21,6 @@ from runyard.server.graphql.pages import (
     timestamp,
 )
 from runyard.server.graphql.request import Request
-from runyard.server.graphql.writes import require_write
 from runyard.server.store import agents, sweeps
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.runs import Row
@@ -37,7 +37,7 @@ def mutations(request: Request) -> Source:
         row = await request.tracker.read(sweeps.by_path, entity, project, name)
         if row is None or not request.may_read(entity):
             raise Refusal(f"there is no sweep {entity}/{project}/{name[:50]}")
-        require_write(request, entity)
+        must_write(request, entity)
         agent = await request.tracker.sweeps.begin_agent(
             row["key"],
             user=request.caller.key,

@@ -14,9 +14,9 @@ from runyard.search.problems import Problem
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import SWEEP, as_key
 from runyard.server.graphql.inputs import as_json, as_object, as_text
+from runyard.server.graphql.ownership import must_write
 from runyard.server.graphql.request import Request
 from runyard.server.graphql.sweeps import sweep_fields
-from runyard.server.graphql.writes import require_write
 from runyard.server.ledger.controllers import read_controller
 from runyard.server.store import controllers, runs, sweep_changes, sweeps
 from runyard.server.store.names import BadName, check_project
@@ -60,7 +60,7 @@ async def _create(request: Request, given: Mapping[str, Any]) -> tuple[Row, Sequ
     project = as_text(given, "projectName") or file.sweep.project or "uncategorized"
     check_project(entity)
     check_project(project)
-    require_write(request, entity)
+    must_write(request, entity)
     prior = _prior(as_json(given, "priorRunsFilters"))
     name = as_text(given, "displayName")
     row = await request.tracker.write(
@@ -106,7 +106,7 @@ async def _change(
     row = await tracker.read(sweeps.by_key, key)
     if row is None or not request.may_read(row["entity"]):
         raise Refusal("there is no such sweep any more")
-    require_write(request, row["entity"])
+    must_write(request, row["entity"])
     warnings: Sequence[Problem] = ()
     text = as_text(given, "config")
     if text is not None:
