@@ -1,6 +1,6 @@
 """From the end of one empty trial to the start of the next: our agent, W&B's, and the floor.
 
-    python benchmarks/between_trials.py [TRIALS]
+    python -m benchmarks.between_trials [TRIALS]
 
 The floor is fork, exec and wait of the same command (`true`) in a loop, in one interpreter. All
 three are measured in one run, against one server. W&B's agent asks every five seconds, so it gets
@@ -73,8 +73,8 @@ def measure_ours(home: object, trials: int) -> tuple[float, float]:
         if ends:
             gaps.append(time.perf_counter() - ends[-1])
 
-    attempts.Attempt._is_over = note_end  # type: ignore[method-assign]
-    attempts.Attempt._launch = note_begin  # type: ignore[method-assign]
+    attempts.Attempt._is_over = note_end  # type: ignore[method-assign,assignment]
+    attempts.Attempt._launch = note_begin  # type: ignore[method-assign,assignment]
     key = create(home, trials)[0]
     begun = time.perf_counter()
     agent = Agent(str(key), str(home.path), report=lambda _line: None)  # type: ignore[attr-defined]

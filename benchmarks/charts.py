@@ -1,6 +1,6 @@
 """How long the server needs for one metric of many runs, and how much memory it has afterwards.
 
-    python benchmarks/charts.py
+    python -m benchmarks.charts
 
 Fills a state folder through the store (100 runs of 1,000 steps, 1,000 runs of 10,000), starts the
 server on it, and asks over HTTP. Beside each time stands the floor: reading as many bytes from a

@@ -1,6 +1,6 @@
 """How long `runyard --version` and `--help` take, as multiples of an empty Python.
 
-    python benchmarks/cli_start.py
+    python -m benchmarks.cli_start
 
 Needs hyperfine (Debian: apt-get install hyperfine). All three are measured in one run, without a
 shell between.

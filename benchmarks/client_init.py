@@ -1,6 +1,6 @@
 """How long `wandb.init` takes against our server, as a multiple of its own offline time.
 
-    python benchmarks/client_init.py [--times 20]
+    python -m benchmarks.client_init [--times 20]
 
 Each time is a fresh process of the stock client, online and offline in turn. Below stands what the
 server took for each request of an online one.
@@ -18,8 +18,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from many_runs import serving
-
+from benchmarks.many_runs import serving
 from runyard.client.environment import wandb_environment
 from runyard.home import Home
 

@@ -1,6 +1,6 @@
 """How long an agent waits for its trial: 500 ask at once, 1,000 trials have ended, every method.
 
-    python benchmarks/handout.py [--agents 500] [--ended 1000] [METHOD ...]
+    python -m benchmarks.handout [--agents 500] [--ended 1000] [METHOD ...]
 
 At the server: from the request being read to the answer being on disk, as the answer's own header
 says. Over HTTP: what one process with 500 open connections sees, and beside it the same for a route

@@ -1,6 +1,6 @@
 """What a logged point costs the server, through the stock client; beside OpenWandb, if it is there.
 
-    python benchmarks/ingest.py [--openwandb /path/to/bin/openwandb]
+    python -m benchmarks.ingest [--openwandb /path/to/bin/openwandb]
 
 One client process logs 100 runs of 1,000 steps of 10 metrics. Counted is the server process' CPU
 time; what the GraphQL side of 100 runs costs is measured with runs of one step, and taken off.

@@ -1,6 +1,6 @@
 """Many runs that log at once through the stock client: what each answer takes, and what is stored.
 
-    python benchmarks/many_runs.py [--runs 500] [--seconds 180] [--processes 4]
+    python -m benchmarks.many_runs [--runs 500] [--seconds 180] [--processes 4]
 
 Each process holds many runs (`reinit="create_new"`), each of which logs ten metrics once a second;
 the settings are those that `runyard run` gives a program. Clients and server share the machine.

@@ -1,6 +1,6 @@
 """The server, with a note of how long each request took from its header to its answer's last byte.
 
-    python benchmarks/timed_server.py STATE_FOLDER NOTES
+    python -m benchmarks.timed_server STATE_FOLDER NOTES
 
 Writes a line of JSON for each request into NOTES when it ends: when it came, how many seconds it
 took, the answer's status, method and path. Everything else is the server as commands start it.

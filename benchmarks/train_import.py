@@ -1,6 +1,6 @@
 """What `import runyard.train` costs a program, as a multiple of an empty Python.
 
-    python benchmarks/train_import.py
+    python -m benchmarks.train_import
 
 Starts Python many times, with and without the import, in turns, and counts CPU time, so that what
 else the machine does matters little.

@@ -23,6 +23,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before numpy, which reads them once
 
 import numpy as np  # noqa: E402
+
 from benchmarks.search import held_out  # noqa: E402
 from benchmarks.search.simulate import simulate  # noqa: E402
 from benchmarks.search.tasks import Task, tasks  # noqa: E402

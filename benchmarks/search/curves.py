@@ -22,7 +22,8 @@ def learning_curves(file: Path) -> np.ndarray:
         per_shape = SETTINGS // len(SHAPES)
         curves = [train(*shape, per_shape, seed) for seed, shape in enumerate(SHAPES)]
         np.save(file, np.vstack(curves).astype(np.float32))
-    return np.load(file).astype(float)
+    stored: np.ndarray = np.load(file).astype(float)
+    return stored
 
 
 def train(width: int, batch: int, count: int, seed: int) -> np.ndarray:

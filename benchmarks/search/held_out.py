@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from benchmarks.search.tasks import Settings, Task, among, integer, log, uniform, vector
 
 LEVY_SHIFT = np.random.default_rng(3).uniform(-3, 3, 8)
@@ -20,7 +21,7 @@ def levy(settings: Settings) -> float:
 
 def six_hump_camel(settings: Settings) -> float:
     x, y = settings["x0"], settings["x1"]
-    return (4 - 2.1 * x * x + x**4 / 3) * x * x + x * y + (-4 + 4 * y * y) * y * y
+    return float((4 - 2.1 * x * x + x**4 / 3) * x * x + x * y + (-4 + 4 * y * y) * y * y)
 
 
 def training_like(settings: Settings) -> float:
@@ -32,7 +33,8 @@ def training_like(settings: Settings) -> float:
     loss += 0.0 if settings["norm"] else 0.15 + 0.03 * settings["depth"]
     if lr > best_lr + 1.2:
         loss += 10.0
-    return loss + 0.01 * math.sin(25 * lr) * math.cos(19 * decay) + 0.5 * settings["dropout"] ** 2
+    ripples = 0.01 * math.sin(25 * lr) * math.cos(19 * decay)
+    return float(loss + ripples + 0.5 * settings["dropout"] ** 2)
 
 
 def griewank_integers(settings: Settings) -> float:

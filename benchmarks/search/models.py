@@ -34,7 +34,7 @@ def diabetes() -> tuple[np.ndarray, np.ndarray]:
 def svm_digits(settings: Mapping[str, Any]) -> float:
     train, labels, test, truth = digits()
     model = SVC(C=settings["C"], gamma=settings["gamma"], kernel=settings["kernel"])
-    return 1.0 - model.fit(train, labels).score(test, truth)
+    return float(1.0 - model.fit(train, labels).score(test, truth))
 
 
 def mlp_digits(settings: Mapping[str, Any]) -> float:
@@ -51,7 +51,7 @@ def mlp_digits(settings: Mapping[str, Any]) -> float:
         random_state=0,
     )
     try:
-        return 1.0 - model.fit(train, labels).score(test, truth)
+        return float(1.0 - model.fit(train, labels).score(test, truth))
     except ValueError:  # the weights overflowed
         return 1.0
 

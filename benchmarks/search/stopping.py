@@ -13,8 +13,8 @@ import heapq
 from pathlib import Path
 
 import numpy as np
-from benchmarks.search.curves import learning_curves
 
+from benchmarks.search.curves import learning_curves
 from runyard.search.early_terminate import Asha, EarlyTerminate, Hyperband
 from runyard.search.stopping.choose import make_stopper
 from runyard.search.stopping.decision import Decision

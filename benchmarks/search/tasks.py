@@ -48,7 +48,7 @@ def vector(settings: Settings, count: int) -> np.ndarray:
 def branin(settings: Settings) -> float:
     x, y = settings["x0"], settings["x1"]
     b, c, t = 5.1 / (4 * math.pi**2), 5 / math.pi, 1 / (8 * math.pi)
-    return (y - b * x * x + c * x - 6) ** 2 + 10 * (1 - t) * math.cos(x) + 10
+    return float((y - b * x * x + c * x - 6) ** 2 + 10 * (1 - t) * math.cos(x) + 10)
 
 
 HARTMANN_A = np.array(

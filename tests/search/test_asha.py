@@ -102,7 +102,8 @@ def test_an_ended_trial_is_not_promoted_but_still_counts() -> None:
 def test_a_restart_changes_nothing() -> None:
     """The same reports told at once, as from the store, lead to the same promotions."""
     rng = random.Random(4)
-    first, curves = AshaStopper(PROMOTION), {trial: [] for trial in range(30)}
+    first = AshaStopper(PROMOTION)
+    curves: dict[int, list[tuple[float, float]]] = {trial: [] for trial in range(30)}
     for step in range(1, 8):
         for trial in curves:
             if trial not in first.paused:

@@ -107,8 +107,8 @@ def test_an_address_is_worth_nothing_for_anything_else(logger: Logger, tracker: 
     up = token(tracker.addresses, Kind.BLOB_UP)
     down = token(tracker.addresses, Kind.BLOB_DOWN, "a")
     stranger = token(Addresses(b"another secret"), Kind.BLOB_DOWN, "a")
-    for token in (up, stranger, down[:-2], "x"):
-        path = f"/downloads/artifacts/{token}"
+    for forged in (up, stranger, down[:-2], "x"):
+        path = f"/downloads/artifacts/{forged}"
         assert client.request("GET", path, key=None).status == 403
     for path in ("/uploads/artifacts", "/uploads/manifests", "/uploads"):
         assert client.put(f"{path}/{down}", b"hello").status == 403

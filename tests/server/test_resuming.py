@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_what_was_put_aside_can_be_read(client: Client, tracker: Tracker) -> Non
     assert (restarted["config"], restarted["summary"]) == ({}, {"best": 1})
     assert (rewound["reason"], rewound["config"]) == ("rewound", {"lr": 2})
 
-    def steps(**query: object) -> list[int]:
+    def steps(**query: Any) -> list[int]:
         page = client.get("/api/runs/1/rows", **query).text
         return [json.loads(line)["_step"] for line in page.splitlines()]
 

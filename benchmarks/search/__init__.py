@@ -1,0 +1,1 @@
+"""The search against W&B's open engine, and what early stopping saves."""
