@@ -17,6 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from runyard.client.discover import ensure_server, stop_server
+from runyard.client.environment import wandb_environment
+from runyard.home import Home, read_discovery
+from runyard.node.keeper import Keeper
+from runyard.node.launching import launch
+
 LIMIT_MS = 20.0  # Over the floor.
 STOCK_TRIALS = 3
 COMMAND = ["true"]
@@ -28,15 +34,13 @@ def main() -> int:
         os.environ["RUNYARD_HOME"] = f"{folder}/state"
         os.environ["WANDB_SILENT"] = "true"
         os.chdir(folder)
-        from runyard.client.discover import ensure_server, stop_server
-        from runyard.home import Home
 
         home = Home(Path(folder) / "state")
         ensure_server(home)
         try:
             floor = measure_floor(trials)
             ours, rate = measure_ours(home, trials)
-            stock = measure_stock(home) if "--no-stock" not in sys.argv else float("nan")
+            stock = measure_stock(home)
         finally:
             stop_server(home)
     print(f"fork, exec, wait      {floor:8.1f} ms a trial   ({trials} trials)")
@@ -47,8 +51,6 @@ def main() -> int:
 
 
 def measure_floor(trials: int) -> float:
-    from runyard.node.launching import launch
-
     nothing = os.open(os.devnull, os.O_RDWR)
     begun = time.perf_counter()
     for _ in range(trials):
@@ -56,39 +58,36 @@ def measure_floor(trials: int) -> float:
     return (time.perf_counter() - begun) / trials * 1e3
 
 
-def measure_ours(home: object, trials: int) -> tuple[float, float]:
+def measure_ours(home: Home, trials: int) -> tuple[float, float]:
     """Median time from an attempt's end to the next one's begin; and milliseconds a trial."""
-    from runyard.node import attempts
-    from runyard.node.agent import Agent
+    from runyard.node import agent as agents
+    from runyard.node.attempts import Attempt, Setting
 
     ends, gaps = list[float](), list[float]()
-    over, begin = attempts.Attempt._is_over, attempts.Attempt._launch
 
-    def note_end(self: attempts.Attempt, code: int) -> None:
-        ends.append(time.perf_counter())
-        over(self, code)
+    class Timed(Attempt):
+        def _is_over(self, exit_code: int) -> None:
+            ends.append(time.perf_counter())
+            super()._is_over(exit_code)
 
-    def note_begin(self: attempts.Attempt, *given: object) -> None:
-        begin(self, *given)  # type: ignore[arg-type]
-        if ends:
-            gaps.append(time.perf_counter() - ends[-1])
+        def _launch(self, setting: Setting, output: int, keeper: Keeper) -> None:
+            super()._launch(setting, output, keeper)
+            if ends:
+                gaps.append(time.perf_counter() - ends[-1])
 
-    attempts.Attempt._is_over = note_end  # type: ignore[method-assign,assignment]
-    attempts.Attempt._launch = note_begin  # type: ignore[method-assign,assignment]
+    setattr(agents, "Attempt", Timed)  # noqa: B010  (a typed assignment is refused)
     key = create(home, trials)[0]
     begun = time.perf_counter()
-    agent = Agent(str(key), str(home.path), report=lambda _line: None)  # type: ignore[attr-defined]
+    agent = agents.Agent(str(key), str(home.path), report=lambda _line: None)
     assert agent.run() == 0
     return statistics.median(gaps) * 1e3, (time.perf_counter() - begun) / trials * 1e3
 
 
-def measure_stock(home: object) -> float:
+def measure_stock(home: Home) -> float:
     """Milliseconds a trial of W&B's agent, without its start."""
-    from runyard.client.environment import wandb_environment
-    from runyard.home import read_discovery
 
     _, place = create(home, STOCK_TRIALS)
-    found = read_discovery(home)  # type: ignore[arg-type]
+    found = read_discovery(home)
     assert found is not None
     log = Path("stock.log")
     with log.open("w") as out:
@@ -97,16 +96,14 @@ def measure_stock(home: object) -> float:
             env={**os.environ, **wandb_environment(found.url, found.key, os.environ)},
             stdout=out, stderr=out, check=True, timeout=300,
         )  # fmt: skip
-    from runyard.client.discover import ensure_server
 
-    api = ensure_server(home).api  # type: ignore[arg-type]
+    api = ensure_server(home).api
     sweep = api.sweeps.find(place)
     starts = sorted(one["started_at"] or 0.0 for one in api.sweeps.trials(sweep["key"]))
     return (starts[-1] - starts[0]) / (len(starts) - 1) * 1e3
 
 
-def create(home: object, trials: int) -> tuple[int, str]:
-    from runyard.client.discover import ensure_server
+def create(home: Home, trials: int) -> tuple[int, str]:
 
     config = {
         "method": "random",
@@ -115,7 +112,7 @@ def create(home: object, trials: int) -> tuple[int, str]:
         "run_cap": trials,
         "parameters": {"x": {"min": 0.0, "max": 1.0}},
     }
-    made = ensure_server(home).api.sweeps.create(config, project="empty")  # type: ignore[arg-type]
+    made = ensure_server(home).api.sweeps.create(config, project="empty")
     return made["key"], f"{made['entity']}/{made['project']}/{made['id']}"
 
 
