@@ -216,7 +216,7 @@ def test_a_projects_sweeps_are_listed_page_by_page(client: Client) -> None:
 
 
 def test_a_controller_elsewhere_draws_the_trials(client: Client) -> None:
-    """`wandb.controller()`: what it schedules is run, what it stops ends, and when it is through."""
+    """`wandb.controller()`: what it schedules is run, and what it stops ends; so does the sweep."""
     config = {**GRID, "controller": {"type": "local"}}
     sweep = put(client, config)["sweep"]
     agent = begin(client, sweep)
