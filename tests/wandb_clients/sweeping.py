@@ -56,7 +56,7 @@ def sweeping(client: Client) -> None:
         config = client.stored(run["id"])["config"]
         argv = config.pop("argv")
         opt = {"beta": 0.9, "name": "adam"}
-        # What `wandb.init` has besides stays; since some time in 2023, inside of a group too.
+        # What `wandb.init` has besides stays; in newer clients, inside of a group too.
         assert config.pop("opt") in (opt, {**opt, "old": True})
         assert config == {"lr": rate, "own": "kept", **_VALUES}, config
         assert sorted(argv) == sorted(
