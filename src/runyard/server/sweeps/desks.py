@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Claims in one transaction: more would keep everybody else's writing waiting.
-AT_ONCE = 64
+AT_ONCE = 32
 # How often a line looks up, so that a stop of the server does not wait for it.
 _LOOK_UP = 1.0
 _FORGET_EVERY = 60.0
