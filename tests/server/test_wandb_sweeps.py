@@ -148,10 +148,10 @@ def test_states_are_set_in_their_words(client: Client) -> None:
     sweep = put(client)["sweep"]
     agent = begin(client, sweep)
     (command,) = beat(client, agent)
-    for state in ("PAUSED", "RUNNING", "FINISHED"):
+    for state, then in (("PAUSED", []), ("RUNNING", []), ("FINISHED", [])):
         changed = put(client, None, id=sweep["id"], state=state)["sweep"]
         assert changed["state"] == state
-        assert beat(client, agent, command["run_id"]) == []
+        assert beat(client, agent, command["run_id"]) == then
     changed = put(client, None, id=sweep["id"], state="CANCELED")["sweep"]
     assert changed["state"] == "CANCELED"
     assert [one["type"] for one in beat(client, agent, command["run_id"])] == ["stop"]
@@ -216,7 +216,7 @@ def test_a_projects_sweeps_are_listed_page_by_page(client: Client) -> None:
 
 
 def test_a_controller_elsewhere_draws_the_trials(client: Client) -> None:
-    """`wandb.controller()`: what it schedules is run, what it stops is stopped, and so on."""
+    """`wandb.controller()`: what it schedules is run, and what it stops ends; so does the sweep."""
     config = {**GRID, "controller": {"type": "local"}}
     sweep = put(client, config)["sweep"]
     agent = begin(client, sweep)
