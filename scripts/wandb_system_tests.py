@@ -60,8 +60,8 @@ _REASONS = {
 }
 # What their tests import besides what their own list of test requirements names.
 _MORE = (
-    "filelock", "google-cloud-storage", "matplotlib", "pillow", "plotly", "polars", "pyarrow",
-    "tenacity", "tensorboard",
+    "bokeh", "filelock", "google-cloud-storage", "matplotlib", "moviepy", "pillow", "plotly",
+    "polars", "pyarrow", "tenacity", "tensorboard",
 )  # fmt: skip
 
 
