@@ -21,7 +21,7 @@ OPEN = {
     "/uploads/artifacts/{token}",
     "/uploads/manifests/{token}",
     "/downloads/artifacts/{token}",
-    "/downloads/manifests/{token}",
+    "/downloads/manifests/{token}/wandb_manifest.json",
     "/sdk/{rest:path}",
     "/{entity}/{project}",
     "/{entity}/{project}/runs/{run}",

@@ -12,6 +12,8 @@ import time
 from enum import Enum
 from typing import Any
 
+# As clients call it, and as they look for it in addresses.
+MANIFEST_NAME = "wandb_manifest.json"
 _VALID_SECONDS = 24 * 3600
 _SIGNATURE = 32
 

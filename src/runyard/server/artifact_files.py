@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from runyard.server.access import caller_of, must_write, signed
-from runyard.server.addresses import Kind
+from runyard.server.addresses import MANIFEST_NAME, Kind
 from runyard.server.answers import Unacceptable, answer, read_bytes
 from runyard.server.incoming import WrongDigest
 from runyard.server.permissions import may_read
@@ -107,7 +107,7 @@ OPEN_ROUTES = [
     Route(f"{Kind.BLOB_UP.value}/{{token}}", put_blob, methods=["PUT"]),
     Route(f"{Kind.MANIFEST_UP.value}/{{token}}", put_manifest, methods=["PUT"]),
     Route(f"{Kind.BLOB_DOWN.value}/{{token}}", get_blob),
-    Route(f"{Kind.MANIFEST_DOWN.value}/{{token}}", get_manifest),
+    Route(f"{Kind.MANIFEST_DOWN.value}/{{token}}/{MANIFEST_NAME}", get_manifest),
 ]
 ROUTES = [
     Route("/artifactsV2/{region}/{rest:path}", get_blob_by_md5),

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.addresses import Kind
+from runyard.server.addresses import MANIFEST_NAME, Kind
 from runyard.server.graphql.artifacts import artifact_fields
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import ARTIFACT, MANIFEST, as_key, key_of, opaque
@@ -171,8 +171,8 @@ def _manifest_fields(request: Request, key: int, digest: str) -> Source:
         "file": {
             "__typename": "File",
             "id": opaque("File", key),
-            "name": "wandb_manifest.json",
-            "displayName": "wandb_manifest.json",
+            "name": MANIFEST_NAME,
+            "displayName": MANIFEST_NAME,
             "uploadUrl": request.address(Kind.MANIFEST_UP, key, digest),
             "uploadHeaders": [],
         },
@@ -185,7 +185,7 @@ def _new_file(request: Request, row: Row, name: str, md5: str, is_here: bool) ->
         "id": opaque("File", f"{row['key']}:{name}"),
         "name": name,
         "displayName": name,
-        "storagePath": name,
+        "storagePath": f"wandb_artifacts/{name}",
         # Without an address the client takes it that the contents are here.
         "uploadUrl": None if is_here else request.address(Kind.BLOB_UP, row["entity"], md5),
         "uploadHeaders": [],

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.addresses import Kind
+from runyard.server.addresses import MANIFEST_NAME, Kind
 from runyard.server.graphql import pages
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, RUN, as_key, opaque
@@ -244,7 +244,7 @@ def _file_fields(request: Request, row: Row, entry: Row) -> Source:
         # Clients go to a reference by themselves, and would send their key to an address here.
         "directUrl": url or "",
         "sizeBytes": entry["size"],
-        "storagePath": path,
+        "storagePath": f"wandb_artifacts/{path}",
         "mimetype": None,
         "updatedAt": pages.timestamp(row["updated_at"]),
         "digest": digest,
@@ -255,7 +255,7 @@ def _file_fields(request: Request, row: Row, entry: Row) -> Source:
 def _manifest_fields(request: Request, row: Row) -> Source | None:
     if row["manifest"] is None:
         return None
-    url = request.address(Kind.MANIFEST_DOWN, row["manifest"])
+    url = f"{request.address(Kind.MANIFEST_DOWN, row['manifest'])}/{MANIFEST_NAME}"
     return {
         "id": opaque(MANIFEST, row["manifest"]),
         "file": {"__typename": "File", "id": opaque("File", row["manifest"]), "directUrl": url},
