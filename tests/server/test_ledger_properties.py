@@ -174,7 +174,7 @@ class Ledger(RuleBasedStateMachine):
         for place in set(mine) - set(alive):
             del self.held[place]
         ids = [trials.get(self.store, self.sweep, trial)["id"] for trial, _ in alive]
-        agents.hear_stock(self.store, agent, ids, self.now)
+        agents.hear_stock(self.store, agent, ids, 0.0, self.now)
 
     @rule(state=st.sampled_from(("paused", "running", "finished", "canceled", "running")))
     def steer(self, state: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runyard.server import api
-from runyard.server.store import attempts, runs, streams
+from runyard.server.store import attempts, claims, leases, results, runs, streams, sweeps, trials
 from runyard.server.store.lines import count_lines, get_lines, last_line, put_lines
 from runyard.server.store.migrations import migrate
 
@@ -40,6 +40,15 @@ def connection() -> Iterator[sqlite3.Connection]:
         pytest.param(lambda c: attempts.read_console(c, 1, 0, 10), id="read_console"),
         pytest.param(lambda c: streams.mark_silent(c, 1.0), id="mark_silent"),
         pytest.param(api._count_runs, id="count runs"),
+        pytest.param(lambda c: leases.are_silent(c, 1.0), id="lost leases"),
+        pytest.param(lambda c: leases.lose_silent(c, 1.0), id="losing leases"),
+        pytest.param(lambda c: trials.by_run(c, 1), id="trial of a run"),
+        pytest.param(lambda c: trials.at_work(c, 1), id="trials of an agent"),
+        pytest.param(lambda c: trials.best(c, 1), id="best trial"),
+        pytest.param(lambda c: trials.is_taken(c, 1, "lr1"), id="name of a trial"),
+        pytest.param(lambda c: sweeps.counts(c, 1), id="counts of a sweep"),
+        pytest.param(lambda c: claims._waiting(c, 1, 5), id="waiting trials"),
+        pytest.param(lambda c: results._open(c, 1), id="open settings"),
     ],
 )
 def test_no_table_is_scanned(connection: sqlite3.Connection, question: Question) -> None:

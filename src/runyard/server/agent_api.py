@@ -61,7 +61,7 @@ async def claim(request: Request) -> Response:
         found = await _while_connected(request, desks.claim(agent["key"], token, wait), found)
     if found.handed is None:
         return answer({"do": "exit" if found.is_over else "wait", "why": found.why})
-    told = answer(_handed_json(await desks.plan(agent["sweep"]), found.handed))
+    told = _handed(await desks.plan(agent["sweep"]), found.handed)
     # From the request's last byte to the answer on disk: what `benchmarks/handout.py` looks at.
     told.headers["Server-Timing"] = f"claim;dur={(time.perf_counter() - read_at) * 1e3:.3f}"
     return told
@@ -146,18 +146,20 @@ async def _while_connected(request: Request, asked: Any, nothing: Answer) -> Ans
         gone.cancel()
 
 
-def _handed_json(plan: Plan, handed: Handed) -> dict[str, Any]:
+def _handed(plan: Plan, handed: Handed) -> Response:
     trial = trial_json(handed.trial, plan.rules)
-    return {
-        "do": "run",
-        "trial": trial,
-        "attempt": handed.attempt,
-        "run": run_fields(handed.run, handed.steps),
-        "command": None if plan.sweep.command is None else list(plan.sweep.command),
-        "program": plan.sweep.program,
-        "args": trial["values"],
-        "sweep": plan.id,
-    }
+    return answer(
+        {
+            "do": "run",
+            "trial": trial,
+            "attempt": handed.attempt,
+            "run": run_fields(handed.run, handed.steps),
+            "command": None if plan.sweep.command is None else list(plan.sweep.command),
+            "program": plan.sweep.program,
+            "args": trial["values"],
+            "sweep": plan.id,
+        }
+    )
 
 
 def _trial_json(connection: sqlite3.Connection, trial: Row) -> dict[str, Any]:

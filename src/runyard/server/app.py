@@ -41,6 +41,7 @@ def create_app(
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
             asyncio.create_task(tracker.vacuum.work(tracker)),
             asyncio.create_task(tracker.sweeps.watch_leases()),
+            asyncio.create_task(tracker.sweeps.forget_ended()),
         ]
         yield
         for task in tasks:

@@ -29,6 +29,8 @@ from runyard.server.sweeps.files import BadSweep, SweepFile, read_file
 def mutations(request: Request) -> Source:
     async def upsert_sweep(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
+        if given.get("launchScheduler") is not None:
+            raise Refusal("there are no queues of W&B Launch here: use `wandb sweep` and agents")
         key = as_key(given, "id", SWEEP)
         change = _create(request, given) if key is None else _change(request, key, given)
         try:
@@ -117,7 +119,7 @@ async def _change(
     controller = as_json(given, "controller")
     if controller is not None:
         asked = read_controller(controller)
-        naming = Drawing(key, await tracker.sweeps.file(row), row["seed"])
+        naming = Drawing(key, (await tracker.sweeps.plan_of(row)).sweep, row["seed"])
         await tracker.write(controllers.obey, key, controller, asked, naming.name, time.time())
     state = as_text(given, "state")
     if state is not None:

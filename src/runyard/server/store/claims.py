@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
-import orjson
-
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import attempts, leases, runs, settling, sweeps, trials
 from runyard.server.store.history import HISTORY, count_rows
@@ -331,8 +329,8 @@ def _draw(
             "id": run_id,
             "name": name,
             "setting": setting,
-            "point": None if drawn.point is None else _as_json(list(drawn.point)),
-            "settings": _as_json(settings),
+            "point": None if drawn.point is None else json.dumps(list(drawn.point)),
+            "settings": json.dumps(settings),
             "state": "running",
             "agent": claim.agent,
             "attempt": 1,
@@ -381,7 +379,7 @@ def _create_run(
             claim.user,
             name,
             "running" if is_own else "pending",
-            _as_json(config),
+            json.dumps(config),
             sweep["id"],
             claim.host,
             folder,
@@ -403,10 +401,3 @@ def _insert(
         f"VALUES (?, ?{', ?' * len(columns)})",
         [sweep, number, *columns.values()],
     )
-
-
-def _as_json(value: Any) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:  # Whole numbers without end, keys that are no texts.
-        return json.dumps(value)

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 # Claims in one transaction: more would keep everybody else's writing waiting.
-AT_ONCE = 64
+AT_ONCE = 32
 # How often a line looks up, so that a stop of the server does not wait for it.
 _LOOK_UP = 1.0
+_FORGET_EVERY = 60.0
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class Desks:
         if found is None:
             return Round([None] * len(line), "canceled", "the sweep is gone", False)
         row, waiting, at_work, ended = found
-        plan = await self._read_plan(row)
+        plan = await self.plan_of(row)
         file, rules = plan.sweep, plan.rules
         if rules.promotes:
             await self._promote(row, file, len(line), at_work)
@@ -306,9 +307,10 @@ class Desks:
         known = self._plans.get(sweep)
         if known is not None:
             return known
-        return await self._read_plan(await self._tracker.read(sweeps.get, sweep))
+        return await self.plan_of(await self._tracker.read(sweeps.get, sweep))
 
-    async def _read_plan(self, row: Row) -> Plan:
+    async def plan_of(self, row: Row) -> Plan:
+        """What the file of a sweep says, as its row has it now."""
         known = self._plans.get(row["key"])
         if known is not None and known.text == row["text"]:
             return known
@@ -317,6 +319,21 @@ class Desks:
         plan = Plan(row["id"], row["text"], file.sweep, file.rules)
         self._plans[row["key"]] = plan
         return plan
+
+    async def forget_ended(self) -> None:
+        """For as long as the server runs: keep nothing in memory of sweeps that are over."""
+        while True:
+            await asyncio.sleep(_FORGET_EVERY)
+            known = {*self._plans, *self._judges, *self._suggestions}
+            for sweep in known:
+                row = await self._tracker.read(sweeps.by_key, sweep)
+                if row is not None and row["state"] in sweeps.OPEN:
+                    continue
+                for memory in (self._plans, self._judges):
+                    memory.pop(sweep, None)
+                making = self._suggestions.pop(sweep, None)
+                if making is not None:
+                    await making.close()
 
     async def watch_leases(self) -> None:
         """For as long as the server runs: settle what nobody answers for any more."""

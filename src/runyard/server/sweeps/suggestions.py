@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-LONGEST_WAIT = 0.05
+LONGEST_WAIT = 0.03
 # Alone, an agent has nothing to lose by waiting for a fit, or for the process to start.
 LONGEST_WAIT_ALONE = 20.0
 IDLE_SECONDS = 120.0
@@ -161,8 +161,10 @@ class Suggestions:
         )
 
     async def _wait_for_some(self, demand: Demand) -> None:
+        """A moment, where what is missing may come in it: more than lies ready does not."""
         end = time.monotonic() + LONGEST_WAIT
-        while len(self._usable(demand.results)) < demand.count and not self._has_failed:
+        wanted = min(demand.count, ahead.wanted(demand.others_at_work))
+        while len(self._usable(demand.results)) < wanted and not self._has_failed:
             self._news.clear()
             try:
                 await asyncio.wait_for(self._news.wait(), max(0.0, end - time.monotonic()))
@@ -191,14 +193,17 @@ class Suggestions:
             self._warming = None
 
     async def _ask(self, setting: int) -> None:
-        try:
-            async with self._turn:
-                view = await self._catch_up()
-                if view is not None:
-                    self._ready += await self._suggest(view, 1, setting)
-        except (WorkerDied, OSError) as error:
-            log.warning("sweep %d goes on without its search: %s", self._key, error)
-            await self._forget()
+        # A process that has died is started again, once.
+        for _ in range(2):
+            try:
+                async with self._turn:
+                    view = await self._catch_up()
+                    if view is not None:
+                        self._ready += await self._suggest(view, 1, setting)
+                break
+            except (WorkerDied, OSError) as error:
+                log.warning("the search of sweep %d has died: %s", self._key, error)
+                await self._forget()
         self._news.set()
 
     async def _work(self) -> None:

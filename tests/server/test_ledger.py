@@ -1,0 +1,153 @@
+"""The ledger's rules, as functions: what follows an end, how far ahead, until when."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from runyard.search.sweep import read_sweep
+from runyard.server.ledger import ahead
+from runyard.server.ledger.causes import CAUSES, cause_of_exit
+from runyard.server.ledger.estimates import eta_seconds
+from runyard.server.ledger.rules import Aim, Limit, Rules
+from runyard.server.ledger.transitions import FINAL, after_failure, settle
+from runyard.server.sweeps.drawing import Drawing, draws, quasi_random
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "preempting", "cause"),
+    [
+        (0, False, "finished"),
+        (0, True, "finished"),
+        (75, False, "go-on"),
+        (1, False, "program"),
+        (1, True, "preempted"),
+        (255, False, "program"),
+        (-9, False, "node"),
+        (137, False, "node"),
+        (-11, False, "signal"),
+        (143, False, "signal"),
+    ],
+)
+def test_the_cause_that_an_exit_code_tells(exit_code: int, preempting: bool, cause: str) -> None:
+    assert cause_of_exit(exit_code, preempting=preempting) == cause
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize("stop", ["stopped", "canceled", "paused"])
+def test_what_was_asked_outranks_how_the_program_took_it(cause: str, stop: str) -> None:
+    assert settle(cause, stop=stop, tries={}, progressed=False, retries={}).state == stop
+
+
+@pytest.mark.parametrize("cause", ["go-on", "preempted"])
+def test_who_goes_on_later_may_do_so_for_ever(cause: str) -> None:
+    after = settle(cause, stop=None, tries={"node": 99}, progressed=False, retries={"node": 0})
+    assert (after.state, after.queue) == ("waiting", "head")
+
+
+@pytest.mark.parametrize("cause", ["node", "time"])
+def test_a_cut_without_progress_is_counted(cause: str) -> None:
+    tries: dict[str, int] = {}
+    for number in range(1, 4):
+        after = settle(cause, stop=None, tries=tries, progressed=False, retries={cause: 2})
+        tries = dict(after.tries)
+        assert tries[cause] == number
+        assert after.state == ("waiting" if number <= 2 else "failed")
+    # One that gets on is cut as often as it likes, and what was counted is forgotten.
+    again = settle(cause, stop=None, tries={cause: 2}, progressed=True, retries={cause: 2})
+    assert (again.state, again.queue, again.tries) == ("waiting", "head", {})
+
+
+def test_failures_of_the_program_are_counted_whatever_it_logged() -> None:
+    first = settle("program", stop=None, tries={}, progressed=True, retries={"program": 1})
+    assert (first.state, first.queue) == ("waiting", "tail")
+    second = settle(
+        "signal", stop=None, tries=first.tries, progressed=False, retries={"program": 1}
+    )
+    assert second.state == "failed"
+    assert settle("program", stop=None, tries={}, progressed=False, retries={}).state == "failed"
+
+
+def test_a_sweep_gives_up_only_where_nothing_has_worked() -> None:
+    assert after_failure({"failed": 5}, 5)
+    assert not after_failure({"failed": 4}, 5)
+    assert not after_failure({"failed": 9, "finished": 1}, 5)
+    assert not after_failure({"failed": 9, "stopped": 1}, 5)
+    assert not after_failure({"failed": 9}, 0)
+
+
+def test_every_end_of_a_trial_is_one_of_few() -> None:
+    for cause in CAUSES:
+        after = settle(cause, stop=None, tries={}, progressed=False, retries={})
+        assert after.state in ("waiting", "paused", *FINAL)
+        assert (after.queue == "final") == (after.state != "waiting")
+
+
+def test_no_suggestion_is_blind_to_more_than_half_of_who_is_at_work() -> None:
+    assert [ahead.most_blind(at_work) for at_work in (0, 1, 2, 3, 16, 500)] == [1, 1, 1, 1, 8, 250]
+    assert not ahead.is_stale(made_after=10, results=18, at_work=16)
+    assert ahead.is_stale(made_after=10, results=19, at_work=16)
+    assert ahead.is_stale(made_after=10, results=12, at_work=1)
+
+
+def test_until_when() -> None:
+    def eta(left: int | None, running_for: list[float], ended: int = 4) -> float | None:
+        return eta_seconds(left=left, running_for=running_for, ended=ended, busy_seconds=ended * 10)
+
+    assert eta(6, [5.0, 5.0]) == 35.0
+    assert eta(0, [4.0]) == 6.0
+    assert eta(0, [40.0]) == 0.0  # Longer than the others: any moment now.
+    assert eta(0, []) == 0.0
+    assert eta(None, [1.0]) is None
+    assert eta(5, []) is None  # Nobody is at work.
+    assert eta(5, [1.0], ended=0) is None
+
+
+def test_a_ranking_keeps_to_its_limits() -> None:
+    rules = Rules(
+        aims=(Aim("accuracy", maximize=True, target=0.9),), limits=(Limit("memory", 8.0),)
+    )
+    assert rules.score({"accuracy": 0.5, "memory": 7.0}) == -0.5
+    assert rules.score({"accuracy": 0.5, "memory": 9.0}) is None
+    assert rules.score({"accuracy": 0.5}) is None
+    assert rules.score({"memory": 1.0}) is None
+    assert rules.has_target({"accuracy": 0.9})
+    assert not rules.has_target({"accuracy": 0.89})
+    assert Rules.read(rules.as_json()) == rules
+
+
+def test_draws_are_the_same_for_ever() -> None:
+    assert draws(1, 0, 2) == draws(1, 0, 9)[:2]
+    assert draws(1, 0, 2) == [0.725072332011253, 0.038347726112166636]
+    assert len({tuple(draws(1, number, 3)) for number in range(100)}) == 100
+    found = [value for number in range(1000) for value in draws(3, number, 10)]
+    assert all(0.0 <= value < 1.0 for value in found)
+    assert sum(found) / len(found) == pytest.approx(0.5, abs=0.01)
+
+
+def test_quasi_random_points_lie_evenly() -> None:
+    points = [quasi_random(2, 7, number) for number in range(64)]
+    boxes = {(math.floor(x * 4), math.floor(y * 4)) for x, y in points}
+    assert len(boxes) == 16
+    assert quasi_random(2, 8, 0) != points[0]
+
+
+def test_a_drawing_takes_what_was_prepared_and_nothing_else() -> None:
+    sweep, _ = read_sweep(
+        {
+            "method": "bayes",
+            "metric": {"name": "loss"},
+            "parameters": {"x": {"min": 0.0, "max": 10.0}, "opt": {"values": ["a", "b"]}},
+        }
+    )
+    assert sweep is not None
+    opt_first = [leaf.name for leaf in sweep.space.leaves] == ["opt", "x"]
+    point = (1.0, 0.25) if opt_first else (0.25, 1.0)
+    drawing = Drawing(1, sweep, 1, [point, point])
+    drawn = drawing.setting(0)
+    assert drawn is not None
+    assert drawn.settings == {"x": 2.5, "opt": "b"}
+    assert drawing.left == [point]
+    assert drawing.setting(1) is not None
+    assert drawing.setting(2) is None
