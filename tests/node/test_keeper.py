@@ -16,7 +16,7 @@ import pytest
 from runyard.node import processes, records
 from runyard.node.causes import cause_of
 from runyard.node.channel import parse_answer
-from runyard.node.launching import launch
+from runyard.node.launching import NotStarted, launch
 from runyard.node.records import Record
 from tests.node.terminals import until
 
@@ -109,31 +109,30 @@ def test_a_program_begins_in_a_group_of_its_own_as_in_a_shell(tmp_path: Path) ->
     )
     heard, told = os.pipe()
     words = [sys.executable, "-c", tell, str(tmp_path)]
-
-    def before(pid: int) -> None:
-        os.write(told, b"%d\n" % pid)
-
-    pid = launch(words, {"A": "b"}, str(tmp_path), told, before)
+    pid = launch(words, {"A": "b"}, str(tmp_path), told)
     os.close(told)
     with os.fdopen(heard) as said:
-        assert said.read() == f"{pid}\nTrue True True True True b\n"
+        assert said.read() == "True True True True True b\n"
     assert os.waitpid(pid, 0)[1] == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "said"),
-    [("missing", 127, "No such file or directory"), ("plain", 126, "Permission denied")],
+    ("name", "folder", "code", "said"),
+    [
+        ("missing", None, 127, "'{0}/missing': No such file or directory"),
+        ("plain", None, 126, "'{0}/plain': Permission denied"),
+        ("plain", "/nowhere", 127, "'{0}/plain' in /nowhere: No such file or directory"),
+        ("nul\0", None, 126, "'{0}/nul\\x00': embedded null byte"),
+    ],
 )
 def test_a_program_that_cannot_be_started_says_why(
-    name: str, code: int, said: str, tmp_path: Path
+    name: str, folder: str | None, code: int, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / "plain").touch(mode=0o600)
-    heard, told = os.pipe()
-    pid = launch([f"{tmp_path}/{name}"], {}, None, told, lambda _pid: None)
-    os.close(told)
-    with os.fdopen(heard) as output:
-        assert output.read() == f"runyard: cannot start '{tmp_path}/{name}': {said}\n"
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == code
+    with pytest.raises(NotStarted) as refused:
+        launch([f"{tmp_path}/{name}"], {}, folder, 1)
+    assert refused.value.exit_code == code
+    assert str(refused.value) == f"cannot start {said.format(tmp_path)}"
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,7 @@ class Agent:
         self._renew_later()
         for slot in self._slots:
             self._ask(slot)
+        import subprocess  # noqa: F401  While the server looks for a trial: the first needs it.
 
     def _ask(self, slot: Slot) -> None:
         """Ask for the slot's next trial, unless enough were taken."""
@@ -257,7 +258,7 @@ class Agent:
                 self._loop.after(0.1 if late else 0.05, look)
             else:
                 self._unclear.discard(attempt)
-                self._keeper.ended(attempt.pid)
+                self._keeper.ended(attempt.token)
 
         look()
 
@@ -315,7 +316,7 @@ class Agent:
 
     def _spawn(self, words: list[str]) -> None:
         nothing = os.open(os.devnull, os.O_RDWR)
-        self._helpers.add(launch(words, os.environ, None, nothing, lambda _pid: None))
+        self._helpers.add(launch(words, os.environ, None, nothing))
         os.close(nothing)
 
     def _fail(self, trouble: str) -> None:

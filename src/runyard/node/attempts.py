@@ -11,7 +11,7 @@ import time
 from runyard.node import processes
 from runyard.node.causes import TAIL_BYTES, cause_of, kills_for_memory
 from runyard.node.delivery import Console
-from runyard.node.launching import launch
+from runyard.node.launching import NotStarted, launch
 from runyard.node.loop import READ
 from runyard.node.records import Record
 
@@ -110,7 +110,7 @@ class Attempt:
         self._channel = channel
         self._on_end = on_end
         self._on_told = on_told
-        self._token = os.urandom(8).hex()
+        self.token = os.urandom(8).hex()
         self._spool = spool
         self._tail = b""
         self._kills = kills
@@ -125,13 +125,13 @@ class Attempt:
     def begin(self, setting: Setting, agent: str, keeper: Keeper) -> None:
         run = self.told["run"]
         self.record = Record(
-            f"{self._spool}/{run['id']}-{self._token}.json",
+            f"{self._spool}/{run['id']}-{self.token}.json",
             {
                 "run": run["key"],
                 "number": self.number,
                 "trial": self.trial,
                 "agent": agent,
-                "token": self._token,
+                "token": self.token,
                 "host": socket.gethostname(),
                 **processes.identity(),
             },
@@ -141,8 +141,12 @@ class Attempt:
         self._copy = os.open(self.record.copy, flags, 0o600)
         self._output, theirs = os.pipe()
         os.set_blocking(self._output, False)
+        failed = None
         try:
             self._launch(setting, theirs, keeper)
+        except NotStarted as error:
+            os.write(theirs, f"runyard: {error}\n".encode(errors="replace"))
+            failed = error.exit_code
         except OSError:
             os.close(self._output)
             os.close(self._copy)
@@ -151,13 +155,15 @@ class Attempt:
         finally:
             os.close(theirs)
         self._loop.watch(self._output, READ, self._on_output)
+        if failed is not None:
+            self._is_over(failed)
 
     def _launch(self, setting: Setting, output: int, keeper: Keeper) -> None:
         words = setting.prepare()
-        environ = {**setting.environ, processes.MARK: self._token}
-        self.pid = launch(
-            words, environ, setting.folder, output, lambda pid: keeper.began(pid, self._token)
-        )
+        environ = {**setting.environ, processes.MARK: self.token}
+        keeper.begins(self.token)
+        self.pid = launch(words, environ, setting.folder, output)
+        keeper.began(self.pid, self.token)
         self.record.write(
             group=self.pid, group_began=processes.start_time(self.pid), **keeper.identity
         )
@@ -166,7 +172,7 @@ class Attempt:
         """It has a new keeper."""
         self.record.write(**keeper.identity)
         if self.pid is not None:
-            keeper.began(self.pid, self._token)
+            keeper.began(self.pid, self.token)
 
     @property
     def runs(self) -> bool:
@@ -240,7 +246,7 @@ class Attempt:
         left = processes.send(self.pid, number)
         # One that ended as it should may have meant what left its group: a server, a viewer.
         if self.exit_code != 0:
-            for pid in processes.marked([self._token]):
+            for pid in processes.marked([self.token]):
                 left = True
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)

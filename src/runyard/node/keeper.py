@@ -1,8 +1,8 @@
 """The agent's twin, for the case that the agent is killed with -9.
 
-It holds the reading end of a pipe whose writing end only the agent has. Every attempt announces
-itself there before its program begins, so when the pipe ends, the twin knows what is left to end.
-It also ends what the agents of an earlier crash left behind, and tells the server of it all.
+It holds the reading end of a pipe whose writing end only the agent has. Every attempt is announced
+there before its program begins, so when the pipe ends, the twin knows what is left to end. It also
+ends what the agents of an earlier crash left behind, and tells the server of it all.
 """
 
 from __future__ import annotations
@@ -29,13 +29,23 @@ class Keeper:
         self.identity = {"keeper": pid, "keeper_began": processes.start_time(pid)}
         self._pipe = pipe
 
-    def began(self, group: int, token: str) -> None:
-        """Called in the new process itself, so that none can begin unnoticed."""
-        os.write(self._pipe, f"+{group} {token}\n".encode())
+    def begins(self, token: str) -> None:
+        """An attempt with this mark is about to begin.
 
-    def ended(self, group: int | None) -> None:
+        Said before: whatever becomes of us in between, the keeper knows what to look for. The new
+        process holds the pipe until its program begins, and carries the mark from then on.
+        """
+        self._tell(f"?{token}")
+
+    def began(self, group: int, token: str) -> None:
+        self._tell(f"+{token} {group}")
+
+    def ended(self, token: str) -> None:
+        self._tell(f"-{token}")
+
+    def _tell(self, line: str) -> None:
         with contextlib.suppress(OSError):  # It was killed; the agent makes another.
-            os.write(self._pipe, f"-{group or 0}\n".encode())
+            os.write(self._pipe, f"{line}\n".encode())
 
     def dismiss(self) -> None:
         """The agent ends as it should."""
@@ -59,8 +69,10 @@ def start_keeper(spool: str, tell: Callable[[str], None]) -> Keeper:
 
 def _leave_the_agents_side(heard: int) -> None:
     os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_IGN)
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Not ignored, which whatever we start would inherit.
+        signal.signal(number, lambda *_: None)
     nothing = os.open(os.devnull, os.O_RDWR)
     for handle in (0, 1, 2):  # Whoever reads the agent's output is not to wait for us.
         os.dup2(nothing, handle)
@@ -72,17 +84,19 @@ def _leave_the_agents_side(heard: int) -> None:
 def _keep(heard: int, spool: str, tell: Callable[[str], None]) -> None:
     if end_orphans(spool):
         tell(spool)
-    groups: dict[int, tuple[str, str | None]] = {}
+    groups: dict[str, tuple[int, str | None] | None] = {}
     with os.fdopen(heard, "rb") as lines:
         for line in lines:
-            number, _, token = line[1:].decode().strip().partition(" ")
-            if line.startswith(b"+"):
-                groups[int(number)] = (token, processes.start_time(int(number)))
+            token, _, number = line[1:].decode().strip().partition(" ")
+            if line.startswith(b"?"):
+                groups[token] = None
+            elif line.startswith(b"+"):
+                groups[token] = (int(number), processes.start_time(int(number)))
             else:
-                groups.pop(int(number), None)
+                groups.pop(token, None)
     if groups:
-        began = {group: start for group, (_, start) in groups.items()}
-        processes.end_groups(began, [token for token, _ in groups.values()], _GRACE_SECONDS)
+        began = dict(group for group in groups.values() if group is not None)
+        processes.end_groups(began, groups, _GRACE_SECONDS)
     tell(spool)
 
 
