@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.conftest import isolate
 from tests.environments import Missing, skip_or_fail
 from tests.train.frameworks import ensure_framework
+from tests.train.warm import WarmPython, warm_python
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,13 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def torch_python() -> Path:
     return _have("torch")
+
+
+@pytest.fixture(scope="session")
+def warm(torch_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """torch, loaded once for all programs."""
+    with warm_python(torch_python, tmp_path_factory.mktemp("warm")) as python:
+        yield python
 
 
 @pytest.fixture(scope="session")

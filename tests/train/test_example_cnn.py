@@ -11,8 +11,8 @@ import pytest
 from runyard.train import Params, folders
 from tests.conftest import RunRunyard
 from tests.live.programs import list_runs
-from tests.train.frameworks import ROOT, program_environment, run_program
-from tests.train.launching import run_ranks
+from tests.train.frameworks import ROOT, program_environment
+from tests.train.warm import WarmPython
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.live]
 
@@ -55,11 +55,11 @@ def test_tracked_on_one_rank(runyard: RunRunyard, torch_python: Path, tmp_path: 
 
 
 def test_on_two_ranks_an_interrupted_run_ends_like_an_uncut_one(
-    torch_python: Path, tmp_path: Path
+    warm: WarmPython, tmp_path: Path
 ) -> None:
     words = ["--config=laptop", "--log_to_wandb=False", "--scheduler=cosine"]
     uncut = tmp_path / "uncut"
-    ended = run_ranks(torch_python, EXAMPLE, [*words, f"--root_dir={uncut}"])
+    ended = warm.run_ranks(EXAMPLE, [*words, f"--root_dir={uncut}"])
     assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr + ended[1].stderr
     assert "epoch 4" in ended[0].stdout
     assert ended[1].stdout == ""
@@ -69,12 +69,10 @@ def test_on_two_ranks_an_interrupted_run_ends_like_an_uncut_one(
     stop.touch()  # From the start: every attempt does one epoch and leaves.
     place = Path("expts", "laptop", "0")
     for epoch in (1, 2):
-        ended = run_ranks(
-            torch_python, EXAMPLE, [*words, f"--root_dir={cut}"], RUNYARD_STOP_FILE=str(stop)
-        )
+        ended = warm.run_ranks(EXAMPLE, [*words, f"--root_dir={cut}"], RUNYARD_STOP_FILE=str(stop))
         assert [rank.returncode for rank in ended] == [75, 75], ended[0].stderr
         assert weights_of(cut / place)[0] == epoch
-    ended = run_ranks(torch_python, EXAMPLE, [*words, f"--root_dir={cut}"])
+    ended = warm.run_ranks(EXAMPLE, [*words, f"--root_dir={cut}"])
     assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr
     assert "epoch 2" not in ended[0].stdout
     assert weights_of(cut / place) == weights_of(uncut / place)
@@ -85,9 +83,9 @@ def test_on_two_ranks_an_interrupted_run_ends_like_an_uncut_one(
     assert manifests[0]["best"][:2] == manifests[1]["best"][:2]
 
 
-def test_an_unknown_model_is_refused(torch_python: Path, tmp_path: Path) -> None:
+def test_an_unknown_model_is_refused(warm: WarmPython, tmp_path: Path) -> None:
     words = ["--config=laptop", "--log_to_wandb=False", f"--root_dir={tmp_path}", "--model=vit"]
-    ended = run_program(torch_python, EXAMPLE, *words)
+    ended = warm.run(EXAMPLE, *words)
     assert ended.returncode == 1
     assert "model: vit is unknown; there is cnn" in ended.stderr
 

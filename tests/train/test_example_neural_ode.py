@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,14 @@ from tests.conftest import RunRunyard
 from tests.live.programs import curves, list_runs
 from tests.train.frameworks import ROOT, program_environment
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.live]
+# Compiling takes a minute of two cores, five times over.
+pytestmark = [
+    pytest.mark.frameworks,
+    pytest.mark.live,
+    pytest.mark.skipif(
+        not os.environ.get("RUNYARD_ALL_EXAMPLES"), reason="RUNYARD_ALL_EXAMPLES=1 runs it"
+    ),
+]
 
 EXAMPLE = ROOT / "examples" / "neural_ode" / "neural_ode.py"
 SMALL = (
@@ -31,11 +39,12 @@ def test_from_the_data_set_to_the_model_and_over_a_cut(
             XLA_FLAGS="--xla_backend_optimization_level=0",
             JAX_COMPILATION_CACHE_DIR=str(tmp_path / "compiled"),
             JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+            WANDB_PROJECT="neural-ode",
             **more,
         )
         ended = runyard(
             "run", "--", str(jax_python), str(EXAMPLE), *words,
-            env=environment, cwd=tmp_path, timeout=600,
+            env=environment, cwd=tmp_path, timeout=900,
         )  # fmt: skip
         assert ended.returncode in (0, 75), ended.stderr
         return ended.returncode

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.train.frameworks import run_program
+from tests.train.warm import WarmPython
 
 pytestmark = pytest.mark.frameworks
 
 PROGRAMS = Path(__file__).parent / "programs"
 
 
-def test_states_of_torch(tmp_path: Path, torch_python: Path) -> None:
-    ended = run_program(torch_python, PROGRAMS / "torch_states.py", str(tmp_path))
+def test_states_of_torch(tmp_path: Path, warm: WarmPython) -> None:
+    ended = warm.run(PROGRAMS / "torch_states.py", str(tmp_path))
     assert ended.returncode == 0, ended.stderr
     assert "all well" in ended.stdout
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.train.frameworks import ROOT, run_program
+from tests.train.frameworks import ROOT
+from tests.train.warm import WarmPython
 
 pytestmark = pytest.mark.frameworks
 
@@ -16,7 +17,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def test_every_program_of_the_guide_runs(
-    torch_python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    warm: WarmPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One after another in one process: starting torch takes longer than all of them."""
     assert len(BLOCKS) >= 5
@@ -28,7 +29,7 @@ def test_every_program_of_the_guide_runs(
         "print('all programs ran')\n"
     )
     monkeypatch.chdir(tmp_path)
-    ended = run_program(torch_python, program)
+    ended = warm.run(program)
     assert ended.returncode == 0, ended.stderr
     assert "all programs ran" in ended.stdout
     assert "better than ever: 0.9" in ended.stdout
