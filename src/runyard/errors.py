@@ -38,6 +38,12 @@ class UsageError(RunyardError):
     exit_code = 2
 
 
+class ConfigError(RunyardError):
+    """A file of the user's asks for something that cannot be; nothing was started."""
+
+    exit_code = 2
+
+
 class StateError(RunyardError):
     """The state folder cannot be used."""
 

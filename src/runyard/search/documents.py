@@ -36,6 +36,21 @@ except ImportError:  # PyYAML built without libyaml: the same events, slower
             Parser.__init__(self)
 
 
+# What PyYAML's words ask for, in ours.
+_MENDS = (
+    ("tab character", "indent with spaces; YAML allows no tabs there"),
+    ("mapping values are not allowed", "quote text that holds a colon, and mind the indentation"),
+    ("expected <block end>", "give keys of one mapping the same indentation"),
+    ("did not find expected key", "give keys of one mapping the same indentation"),
+    ("could not find expected ':'", "write a colon and a space behind the key"),
+    ("did not find expected ',' or", "close the bracket, or put a comma between the values"),
+    ("stands twice", "remove one of the two"),
+    ("undefined alias", "write the anchor (&name) above the alias (*name)"),
+    ("another document", "write one sweep a file"),
+    ("cannot start any token", "quote text that begins with a special character"),
+)
+
+
 class DocumentError(Exception):
     """The text is no document. `line` and `column` count from 1."""
 
@@ -44,6 +59,8 @@ class DocumentError(Exception):
         self.line = line
         self.column = column
         self.message = message
+        known = (mend for words, mend in _MENDS if words in message)
+        self.mend = next(known, "write YAML or JSON, as a sweep file has it")
 
 
 class Document:
@@ -78,8 +95,11 @@ def read_document(text: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = " ".join(part for part in (error.context, error.problem) if part)
-        line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-        raise DocumentError(line, column, _plain(said)) from None
+        if mark is None:
+            raise DocumentError(None, None, _plain(said)) from None
+        if _is_tab(text, mark):
+            said = "a tab character stands where YAML wants spaces"
+        raise DocumentError(mark.line + 1, mark.column + 1, _plain(said)) from None
     except yaml.YAMLError as error:
         raise DocumentError(None, None, _plain(str(error))) from None
     except UnicodeError:
@@ -193,6 +213,11 @@ def _line(node: Node) -> int:
 
 def _refusal(node: Node, message: str) -> DocumentError:
     return DocumentError(_line(node), int(node.start_mark.column) + 1, message)
+
+
+def _is_tab(text: str, mark: yaml.Mark) -> bool:
+    lines = text.split("\n")
+    return mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t"
 
 
 def _plain(said: str) -> str:

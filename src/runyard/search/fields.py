@@ -39,13 +39,14 @@ class Fields:
                 guess = f"did you mean {near}?" if near else f"remove it; allowed: {listed(words)}"
                 self.error(key, f"{show(key)} is not a key here", better or guess)
 
-    def text(self, key: str) -> str | None:
-        value = self._given(key)
+    def text(self, key: str, required: bool = False) -> str | None:
+        """Some text. Left empty it is as good as not written, unless it is required."""
+        value = self._given(key) if required else self.data.get(key)
         if isinstance(value, str) and value.strip():
             return value
-        if isinstance(value, str):
-            self._wrong(key, "text is wanted", "write something there, or remove the key")
-        elif value is not None:
+        if isinstance(value, str) and required:
+            self._wrong(key, "text is wanted", "write something there")
+        elif not isinstance(value, str) and value is not None:
             self._wrong(key, "text is wanted", f"write '{show(value)}' in quotes, if you mean it")
         return None
 
@@ -71,6 +72,8 @@ class Fields:
             return default
         if isinstance(value, bool) or not isinstance(value, int):
             mend = f"write {int(value)}" if _is_whole(value) else "write a whole number"
+            if isinstance(value, str) and value.strip().isdigit():
+                mend = f"write {value.strip()} without quotes"
             self._wrong(key, "a whole number is wanted", mend)
         elif value < least:
             mend = f"write {least} or more, or remove it"

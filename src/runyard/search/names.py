@@ -116,7 +116,7 @@ def _fill(template: str, swept: Mapping[str, Any], digits: int) -> str:
 
     plain = unicodedata.normalize("NFKD", _PLACEHOLDER.sub(value, template))
     safe = re.sub(r"[^A-Za-z0-9_.=+-]+", "-", plain.encode("ascii", "ignore").decode())
-    return safe.strip("-_.")
+    return safe.strip("-_.=+")
 
 
 def _join(name: str, value: str) -> str:
@@ -151,7 +151,10 @@ def _short_number(value: float, digits: int) -> str:
         return "nan" if math.isnan(value) else "inf" if value > 0 else "minf"
     if value == 0 or (isinstance(value, int) and abs(value) < 10**6):
         return str(int(value)).replace("-", "m")
-    rounded = Decimal(f"{Decimal(value):.{digits - 1}e}")
+    # By its shortest text: 0.1 has one digit, however many are asked for.
+    rounded = Decimal(
+        f"{Decimal(str(value) if isinstance(value, float) else value):.{digits - 1}e}"
+    )
     sign, figures, power = rounded.normalize().as_tuple()
     mantissa = "".join(map(str, figures))
     exponent = int(power)

@@ -56,7 +56,7 @@ def read_metric(data: Any, path: Path, findings: Findings) -> Metric | None:
     fields.allow(METRIC_KEYS)
     if "name" not in fields:
         findings.error(path, "the metric has no name", "add name: …, exactly as it is logged")
-    name = fields.text("name")
+    name = fields.text("name", required=True)
     goal = fields.word("goal", GOALS) or "minimize"
     target = fields.number("target")
     impute = fields.word("impute", IMPUTES)
@@ -120,7 +120,7 @@ def _read_constraint(data: Any, path: Path, findings: Findings) -> Constraint | 
     fields.allow(CONSTRAINT_KEYS)
     if "metric" not in fields:
         findings.error(path, "the constraint names no metric", "add metric: …")
-    name = fields.text("metric")
+    name = fields.text("metric", required=True)
     if ("max" in fields) == ("min" in fields):
         findings.error(
             path,

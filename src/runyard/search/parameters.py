@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from runyard.search.distributions import LEAST, MOST, Categorical, Distribution, Quantised
+from runyard.search.distributions import Categorical, Distribution
 from runyard.search.fields import Fields
-from runyard.search.forms import CATEGORICAL, CONSTANT, DISTRIBUTIONS, FORMS, WEIGHTED, Form
-from runyard.search.problems import Findings, Path, choose, kind_of, listed, show
+from runyard.search.forms import CATEGORICAL, CONSTANT, DISTRIBUTIONS, FORMS, WEIGHTED
+from runyard.search.numbers import read_numbers
+from runyard.search.problems import Findings, Path, choose, closest, kind_of, listed, show
 from runyard.search.space import Constant, Leaf, Space
 from runyard.search.values import identity
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 GROUP = "parameters"
-
-# exp() of more is no number any more.
-LARGEST_EXPONENT = 700
-LARGEST_INTEGER = 2**63
-# Beyond this many steps of q a float no longer holds single ones.
-MOST_STEPS = 2**53
 
 
 def read_parameters(data: Any, path: Path, findings: Findings) -> Space:
@@ -31,6 +26,11 @@ def read_parameters(data: Any, path: Path, findings: Findings) -> Space:
     constants: list[Constant] = []
     _read_group(data, path, (), findings, leaves, constants)
     return Space(_sorted(leaves), tuple(constants))
+
+
+def path_in_file(names: Sequence[str]) -> Path:
+    """Where a parameter stands in the document, from its own name and its groups'."""
+    return tuple(step for name in names for step in (GROUP, name))
 
 
 def _sorted(leaves: list[Leaf]) -> tuple[Leaf, ...]:
@@ -62,7 +62,7 @@ def _read_group(
             continue
         fields = Fields(entry, here, findings)
         if GROUP in entry:
-            fields.allow((GROUP,), lambda key: _group_mend(key))
+            fields.allow((GROUP,), _group_mend)
             _read_group(entry[GROUP], (*here, GROUP), (*groups, name), findings, leaves, constants)
             continue
         read = _read_parameter(name, fields)
@@ -93,7 +93,7 @@ def _read_parameter(name: str, fields: Fields) -> Distribution | _Value | None:
         return _Value(fields.data["value"])
     if form in (CATEGORICAL, WEIGHTED):
         return _read_values(form, fields)
-    return _read_numbers(form, FORMS[form], fields)
+    return read_numbers(form, FORMS[form], fields)
 
 
 def _form_of(name: str, fields: Fields) -> str | None:
@@ -101,7 +101,9 @@ def _form_of(name: str, fields: Fields) -> str | None:
     if "distribution" in fields:
         named = fields.data["distribution"]
         if not isinstance(named, str) or named not in DISTRIBUTIONS:
-            mend = choose(named, DISTRIBUTIONS)
+            near = closest(named, DISTRIBUTIONS)
+            better = FORMS[near].replacement if near and near in FORMS else None
+            mend = f"did you mean {better}?" if better else choose(named, DISTRIBUTIONS)
             fields.error("distribution", f"no distribution is called {show(named)}", mend)
             return None
         return named
@@ -153,22 +155,20 @@ def _explain_keys(name: str, fields: Fields) -> None:
         other = "max" if there == "min" else "min"
         message, mend = f"{there} without {other}", f"add {other}: …"
     else:
-        guesses = {key: choose(key, ("value", "values", "min", "max")) for key in sorted(keys)}
-        key = next((k for k, guess in guesses.items() if guess.startswith("did")), min(keys))
         message = f"{name} has {listed(sorted(keys), 'and')}, and no value, values, min or max"
-        mend = (
-            guesses[key]
-            if guesses[key].startswith("did")
-            else "add one of them; "
-            + (f"a group of parameters is written {name}: {{parameters: {{…}}}}")
-        )
+        for key in sorted(keys):
+            near = closest(key, ("value", "values", "min", "max"))
+            if near:
+                fields.error(key, message, f"did you mean {near}?")
+                return
+        mend = f"add one; a group of parameters is written {name}: {{parameters: {{…}}}}"
     fields.findings.error(fields.path, message, mend)
 
 
 def _read_values(form: str, fields: Fields) -> Categorical | None:
     weighted = form == WEIGHTED
     allowed = ("distribution", "values", *(("probabilities",) if weighted else ()))
-    fields.allow(allowed, lambda key: _values_mend(key))
+    fields.allow(allowed, _values_mend)
     if "values" not in fields:
         fields.error("distribution", f"{form} has no values", "add values: […]")
         return None
@@ -227,104 +227,6 @@ def _read_probabilities(count: int, fields: Fields) -> tuple[float, ...] | None:
     return tuple(chances)
 
 
-def _read_numbers(name: str, form: Form, fields: Fields) -> Distribution | None:
-    fields.allow(("distribution", *form.keys), lambda key: _number_mend(key, name))
-    keys: dict[str, Any] = {}
-    sound = True
-    for key in form.keys:
-        if key not in fields and key in form.required:
-            fields.error("distribution", f"{name} needs {key}", f"add {key}: …")
-            sound = False
-            continue
-        value = fields.number(key) if key in fields else form.defaults[key]
-        sound = sound and value is not None
-        keys[key] = value
-    if not sound or not _check_numbers(name, form, keys, fields):
-        return None
-    if form.replacement:
-        _warn_of_exponents(name, form, keys, fields)
-    return form.build(keys)
-
-
-def _check_numbers(name: str, form: Form, keys: Mapping[str, Any], fields: Fields) -> bool:
-    before = len(list(fields.findings))
-    if form.required:
-        _check_bounds(name, form, keys, fields)
-    if "q" in keys and keys["q"] <= 0:
-        fields.error("q", f"q is {show(keys['q'])}", "write the step, a number above 0")
-    for key in ("a", "b"):
-        if key in keys and keys[key] <= 0:
-            fields.error(key, f"{key} is {show(keys[key])}", "write a number above 0")
-    if "sigma" in keys and keys["sigma"] < 0:
-        fields.error("sigma", f"sigma is {show(keys['sigma'])}", "write 0 or a number above it")
-    if len(list(fields.findings)) > before:
-        return False
-    return _check_range(name, form, keys, fields)
-
-
-def _check_bounds(name: str, form: Form, keys: Mapping[str, Any], fields: Fields) -> None:
-    low, high = keys["min"], keys["max"]
-    if low >= high:
-        what = "the same" if low == high else "the wrong way round"
-        mend = f"write value: {show(low)}" if low == high else f"write min: {high}, max: {low}"
-        if low == high and "distribution" in fields:
-            mend += " without distribution"
-        fields.error("min", f"min {show(low)} and max {show(high)} are {what}", mend)
-    if name == "int_uniform":
-        for key in ("min", "max"):
-            if isinstance(keys[key], float):
-                whole = keys[key].is_integer()
-                mend = f"write {int(keys[key])}" if whole else "write distribution: uniform"
-                fields.error(key, f"{key} of int_uniform is {show(keys[key])}", mend)
-            elif abs(keys[key]) >= LARGEST_INTEGER:
-                fields.error(key, f"{key} {show(keys[key])} is too large", "write less than 2^63")
-    if form.is_positive and low <= 0:
-        fields.error("min", f"min {show(low)} has no logarithm", "write a min above 0")
-    if form.has_exponents and max(abs(low), abs(high)) > LARGEST_EXPONENT:
-        key = "min" if abs(low) > LARGEST_EXPONENT else "max"
-        fields.error(
-            key,
-            f"{key} of {name} is an exponent of e, and e^{show(keys[key])} is no number",
-            f"write distribution: {form.replacement}, whose bounds are the values themselves",
-        )
-
-
-def _check_range(name: str, form: Form, keys: Mapping[str, Any], fields: Fields) -> bool:
-    """The outermost values are numbers, and q is no finer than numbers are."""
-    try:
-        built = form.build(keys)
-        ends = (float(built.decode(LEAST)), float(built.decode(MOST)))
-        steps = max(map(abs, ends)) / keys["q"] if isinstance(built, Quantised) else 0.0
-    except (OverflowError, ValueError):
-        ends, steps = (math.inf, math.inf), 0.0
-    if not all(map(math.isfinite, ends)):
-        fields.findings.error(
-            fields.path,
-            f"{name} with these numbers gives values too large to be written",
-            "make them smaller",
-        )
-        return False
-    if steps > MOST_STEPS:
-        fields.error(
-            "q",
-            f"q {show(keys['q'])} is finer than numbers of this size are",
-            f"write a larger q, or distribution: {name.removeprefix('q_')}",
-        )
-        return False
-    return True
-
-
-def _warn_of_exponents(name: str, form: Form, keys: Mapping[str, Any], fields: Fields) -> None:
-    built = form.build(keys)
-    low, high = built.decode(LEAST), built.decode(MOST)
-    fields.warn(
-        "distribution",
-        f"{name} is deprecated: min and max are exponents of e, so that the values lie "
-        f"between {low:.3g} and {high:.3g}",
-        f"write distribution: {form.replacement}, whose bounds are the values themselves",
-    )
-
-
 def _check_name(name: Any, path: Path, findings: Findings) -> bool:
     if isinstance(name, str) and NAME.fullmatch(name):
         return True
@@ -363,13 +265,4 @@ def _values_mend(key: str) -> str | None:
         return f"write distribution: {WEIGHTED}, or remove distribution"
     if key in ("min", "max"):
         return "keep values, or min and max, not both"
-    return None
-
-
-def _number_mend(key: str, name: str) -> str | None:
-    if key == "q":
-        rounded = f"q_{'uniform' if name == 'int_uniform' else name}"
-        return f"write distribution: {rounded}" if rounded in FORMS else "remove it"
-    if key in ("value", "values"):
-        return f"remove distribution: {name}, or {key}"
     return None

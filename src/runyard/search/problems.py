@@ -84,7 +84,11 @@ def listed(words: Iterable[str], last: str = "or") -> str:
 
 def closest(word: Any, words: Iterable[str]) -> str | None:
     """The word that was probably meant, if any is near."""
-    found = difflib.get_close_matches(str(word)[:SHOWN].lower(), list(words), n=1, cutoff=0.6)
+    written, words = str(word)[:SHOWN].lower(), list(words)
+    longer = [known for known in words if len(written) > 2 and known.startswith(written)]
+    if len(longer) == 1:
+        return longer[0]
+    found = difflib.get_close_matches(written, words, n=1, cutoff=0.6)
     return found[0] if found else None
 
 

@@ -74,6 +74,12 @@ class Space:
         """How many points the grid has; None if it has no end."""
         return None if self.axes is None else math.prod(len(axis) for axis in self.axes)
 
+    @cached_property
+    def top_names(self) -> frozenset[str]:
+        """The parameters as a command line has them: groups as a whole."""
+        leaves = {leaf.path[0] for leaf in self.leaves}
+        return frozenset(leaves | {constant.path[0] for constant in self.constants})
+
     def decode(self, point: Sequence[float]) -> dict[str, Any]:
         """The settings at a point, nested as the run's config holds them, with the constants."""
         pairs = zip(self.leaves, point, strict=True)

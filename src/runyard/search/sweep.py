@@ -6,23 +6,24 @@ problem at once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.search.command import read_command
+from runyard.search.consistency import check_consistency, check_fixed_words, check_launching
 from runyard.search.early_terminate import Asha, EarlyTerminate, Hyperband, read_early_terminate
 from runyard.search.fields import Fields
 from runyard.search.objectives import Constraint, Metric, read_metric, read_metrics
-from runyard.search.options import METHODS, Extension, Options, read_extension
+from runyard.search.options import METHODS, OPTION_KEYS, Extension, Options, read_extension
 from runyard.search.parameters import read_parameters
-from runyard.search.problems import Findings, Problem, choose, closest, kind_of, listed, show
+from runyard.search.problems import Findings, Problem, closest, kind_of, listed, show
 from runyard.search.space import Space
 
 __all__ = ["Asha", "Constraint", "Hyperband", "Metric", "Options", "Sweep", "read_sweep"]
 
 WANDB_METHODS = ("grid", "random", "bayes", "custom")
-MODEL_METHODS = ("bayes", "tpe", "cmaes")
+BARRED, LONGEST_PROJECT = "/\\#?%:", 128  # W&B's rule, which its client checks
 KEYS = (
     "method",
     "parameters",
@@ -44,19 +45,6 @@ KEYS = (
     "kind",
     "settings",  # written by `wandb sweep --settings`
     "runyard",
-)
-MACROS = (
-    "env",
-    "interpreter",
-    "program",
-    "args",
-    "args_no_equals",
-    "args_no_hyphens",
-    "args_append_hydra",
-    "args_override_hydra",
-    "args_no_boolean_flags",
-    "args_json",
-    "args_json_file",
 )
 
 
@@ -92,12 +80,12 @@ def _read(data: Any, findings: Findings) -> Sweep | None:
         what = "the sweep is empty" if data is None else f"the sweep is {kind_of(data)}"
         findings.error((), what, "write a mapping with method and parameters")
         return None
-    fields = Fields(data, (), findings)
-    fields.allow(KEYS)
+    fields = Fields(_without_empty(data, findings), (), findings)
+    fields.allow(KEYS, lambda key: _top_mend(key, data))
     extension = _read_runyard(fields)
     method = _read_method(fields, extension)
     space = _read_space(fields)
-    return Sweep(
+    sweep = Sweep(
         method=method or "random",
         space=space,
         metrics=_read_objectives(fields, extension),
@@ -105,14 +93,36 @@ def _read(data: Any, findings: Findings) -> Sweep | None:
         early_terminate=_read_stopping(fields, extension),
         run_cap=fields.integer("run_cap", least=1),
         program=fields.text("program"),
-        command=_read_command(fields, space),
+        command=read_command(fields, space.top_names),
         name=fields.text("name"),
         description=fields.text("description"),
         entity=fields.text("entity"),
-        project=fields.text("project"),
+        project=_read_project(fields),
         controller=_read_controller(fields),
         options=extension.options,
     )
+    check_consistency(sweep, fields)
+    check_launching(fields)
+    check_fixed_words(fields)
+    return sweep
+
+
+def _top_mend(key: str, data: Mapping[Any, Any]) -> str | None:
+    """A parameter at the top is the usual stray; runyard's own keys have their place as well."""
+    value = data.get(key)
+    if key in OPTION_KEYS:
+        return f"move it under runyard: {{{key}: …}}"
+    if isinstance(value, Mapping) and {"value", "values", "min", "distribution"} & set(value):
+        return "a parameter stands under parameters:, and is indented there"
+    return None
+
+
+def _without_empty(data: Mapping[Any, Any], findings: Findings) -> Mapping[Any, Any]:
+    """`early_terminate: null` is how people switch a part off; what a sweep needs stays."""
+    empty = [key for key, value in data.items() if value is None and key in KEYS[2:]]
+    for key in empty:
+        findings.warn((key,), f"{key} is empty, and counts as not written", "remove the key")
+    return {key: value for key, value in data.items() if key not in empty}
 
 
 def _read_runyard(fields: Fields) -> Extension:
@@ -162,27 +172,21 @@ def _read_stopping(fields: Fields, extension: Extension) -> EarlyTerminate | Non
     return extension.early_terminate or rule
 
 
-def _read_command(fields: Fields, space: Space) -> tuple[Any, ...] | None:
-    items = fields.items("command", "write a list, such as [python, ${program}, ${args}]")
-    if items is None:
-        return None
-    names = {leaf.path[0] for leaf in space.leaves} | {one.path[0] for one in space.constants}
-    for index, item in enumerate(items):
-        if isinstance(item, list | Mapping):
-            fields.findings.error(
-                ("command", index), f"a command's word is {kind_of(item)}", "write text"
-            )
-        macro = re.fullmatch(r"\$\{(.*)\}", item) if isinstance(item, str) else None
-        word = macro.group(1) if macro else ""
-        if macro and word not in MACROS and word not in names and not word.startswith("envvar:"):
-            fields.findings.warn(
-                ("command", index),
-                f"{show(item)} is no macro, and becomes nothing",
-                choose(word, MACROS),
-            )
-    return tuple(items)
+def _read_project(fields: Fields) -> str | None:
+    name = fields.text("project")
+    if name is not None and (set(name) & set(BARRED) or len(name) > LONGEST_PROJECT):
+        fields.error(
+            "project",
+            f"{show(name)} is no name for a project",
+            f"write at most {LONGEST_PROJECT} characters, and none of {' '.join(BARRED)}",
+        )
+    return name
 
 
 def _read_controller(fields: Fields) -> str:
     inner = fields.mapping("controller", "write {type: local}")
-    return (inner and inner.word("type", ("cloud", "local"))) or "cloud"
+    if inner is None:
+        return "cloud"
+    if "type" not in inner:
+        fields.error("controller", "controller has no type", "add type: cloud, or type: local")
+    return inner.word("type", ("cloud", "local")) or "cloud"

@@ -1,0 +1,125 @@
+"""A sweep file, read and checked: every mistake at once, each with file, line and mend."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runyard.config.overrides import Overrides, apply
+from runyard.errors import ConfigError, NotFoundError
+from runyard.search.documents import Document, DocumentError, read_document
+from runyard.search.problems import Path as Place
+from runyard.search.problems import Problem
+from runyard.search.sweep import Sweep, read_sweep
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """A sweep as a file and a command line describe it. `data` is what a server is given; `text`
+    is the file as it is written, without what the command line changes."""
+
+    source: str
+    text: str
+    data: Mapping[str, Any]
+    sweep: Sweep
+    warnings: tuple[str, ...]
+
+
+def read_sweep_file(
+    path: str | Path, overrides: Overrides | None = None, needs_program: bool = False
+) -> SweepFile:
+    """The sweep in a file, or on standard input for `-`; ConfigError lists all that is wrong.
+
+    `needs_program`: the runs are to be started by a command line, so that there must be one.
+    """
+    source, text = _read_text(path)
+    try:
+        document = read_document(text)
+    except DocumentError as error:
+        raise _no_document(source, error) from None
+    data, origins = apply(document.data, overrides or Overrides())
+    sweep, problems = read_sweep(data)
+    if needs_program and sweep and sweep.program is None and sweep.command is None:
+        mend = "add program: train.py, or command: […]"
+        problems.append(Problem((), "the sweep says no program to run", mend))
+    listing = _Listing(source, document, origins)
+    errors = [problem for problem in problems if problem.is_error]
+    if errors or sweep is None:
+        raise listing.refusal(errors)
+    return SweepFile(source, text, data, sweep, tuple(listing.lines(problems)))
+
+
+@dataclass(frozen=True)
+class _Listing:
+    """Problems in the order of the file, each with the place that a user can go to."""
+
+    source: str
+    document: Document
+    origins: Mapping[Place, str]
+
+    def lines(self, problems: Sequence[Problem]) -> list[str]:
+        ordered = sorted(problems, key=lambda problem: self._line(problem) or 0)
+        return [f"{self._where(problem)}: {problem.message}; {problem.mend}" for problem in ordered]
+
+    def refusal(self, errors: Sequence[Problem]) -> ConfigError:
+        if len(errors) == 1:
+            (error,) = errors
+            return ConfigError(f"{self._where(error)}: {error.message}", mend=error.mend)
+        lines = "".join(f"\n  {line}" for line in self.lines(errors))
+        return ConfigError(f"{self.source} has {len(errors)} mistakes:{lines}")
+
+    def _where(self, problem: Problem) -> str:
+        """The option that wrote the wrong thing; else the line, and what was set beside it."""
+        line = self._line(problem)
+        place = f"{self.source}:{line}" if line else self.source
+        for path, option in self.origins.items():
+            if problem.path[: len(path)] == path:
+                return option
+            if len(path) > 1 and problem.path[: len(path) - 1] == path[:-1]:
+                place = f"{place} with {option}"
+        return place
+
+    def _line(self, problem: Problem) -> int | None:
+        return self.document.line_of(problem.path)
+
+
+def _read_text(path: str | Path) -> tuple[str, str]:
+    if str(path) == STANDARD_INPUT:
+        return "standard input", _decode("standard input", sys.stdin.buffer.read())
+    source = str(path)
+    try:
+        return source, _decode(source, Path(path).read_bytes())
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {source}", mend=_near(Path(path))) from None
+    except OSError as error:
+        mend = _near(Path(path) / "sweep.yaml") if Path(path).is_dir() else None
+        raise ConfigError(f"{source} cannot be read", said=error.strerror, mend=mend) from None
+
+
+def _decode(source: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ConfigError(
+            f"{source}:{line}: this is no UTF-8 text", mend="save it as UTF-8"
+        ) from None
+
+
+def _near(path: Path) -> str:
+    """The sweep files that are there instead."""
+    folder = path.parent
+    found = sorted(file.name for file in folder.glob("*.y*ml")) if folder.is_dir() else []
+    if not found:
+        return "name the file with the sweep, or write - for standard input"
+    return f"there is {', '.join(found[:5])}"
+
+
+def _no_document(source: str, error: DocumentError) -> ConfigError:
+    where = ":".join(str(part) for part in (source, error.line, error.column) if part is not None)
+    return ConfigError(f"{where}: {error.message}", mend=error.mend)
