@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -33,14 +33,14 @@ async def _later(arguments: Mapping[str, Any]) -> str:
     return f"later {arguments.get('n')}"
 
 
-_ROOTS: dict[str, dict[str, Any]] = {
-    "query": {
+_ROOTS: dict[str, Callable[[], dict[str, Any]]] = {
+    "query": lambda: {
         "bird": _bird,
         "later": _later,
         "none": None,
         "__type": lambda arguments: describe_type(arguments.get("name")),
     },
-    "mutation": {"bird": _bird},
+    "mutation": lambda: {"bird": _bird},
 }
 
 

@@ -272,3 +272,29 @@ def test_the_rules_by_themselves() -> None:
         for who in (bob, admin)
     }
     assert writes == {"bob": {"bob", "crew"}, "ada": {"ada", "free"}}
+
+
+def test_sweeps_and_agents_are_as_private_as_runs(bob: Person, eve: Person) -> None:
+    config = "{method: grid, program: t.py, parameters: {lr: {values: [1, 2]}}}"
+    make = """mutation($id: ID, $config: String, $entity: String, $state: String) {
+      upsertSweep(input: {id: $id, config: $config, entityName: $entity, projectName: "birds",
+        state: $state}) { sweep { id name } } }"""
+    come = """mutation($sweep: String!, $entity: String) { createAgent(input: {host: "n",
+      projectName: "birds", entityName: $entity, sweep: $sweep}) { agent { id } } }"""
+    beat = """mutation($id: ID!, $runs: JSONString) { agentHeartbeat(input: {id: $id,
+      runState: $runs}) { commands } }"""
+    find = """query($sweep: String!) { project(name: "birds", entityName: "bob") {
+      sweep(sweepName: $sweep) { name } } }"""
+    sweep = bob.ask(make, config=config)["data"]["upsertSweep"]["sweep"]
+    agent = bob.ask(come, sweep=sweep["name"])["data"]["createAgent"]["agent"]["id"]
+    assert "errors" in eve.ask(make, config=config, entity="bob")
+    assert "errors" in eve.ask(make, id=sweep["id"], state="CANCELED")
+    refused = eve.ask(come, sweep=sweep["name"], entity="bob")["errors"][0]["message"]
+    nobody = eve.ask(come, sweep="nowhere0", entity="bob")["errors"][0]["message"]
+    assert refused.replace(sweep["name"], "nowhere0") == nobody
+    assert eve.ask(find, sweep=sweep["name"])["data"]["project"] is None
+    # As one who has no agent: sent home, and nothing is heard of it.
+    sent_home = eve.ask(beat, id=agent, runs="{}")["data"]["agentHeartbeat"]["commands"]
+    assert sent_home == '[{"type": "exit"}]'
+    given = bob.ask(beat, id=agent, runs="{}")["data"]["agentHeartbeat"]["commands"]
+    assert '"lr": {"value": 1}' in given

@@ -86,7 +86,7 @@ def test_a_sweep_from_its_file_to_its_end(client: Client) -> None:
     assert made["configValidationWarnings"] == []
     sweep = made["sweep"]
     assert sweep["project"]["entity"]["name"] == "ada"
-    assert read(client, sweep)["state"] == "PENDING"
+    assert [read(client, sweep)[field] for field in ("state", "runCount")] == ["PENDING", 0]
     agent = begin(client, sweep)
     for number in range(6):
         (command,) = beat(client, agent)
@@ -117,6 +117,12 @@ def test_a_file_with_mistakes_is_refused_with_all_of_them(client: Client) -> Non
     assert "a mistake" in refused(client, "just words")
     continuous = {"method": "grid", "parameters": {"lr": {"min": 0.1, "max": 1.0}}}
     assert "parameters.lr" in refused(client, continuous)
+
+
+def test_a_sweep_for_a_launch_queue_is_refused(client: Client) -> None:
+    launch = UPSERT_SWEEP.replace("state: $state", 'launchScheduler: "{}", state: $state')
+    answer = client.graphql(launch, {"projectName": "birds", "config": yaml.dump(GRID)})
+    assert "Launch" in answer["errors"][0]["message"]
 
 
 def test_what_works_but_is_odd_is_a_warning(client: Client) -> None:
@@ -210,7 +216,7 @@ def test_a_projects_sweeps_are_listed_page_by_page(client: Client) -> None:
 
 
 def test_a_controller_elsewhere_draws_the_trials(client: Client) -> None:
-    """`wandb.controller()`: what it schedules is run, what it stops is stopped, its end is the end."""
+    """`wandb.controller()`: what it schedules is run, and what it stops ends; so does the sweep."""
     config = {**GRID, "controller": {"type": "local"}}
     sweep = put(client, config)["sweep"]
     agent = begin(client, sweep)

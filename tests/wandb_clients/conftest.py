@@ -1,4 +1,4 @@
-"""The matrix runs beside the tests that look at it: two flows at a time, against one server."""
+"""The matrix runs beside the tests that look at it: some flows at a time, against one server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 
 from tests.conftest import end_server, isolate
 from tests.wandb_clients.environments import MissingClient
-from tests.wandb_clients.matrix import Outcome, Session
+from tests.wandb_clients.matrix import FLOWS, Outcome, Session
 
-# A flow is mostly waiting or mostly starting Python; two at a time keep two cores busy.
-_AT_ONCE = 2
+# A flow is mostly waiting or mostly starting Python; two at a time keep two cores busy. Those with
+# agents wait for them most of the time.
+_AT_ONCE, _WAITING_AT_ONCE = 2, 4
 
 Outcomes = dict[tuple[str, str], "Future[Outcome]"]
 
@@ -34,9 +35,11 @@ def outcomes(
         isolate(folder, patch)
         session = Session(folder)
         try:
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                yield {pair: pool.submit(session.try_out, *pair) for pair in chosen}
-                pool.shutdown(cancel_futures=True)
+            with ThreadPoolExecutor(_AT_ONCE) as busy, ThreadPoolExecutor(_WAITING_AT_ONCE) as calm:
+                pools = {pair: calm if FLOWS[pair[1]].waits else busy for pair in chosen}
+                yield {pair: pool.submit(session.try_out, *pair) for pair, pool in pools.items()}
+                busy.shutdown(cancel_futures=True)
+                calm.shutdown(cancel_futures=True)
         finally:
             end_server(session.home)
 

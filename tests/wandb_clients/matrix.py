@@ -6,6 +6,7 @@ import getpass
 import importlib
 import re
 import shutil
+import signal
 import tempfile
 import traceback
 from collections.abc import Callable
@@ -29,6 +30,7 @@ class Flow:
     title: str
     check: Check
     since: str = "0.0.0"  # Older clients do not have it.
+    waits: bool = False  # Nearly all of its time: many can go on at once.
 
     def is_in(self, version: str) -> bool:
         return ordered(version) >= ordered(self.since)
@@ -45,12 +47,12 @@ class Outcome:
 FLOWS: dict[str, Flow] = {}
 
 
-def flow(title: str, *, since: str = "0.0.0") -> Callable[[Check], Check]:
+def flow(title: str, *, since: str = "0.0.0", waits: bool = False) -> Callable[[Check], Check]:
     """Declares a function that drives a client to be a flow."""
 
     def declare(check: Check) -> Check:
         name = check.__name__.replace("_", "-")
-        FLOWS[name] = Flow(name, title, check, since)
+        FLOWS[name] = Flow(name, title, check, since, waits)
         return check
 
     return declare
@@ -77,6 +79,9 @@ class Session:
     """One server, and the client versions that log to it."""
 
     def __init__(self, folder: Path) -> None:
+        # A shell takes SIGINT from what it starts in the background, and children inherit that. It
+        # is how the client itself ends a run that was stopped from the server.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         self._folder = folder
         self.home = Home(folder / "state")
         ensure_server(self.home).api.close()

@@ -52,10 +52,10 @@ class Refusal(Exception):
 async def execute(
     text: str,
     variables: Mapping[str, Any] | None,
-    roots: Mapping[str, Source],
+    roots: Mapping[str, Callable[[], Source]],
     operation_name: str | None = None,
 ) -> dict[str, Any]:
-    """Run the operation in `text` against `roots['query']` or `roots['mutation']`."""
+    """Run the operation in `text` against what `roots` makes for a query or a mutation."""
     try:
         document = _document(text)
         operation = _choose(document, operation_name)
@@ -63,7 +63,7 @@ async def execute(
         if kind not in roots:
             raise Refusal(f"a {kind} cannot be answered here")
         walk = _Walk(document, operation, variables or {})
-        return await walk.select([operation.selection_set], roots[kind], kind.capitalize())
+        return await walk.select([operation.selection_set], roots[kind](), kind.capitalize())
     except SyntaxTrouble as error:
         raise Refusal(error.message) from error
     except RecursionError as error:

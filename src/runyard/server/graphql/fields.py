@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from runyard.server.graphql import (
     account,
     agents,
@@ -37,14 +40,23 @@ _WITH_MUTATIONS = (
 )
 
 
-def roots(request: Request) -> dict[str, Source]:
+def roots(request: Request) -> dict[str, Callable[[], Source]]:
+    """What a request's operation starts from; made when it is known which of the two it is."""
+    return {"query": partial(_query, request), "mutation": partial(_mutation, request)}
+
+
+def _query(request: Request) -> Source:
     query: dict[str, object] = {
         "__typename": "Query",
         "__type": lambda arguments: describe_type(as_text(arguments, "name")),
     }
-    mutation: dict[str, object] = {"__typename": "Mutation"}
     for module in _WITH_QUERIES:
         query |= module.queries(request)
+    return query
+
+
+def _mutation(request: Request) -> Source:
+    mutation: dict[str, object] = {"__typename": "Mutation"}
     for owner in _WITH_MUTATIONS:
         mutation |= owner.mutations(request)
-    return {"query": query, "mutation": mutation}
+    return mutation

@@ -29,6 +29,8 @@ from runyard.server.sweeps.files import BadSweep, SweepFile, read_file
 def mutations(request: Request) -> Source:
     async def upsert_sweep(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
+        if given.get("launchScheduler") is not None:
+            raise Refusal("there are no queues of W&B Launch here: use `wandb sweep` and agents")
         key = as_key(given, "id", SWEEP)
         change = _create(request, given) if key is None else _change(request, key, given)
         try:
