@@ -63,6 +63,15 @@ class Program:
         if word not in self.said():
             raise Ended(f"ended before it said {word!r}: {_tail(self.said())}")
 
+    def wait_until(self, is_so: Callable[[], object], seconds: float) -> None:
+        """Wait for something that it brings about."""
+        try:
+            wait_until(lambda: is_so() or self.has_ended(), seconds)
+        except Ended as error:
+            raise Ended(f"{error}: {_tail(self.said())}") from error
+        if not is_so():
+            raise Ended(f"ended before: {_tail(self.said())}")
+
     def interrupt(self) -> None:
         self._process.send_signal(signal.SIGINT)
 

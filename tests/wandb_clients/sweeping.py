@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from runyard.client.api import RunDetail
-from tests.wandb_clients.client import Client, read_sweep_id, wait_until
+from tests.wandb_clients.client import Client, read_sweep_id
 from tests.wandb_clients.matrix import flow
 
 # Agents look for work every five seconds, and that cannot be set.
@@ -134,15 +134,15 @@ def sweeping_paused(client: Client) -> None:
     )
     path = client.path_of(sweep)
     with client.agent(sweep) as agent:
-        wait_until(lambda: runs_of(client, sweep), _PATIENCE)
+        agent.wait_until(lambda: runs_of(client, sweep), _PATIENCE)
         client.wandb("sweep", "--pause", path)
         assert state_of(client, sweep) == "PAUSED"
-        wait_until(lambda: is_idle(client, sweep), _PATIENCE)
+        agent.wait_until(lambda: is_idle(client, sweep), _PATIENCE)
         paused = len(runs_of(client, sweep))
         time.sleep(11)  # Two of the agent's polls, and nothing new.
         assert len(runs_of(client, sweep)) == paused
         client.wandb("sweep", "--resume", path)
-        wait_until(lambda: len(runs_of(client, sweep)) > paused, _PATIENCE)
+        agent.wait_until(lambda: len(runs_of(client, sweep)) > paused, _PATIENCE)
         client.wandb("sweep", "--stop", path)
         agent.end()
     assert {run["state"] for run in runs_of(client, sweep)} == {"finished"}
@@ -159,7 +159,7 @@ def sweeping_canceled(client: Client) -> None:
         }
     )
     with client.agent(sweep) as agent:
-        wait_until(lambda: any(run["steps"] for run in runs_of(client, sweep)), _PATIENCE)
+        agent.wait_until(lambda: any(run["steps"] for run in runs_of(client, sweep)), _PATIENCE)
         client.wandb("sweep", "--cancel", client.path_of(sweep))
         agent.end()
     (run,) = runs_of(client, sweep)
