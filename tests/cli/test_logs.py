@@ -46,7 +46,7 @@ def test_logs_follow_through_a_restart_of_the_server() -> None:
 
 
 def test_an_interrupt_ends_a_command_without_a_word() -> None:
-    with started("run", "-n", "waiting", "--", "sleep", "30") as process:
+    with started("run", "-n", "waiting", "--", "sleep", "600") as process:
         until(lambda: "waiting" in run_runyard("runs").stdout, "the run")
         with started("logs", "-f", "waiting") as follower:
             until(lambda: _waits_for_answer(follower.pid), "the request")
