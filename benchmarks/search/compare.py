@@ -1,10 +1,12 @@
 """Normalised regret of our engines against W&B's open engine.
 
-    python -m benchmarks.search.compare run --results FILE --wandb-python PYTHON --wandb-source FOLDER
+    python -m benchmarks.search.compare run --results FILE \\
+        --wandb-python PYTHON --wandb-source FOLDER
     python -m benchmarks.search.compare report --results FILE
 
-`run` appends one line a (task, engine, workers, seed) to FILE and passes over those that are there, so
-it can be stopped and started again. Regret: (best found - optimum) / (median of random - optimum).
+`run` appends one line a (task, engine, workers, seed) to FILE and passes over those that are there,
+so it can be stopped and started again. Regret is (best found - optimum) over (median of random
+settings - optimum).
 """
 
 from __future__ import annotations
@@ -20,11 +22,10 @@ from typing import Any
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"  # before numpy, which reads them once
 
-import numpy as np
-
-from benchmarks.search import held_out
-from benchmarks.search.simulate import simulate
-from benchmarks.search.tasks import Task, tasks
+import numpy as np  # noqa: E402
+from benchmarks.search import held_out  # noqa: E402
+from benchmarks.search.simulate import simulate  # noqa: E402
+from benchmarks.search.tasks import Task, tasks  # noqa: E402
 
 TRIALS = 100
 FLOOR = 0.001
@@ -123,7 +124,7 @@ def report(options: argparse.Namespace) -> None:
             for engine in engines:
                 mine = regrets.get((name, engine, workers))
                 if mine is None or not len(mine):
-                    cells.append("–")
+                    cells.append("-")
                     continue
                 error = mine.std(ddof=1) / np.sqrt(len(mine)) if len(mine) > 1 else 0.0
                 mark = ""
@@ -135,7 +136,7 @@ def report(options: argparse.Namespace) -> None:
                     mark = " worse!" if mine.mean() - against.mean() > 2 * spread else ""
                 cells.append(f"{mine.mean():.4f} ± {error:.4f} ({len(mine)}){mark}")
             print(f"| {name} | " + " | ".join(cells) + " |")
-        means = [f"{np.exp(np.mean(logs[e])):.3f}" if logs[e] else "–" for e in engines]
+        means = [f"{np.exp(np.mean(logs[e])):.3f}" if logs[e] else "-" for e in engines]
         print("| geometric mean, wandb = 1 | " + " | ".join(means) + " |")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 from benchmarks.search.tasks import Settings, Task, among, integer, log, uniform, vector
 
 LEVY_SHIFT = np.random.default_rng(3).uniform(-3, 3, 8)
@@ -25,7 +24,7 @@ def six_hump_camel(settings: Settings) -> float:
 
 
 def training_like(settings: Settings) -> float:
-    """A loss over a learning rate, a decay, a depth and two choices, with a cliff and noise-like ripple."""
+    """A loss over a learning rate, a decay, a depth and two choices, with a cliff and a ripple."""
     lr, decay = math.log10(settings["lr"]), math.log10(settings["decay"])
     best_lr = {"adam": -3.0, "sgd": -1.0, "rms": -3.5}[settings["optimizer"]]
     loss = 0.3 * (lr - best_lr) ** 2 + 0.05 * (decay + 4) ** 2 + 0.02 * abs(settings["depth"] - 6)
@@ -51,7 +50,12 @@ def styblinski_and_choices(settings: Settings) -> float:
 def tasks() -> dict[str, Task]:
     found = [
         Task("levy8", {f"x{i}": uniform(-10, 10) for i in range(8)}, levy, 0.0),
-        Task("camel", {"x0": uniform(-3, 3), "x1": uniform(-2, 2)}, six_hump_camel, -1.0316284534898774),
+        Task(
+            "camel",
+            {"x0": uniform(-3, 3), "x1": uniform(-2, 2)},
+            six_hump_camel,
+            -1.0316284534898774,
+        ),
         Task(
             "training-like",
             {
@@ -64,7 +68,9 @@ def tasks() -> dict[str, Task]:
             },
             training_like,
         ),
-        Task("griewank-int5", {f"x{i}": integer(-30, 30) for i in range(5)}, griewank_integers, 0.0),
+        Task(
+            "griewank-int5", {f"x{i}": integer(-30, 30) for i in range(5)}, griewank_integers, 0.0
+        ),
         Task(
             "styblinski-mixed",
             {f"x{i}": uniform(-5, 5) for i in range(5)}

@@ -14,8 +14,8 @@ from runyard.search.sweep import read_sweep
 class OurSearcher:
     """Suggestions are made ahead, as the server does it, at the worst of what it allows.
 
-    `ahead` suggestions lie ready; a claim takes the oldest, and another is made after it. So what is
-    handed out was made `ahead` results ago.
+    `ahead` suggestions lie ready; a claim takes the oldest, and another is made after it. So what
+    is handed out was made `ahead` results ago.
     """
 
     def __init__(self, config: dict[str, Any], seed: int, ahead: int, method: str) -> None:

@@ -17,7 +17,11 @@ class Searcher(Protocol):
 
 
 def simulate(
-    searcher: Searcher, value: Callable[[dict[str, Any]], float], workers: int, trials: int, seed: int
+    searcher: Searcher,
+    value: Callable[[dict[str, Any]], float],
+    workers: int,
+    trials: int,
+    seed: int,
 ) -> list[float]:
     """The value of each trial, in the order in which they ended."""
     # Durations hang on the trial's number alone, so that every engine meets the same ones.

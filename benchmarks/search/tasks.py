@@ -1,7 +1,6 @@
-"""The tasks of the comparison: each a sweep's parameters and a function of the settings, to minimise.
+"""The tasks of the comparison: each a sweep's parameters and a function of them, to minimise.
 
-Five are formulas, three train models (models.py). HELD_OUT tasks were never used to choose anything
-in the engine; they answer whether it was tuned to the eight.
+Five are formulas, three train models (models.py).
 """
 
 from __future__ import annotations
@@ -99,7 +98,9 @@ def rosenbrock_mixed(settings: Settings) -> float:
 def landscape() -> tuple[np.ndarray, np.ndarray]:
     """NK landscape, 8 sites of 4 letters, each site's worth hangs on itself and 2 others."""
     rng = np.random.default_rng(11)
-    links = np.array([[i, *rng.choice([j for j in range(8) if j != i], 2, False)] for i in range(8)])
+    links = np.array(
+        [[i, *rng.choice([j for j in range(8) if j != i], 2, False)] for i in range(8)]
+    )
     return links, rng.uniform(size=(8, 4, 4, 4))
 
 
@@ -149,7 +150,11 @@ def tasks() -> dict[str, Task]:
         Task("nk", {f"x{i}": among("a", "b", "c", "d") for i in range(8)}, nk, nk_optimum()),
         Task(
             "svm-digits",
-            {"C": log(1e-3, 1e3), "gamma": log(1e-6, 10.0), "kernel": among("poly", "rbf", "sigmoid")},
+            {
+                "C": log(1e-3, 1e3),
+                "gamma": log(1e-6, 10.0),
+                "kernel": among("poly", "rbf", "sigmoid"),
+            },
             trained("svm_digits"),
         ),
         Task(

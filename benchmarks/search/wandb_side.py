@@ -37,7 +37,9 @@ def main() -> None:
             run.state = RunState.running
             runs[said["suggest"]] = run
             settings = {name: cell["value"] for name, cell in run.config.items()}
-            print(json.dumps({"settings": settings}, default=lambda number: number.item()), flush=True)
+            print(
+                json.dumps({"settings": settings}, default=lambda number: number.item()), flush=True
+            )
 
 
 if __name__ == "__main__":

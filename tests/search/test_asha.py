@@ -135,7 +135,11 @@ def test_no_report_raises_and_the_best_at_a_rung_is_never_taken_out(
         counts[trial] = counts.get(trial, 0) + 1
         said = stopper.report(trial, counts[trial], value)
         reached = stopper.reached.get(trial, 0)
-        if reached and stopper.ranks[reached - 1].sorted[0][1] == trial and trial not in stopper.paused:
+        if (
+            reached
+            and stopper.ranks[reached - 1].sorted[0][1] == trial
+            and trial not in stopper.paused
+        ):
             assert said is Decision.GO_ON
         chosen = stopper.promotable()
         assert chosen is None or chosen in stopper.paused

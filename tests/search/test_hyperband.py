@@ -1,4 +1,4 @@
-"""W&B's hyperband, rule by rule, as the reference numbers them; then both of its forms at random."""
+"""W&B's hyperband, rule by rule, as W&B means it; then both of its forms at random."""
 
 from __future__ import annotations
 
@@ -98,7 +98,9 @@ rules = st.builds(
 )
 
 
-@given(rules, st.booleans(), st.lists(st.tuples(st.integers(0, 7), st.integers(-3, 3)), max_size=80))
+@given(
+    rules, st.booleans(), st.lists(st.tuples(st.integers(0, 7), st.integers(-3, 3)), max_size=80)
+)
 def test_judged_on_every_report_is_judged_from_all_curves(
     rule: Hyperband, maximize: bool, reports: list[tuple[int, int]]
 ) -> None:

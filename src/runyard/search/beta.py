@@ -6,7 +6,8 @@ import math
 
 _TINY = 1e-300
 _MOST_TERMS = 100_000  # the fraction needs about sqrt(max(a, b)) of them
-_HALVINGS = 200
+_MOST_STEPS = 300
+_PRECISION = 1e-14  # finer, and rounding errors move the steps to and fro
 
 
 def cumulative(x: float, a: float, b: float) -> float:
@@ -15,9 +16,7 @@ def cumulative(x: float, a: float, b: float) -> float:
         return 0.0
     if x >= 1:
         return 1.0
-    front = math.exp(
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
+    front = math.exp(_scale(a, b) + a * math.log(x) + b * math.log1p(-x))
     # The fraction converges fast below the mean; above it, the other tail is counted.
     if x <= (a + 1) / (a + b + 2):
         return min(1.0, front * _fraction(x, a, b) / a)
@@ -25,21 +24,41 @@ def cumulative(x: float, a: float, b: float) -> float:
 
 
 def quantile(u: float, a: float, b: float) -> float:
-    """The x below which the share u of Beta(a, b) lies."""
-    # Halving the exponent and the number in turn finds 1e-200 as surely as 0.3.
+    """The x below which the share u of Beta(a, b) lies: Newton's steps, kept between two bounds."""
     low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = math.sqrt(low * high) if low and high / low > 2 else (low + high) / 2
-        if not low and cumulative(high * 1e-3, a, b) > u:
-            high *= 1e-3
-            continue
-        if middle in (low, high):
-            break
-        if cumulative(middle, a, b) < u:
-            low = middle
+    x = a / (a + b)
+    for _ in range(_MOST_STEPS):
+        excess = cumulative(x, a, b) - u
+        if abs(excess) <= _PRECISION * u:
+            return x
+        if excess < 0:
+            low = x
         else:
-            high = middle
-    return high
+            high = x
+        density = _density(x, a, b)
+        step = x - excess / density if 0 < density < math.inf else math.nan
+        if not low < step < high:
+            step = _between(low, high)
+        if step in (low, high) or abs(step - x) <= _PRECISION * x:
+            return step
+        x = step
+    return x
+
+
+def _between(low: float, high: float) -> float:
+    """Far below 1 by orders of magnitude, so that 1e-200 is found as surely as 0.3."""
+    if low == 0:
+        return high * 1e-3
+    return math.sqrt(low * high) if high / low > 2 else (low + high) / 2
+
+
+def _density(x: float, a: float, b: float) -> float:
+    exponent = _scale(a, b) + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)
+    return math.exp(min(exponent, 700.0))  # only to aim by: what misses is halved
+
+
+def _scale(a: float, b: float) -> float:
+    return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
 
 
 def _fraction(x: float, a: float, b: float) -> float:

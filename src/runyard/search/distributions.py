@@ -71,6 +71,10 @@ class Categorical:
         # Backwards: of a value that stands twice, the first place counts.
         return {identity(self.options[i]): i for i in reversed(range(len(self.options)))}
 
+    @cached_property
+    def _known_keys(self) -> frozenset[str] | None:
+        return known_keys(self.options)
+
     @property
     def categories(self) -> int:
         return len(self.options)
@@ -90,7 +94,7 @@ class Categorical:
         return self.options[min(len(self.options) - 1, max(0, index))]
 
     def encode(self, value: Any) -> float | None:
-        index = self._indices.get(identity(without_extra_keys(value, known_keys(self.options))))
+        index = self._indices.get(identity(without_extra_keys(value, self._known_keys)))
         return None if index is None else float(index)
 
 

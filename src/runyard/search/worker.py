@@ -1,9 +1,9 @@
 """The process in which a sweep's suggestions are made: `python -m runyard.search.worker`.
 
 JSON lines. In: `{"open": {"config": <the sweep>, "seed": n}}`, `{"add": [<results>]}`,
-`{"suggest": {"pending": [<points>], "count": n, "number": k, "id": q}}`. Out: `{"id": q, "points": [...]}`,
-and `{"error": text}` (with the id, where there is one) for a line that could not be used. Lines are
-answered in their order; the process ends with its input.
+`{"suggest": {"pending": [<points>], "count": n, "number": k, "id": q}}`. Out: `{"id": q, "points":
+[...]}`, and `{"error": text}` (with the id, where there is one) for a line that could not be used.
+Lines are answered in their order; the process ends with its input.
 """
 
 from __future__ import annotations

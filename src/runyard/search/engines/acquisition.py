@@ -12,15 +12,17 @@ from runyard.search.engines.gaussian import Posterior
 SPREAD = 1024  # Sobol points over the whole space
 NEAR = 512  # perturbations of the best
 BEST = 8  # how many of the best are perturbed
-REFINED = 4  # how many candidates are refined
+REFINED = 3  # how many candidates are refined
 ROUNDS = 4  # of going to the best neighbour among categories and steps
-STEPS = 30  # of the refinement along smooth coordinates
+STEPS = 20  # of the refinement along smooth coordinates
 
 
 class Acquisition:
-    """Log of the expected improvement over `best`, times the probability that constraints are kept."""
+    """Log of the expected improvement over `best`, times the chance that constraints are kept."""
 
-    def __init__(self, value: Posterior | None, best: float, constraints: list[tuple[Posterior, float]]):
+    def __init__(
+        self, value: Posterior | None, best: float, constraints: list[tuple[Posterior, float]]
+    ):
         self.value = value
         self.best = best
         self.constraints = constraints  # with the bound at which each is just kept
@@ -66,7 +68,9 @@ def log_gain(z: Array) -> Array:
     safe = np.clip(z, -1e3, None)
     near = np.exp(np.maximum(density, -700)) + safe * ndtr(safe)
     ratio = 1.2533141373155001 * erfcx(-np.minimum(safe, 0.0) * 0.7071067811865476)
-    tail = np.where(z > -1e3, np.maximum(1 + np.minimum(safe, 0.0) * ratio, 1e-300), 1 / (z * z + 1e-300))
+    tail = np.where(
+        z > -1e3, np.maximum(1 + np.minimum(safe, 0.0) * ratio, 1e-300), 1 / (z * z + 1e-300)
+    )
     return np.where(z > -1, np.log(np.maximum(near, 1e-300)), density + np.log(tail))
 
 

@@ -1,7 +1,7 @@
 """`bayes`: a Gaussian process, with draws of TPE mixed in.
 
-Hyper-parameters are those of the first n results, n growing by a twentieth at a time: they hang on the
-results alone, so an engine that was started again goes on as the first would have.
+Hyper-parameters are those of the first n results, n growing by a twentieth at a time: they hang on
+the results alone, so an engine that was started again goes on as the first would have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runyard.search.engines.acquisition import BEST, Acquisition, maximise
 from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.engines.distinct import Taken
 from runyard.search.engines.gaussian import Kernel, Posterior, fit_kernel
-from runyard.search.engines.result import Result
+from runyard.search.engines.result import LARGEST, Result
 from runyard.search.engines.tpe import TpeEngine
 from runyard.search.engines.warping import standardise, warp
 from runyard.search.space import Point, Space
@@ -54,8 +54,8 @@ class BayesEngine:
 
     def suggest_one(self, pending: Sequence[Point], number: int) -> Point:
         rng = np.random.default_rng([self.seed, number, 2])
-        also = {self.coordinates.space.snap(point) for point in pending}
-        if self.usable < self.start // 2 or self.usable + len(pending) < self.start:
+        also = self.taken.snapped(pending)
+        if self.usable < self.start // 4 + 1 or self.usable + len(pending) < self.start:
             rows = [self.coordinates.sobol(1, [self.seed], number)[0]]
             return self.taken.first_fresh(rows, also, rng)
         large = len(self.results) > MOST_RESULTS or self.coordinates.count > MOST_LEAVES
@@ -95,14 +95,17 @@ class BayesEngine:
             targets = targets_of(self.results[:due], self.width)
             kept = kept_points(targets[:, 0], FITTED, self.seed)
             x = points(self.results[:due])[kept]
-            self.kernels = due, [
-                fit_kernel(
-                    x,
-                    scaled(targets[kept, index], is_constraint=index > 0)[0],
-                    self.coordinates.is_categorical,
-                )
-                for index in range(self.width)
-            ]
+            self.kernels = (
+                due,
+                [
+                    fit_kernel(
+                        x,
+                        scaled(targets[kept, index], is_constraint=index > 0)[0],
+                        self.coordinates.is_categorical,
+                    )
+                    for index in range(self.width)
+                ],
+            )
         return self.kernels[1]
 
 
@@ -113,6 +116,7 @@ def targets_of(results: Sequence[Result], width: int) -> Array:
         row = [result.values[0] if result.is_usable else np.nan, *result.constraints]
         rows[index, : len(row)] = row
     rows[~np.isfinite(rows)] = np.nan
+    np.clip(rows, -LARGEST, LARGEST, out=rows)
     for column in rows.T:
         missing = np.isnan(column)
         column[missing] = np.nanmax(column) if not missing.all() else 0.0

@@ -55,7 +55,7 @@ class Coordinates:
         return np.arange(self.categories[index], dtype=float)
 
     def snap(self, rows: Array) -> Array:
-        snapped = rows.copy()
+        snapped: Array = rows.copy()
         for leaf, table in self.tables.items():
             at = np.clip((rows[:, leaf] * MESH).astype(np.int64), 0, MESH - 1)
             snapped[:, leaf] = table[at]
@@ -65,7 +65,7 @@ class Coordinates:
         """Rows of the unit cube as points: categories by their share, steps snapped."""
         rows = np.clip(units, 0.0, 1.0)
         shares = np.minimum(np.floor(rows * self.categories), np.maximum(self.categories - 1, 0))
-        return self.snap(np.where(self.is_categorical, shares, rows))
+        return self.snap(np.asarray(np.where(self.is_categorical, shares, rows)))
 
     def sobol(self, count: int, seed: Sequence[int], skip: int = 0) -> Array:
         return self.of_units(sobol(self.count, count, seed, skip))
@@ -75,7 +75,7 @@ class Coordinates:
         return self.space.snap(tuple(float(value) for value in row))
 
     def neighbours(self, row: Array, rng: np.random.Generator) -> Array:
-        """Every change of one category, and for every stepped leaf the steps next to it and a far one."""
+        """Every change of one category; for a stepped leaf the steps next to it, and a far one."""
         found = []
         for leaf in np.flatnonzero(~self.is_smooth).tolist():
             others = self.choices(leaf)

@@ -12,7 +12,9 @@ from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.space import Point
 
 TRIES = 64
-SMALL = 20_000  # a space of so few points is gone through from end to end before a point is repeated
+SMALL = (
+    20_000  # a space of so few points is gone through from end to end before a point is repeated
+)
 
 
 class Taken:
@@ -23,8 +25,13 @@ class Taken:
         self.points: set[Point] = set()
 
     def add(self, points: Iterable[Point]) -> None:
-        if self.coordinates.is_finite:
-            self.points.update(self.coordinates.space.snap(point) for point in points)
+        self.points |= self.snapped(points)
+
+    def snapped(self, points: Iterable[Point]) -> set[Point]:
+        """As their values are; of a space without end nothing, since there no two are the same."""
+        if not self.coordinates.is_finite:
+            return set()
+        return {self.coordinates.space.snap(point) for point in points}
 
     def first_fresh(
         self, rows: Iterable[Array], also: set[Point], rng: np.random.Generator
@@ -46,7 +53,9 @@ class Taken:
     def every_point(self, also: set[Point]) -> Iterator[Point]:
         if not self.coordinates.is_finite:
             return
-        choices = [self.coordinates.choices(leaf).tolist() for leaf in range(self.coordinates.count)]
+        choices = [
+            self.coordinates.choices(leaf).tolist() for leaf in range(self.coordinates.count)
+        ]
         size = math.prod(len(choice) for choice in choices)
         if size > SMALL or len(self.points | also) >= size:
             return

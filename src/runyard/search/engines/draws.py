@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runyard.search.engines.sobol import sobol
 from runyard.search.engines.result import Result
+from runyard.search.engines.sobol import sobol
 from runyard.search.space import Point, Space
 
 
@@ -19,9 +19,10 @@ class RandomEngine:
         self.seed = seed
 
     def add(self, results: Sequence[Result]) -> None:
-        return None
+        del results  # nothing is learned from them
 
     def suggest(self, pending: Sequence[Point], count: int, number: int) -> list[Point]:
+        del pending
         return [
             self.space.draw(np.random.default_rng([self.seed, number + index]))
             for index in range(count)
@@ -36,8 +37,9 @@ class QuasiRandomEngine:
         self.seed = seed
 
     def add(self, results: Sequence[Result]) -> None:
-        return None
+        del results  # nothing is learned from them
 
     def suggest(self, pending: Sequence[Point], count: int, number: int) -> list[Point]:
+        del pending
         draws = sobol(len(self.space.leaves), count, [self.seed], number)
         return [self.space.place(row.tolist()) for row in draws]

@@ -1,7 +1,7 @@
-"""CMA-ES, from the library that Optuna uses for it; categories by how often they are among the best.
+"""CMA-ES, from the library that Optuna takes it from; categories by how often they do well.
 
-Results are told in the order of ending, a population at a time, whoever suggested them: so the state is
-a function of the results, and can be built again from the ledger.
+Results are told in the order of ending, a population at a time, whoever suggested them: so the
+state is a function of the results, and can be built again from the ledger.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 
 from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.engines.distinct import Taken
-from runyard.search.engines.result import Result
+from runyard.search.engines.result import LARGEST, Result
 from runyard.search.space import Point, Space
 
 if TYPE_CHECKING:
     from cmaes import CMA
 
+TRIES = 4  # draws before a point that was had already gives way to a random one
 WIDTH = 0.3  # of the first population, the space being 1 wide
-LARGEST = 1e100
 RECENT = 8  # populations whose better half says which categories are good
 
 
@@ -85,8 +85,8 @@ class EvolutionEngine:
         made: list[Point] = []
         for index in range(count):
             rng = np.random.default_rng([self.seed, number + index, 4])
-            also = {self.coordinates.space.snap(point) for point in [*pending, *made]}
-            rows = [self.row(rng) for _ in range(4)]
+            also = self.taken.snapped([*pending, *made])
+            rows = (self.row(rng) for _ in range(TRIES))
             made.append(self.taken.first_fresh(rows, also, rng))
         return made
 
@@ -102,4 +102,4 @@ class EvolutionEngine:
             for point, _ in good:
                 weights[int(point[leaf])] += 1
             row[leaf] = rng.choice(len(weights), p=weights / weights.sum())
-        return self.coordinates.snap(row[None])[0]
+        return np.asarray(self.coordinates.snap(row[None])[0])

@@ -1,7 +1,7 @@
-"""A small Gaussian process: Matérn 5/2, a length scale for every coordinate, categories by mismatch.
+"""A small Gaussian process: Matérn 5/2, a length scale a coordinate, categories by mismatch.
 
-The squared distance of two points is the sum, over coordinates, of the squared difference (a number)
-or 1 where they differ (a category), each over its squared length scale.
+The squared distance of two points is the sum, over coordinates, of the squared difference (for a
+number) or 1 where they differ (for a category), each over its squared length scale.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from runyard.search.engines.coordinates import Array
 ROOT5 = 5**0.5
 FIT_STEPS = 40
 
-# Priors, as normal distributions of logarithms. Length scales grow with the root of the dimension, since
-# distances in the unit cube do: without it everything looks far from everything in ten dimensions.
+# Priors, as normal distributions of logarithms. Length scales grow with the root of the dimension,
+# since distances in the unit cube do: else everything is far from everything in ten dimensions.
 LENGTH_AT_ONE, LENGTH_SPREAD = 0.3, 1.0
+# Two random numbers of [0, 1] are 0.4 apart at root mean square; two categories mostly 1.
+CATEGORY_LENGTH = 2.2
 SCALE_SPREAD = 0.7
 NOISE, NOISE_SPREAD = 1e-3, 2.0
 SMALLEST_NOISE, LARGEST_NOISE = 1e-6, 1.0
@@ -39,9 +41,11 @@ def differences(a: Array, b: Array, is_categorical: NDArray[np.bool_]) -> Array:
     return squares
 
 
-def prior_of(dimensions: int) -> tuple[Array, Array]:
+def prior_of(is_categorical: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Middle and spread of log length scales, log scale and log noise."""
+    dimensions = len(is_categorical)
     middle = np.full(dimensions + 2, np.log(LENGTH_AT_ONE * np.sqrt(max(1, dimensions))))
+    middle[:-2][is_categorical] += np.log(CATEGORY_LENGTH)
     middle[-2:] = 0.0, np.log(NOISE)
     spread = np.full(dimensions + 2, LENGTH_SPREAD)
     spread[-2:] = SCALE_SPREAD, NOISE_SPREAD
@@ -52,7 +56,7 @@ def fit_kernel(x: Array, y: Array, is_categorical: NDArray[np.bool_]) -> Kernel:
     """The most probable kernel, from two starts; the prior's own if the data says nothing."""
     from scipy.optimize import minimize
 
-    middle, spread = prior_of(x.shape[1])
+    middle, spread = prior_of(is_categorical)
     squares = differences(x, x, is_categorical)
     bounds = [(float(m - 5 * s), float(m + 5 * s)) for m, s in zip(middle, spread, strict=True)]
     bounds[-1] = (float(np.log(SMALLEST_NOISE)), float(np.log(LARGEST_NOISE)))
@@ -142,12 +146,14 @@ class Posterior:
         total = (a * a).sum(1)[:, None] + (b * b).sum(1)[None] - 2 * a @ b.T
         for leaf in np.flatnonzero(self.is_categorical):
             total += self.weights[leaf] * (rows[:, leaf][:, None] != self.x[:, leaf][None])
-        return np.maximum(total, 0.0)
+        return np.asarray(np.maximum(total, 0.0))
 
     def predict(self, rows: Array) -> tuple[Array, Array]:
         """Mean and standard deviation of the function at the rows."""
         cross = self.covariance(rows)
-        variance = self.kernel.scale - np.einsum("ij,jk,ik->i", cross, self.inverse, cross, optimize=True)
+        variance = self.kernel.scale - np.einsum(
+            "ij,jk,ik->i", cross, self.inverse, cross, optimize=True
+        )
         return cross @ self.solved, np.sqrt(np.maximum(variance, 1e-12 * self.kernel.scale))
 
     def slopes(self, row: Array) -> tuple[float, float, Array, Array]:
@@ -158,8 +164,15 @@ class Posterior:
         steep = -self.kernel.scale * 5 / 3 * (1 + root) * decay
         along = steep[:, None] * (row[None] - self.x) * self.weights[None]
         reach = self.inverse @ cross
-        deviation = float(np.sqrt(max(self.kernel.scale - cross @ reach, 1e-12 * self.kernel.scale)))
-        return float(cross @ self.solved), deviation, along.T @ self.solved, -(along.T @ reach) / deviation
+        deviation = float(
+            np.sqrt(max(self.kernel.scale - cross @ reach, 1e-12 * self.kernel.scale))
+        )
+        return (
+            float(cross @ self.solved),
+            deviation,
+            along.T @ self.solved,
+            -(along.T @ reach) / deviation,
+        )
 
 
 def factor(among: Array, kernel: Kernel) -> Array:

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from runyard.search.space import Point
 
+LARGEST = 1e100  # beyond it values are all the same to an engine: squares of them stay finite
+
 
 @dataclass(frozen=True)
 class Result:
@@ -25,8 +27,8 @@ class Result:
 class Engine(Protocol):
     """A method of search.
 
-    `suggest` is a function of the seed, of what was added (in its order), of the pending points and of
-    the number: an engine made anew and told the same says the same. It never raises on odd values.
+    `suggest` is a function of the seed, of what was added (in its order), of the pending points and
+    of the number: an engine made anew and told the same says the same. No value makes it raise.
     """
 
     def add(self, results: Sequence[Result]) -> None: ...

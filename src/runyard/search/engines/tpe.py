@@ -1,21 +1,22 @@
 """Tree-structured Parzen estimator from Optuna; several metrics and constraints too.
 
-The study lives in memory and holds finished trials alone. Pending ones are put into slots that stay
-open: slots are waiting while nobody needs them, so the study does not grow by what was asked.
-For several metrics this is Optuna's multi-objective form: unlike NSGA-II it uses every result at once,
-without generations, which is what a few hundred trials on workers that end at random need.
+The study lives in memory and holds finished trials alone. Pending ones are shown to the sampler as
+running trials that come after all others, whenever they were asked for: so what it says does not
+hang on when it was asked before.
+For several metrics this is Optuna's multi-objective form: unlike NSGA-II it uses every result at
+once and has no generations, which suits a few hundred trials on workers that end at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from runyard.search.engines.coordinates import Array, Coordinates
 from runyard.search.engines.distinct import Taken
-from runyard.search.engines.result import Result
+from runyard.search.engines.result import LARGEST, Result
 from runyard.search.space import Point, Space
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 START = 10  # results before which points are quasi-random
 CANDIDATES = 32
-LARGEST = 1e100  # products of a few of them stay finite
+TRIES = 4  # draws before a point that was had already gives way to a random one
 
 
 class TpeEngine:
@@ -37,13 +38,13 @@ class TpeEngine:
         self.metrics = max(1, metrics)
         self.taken = Taken(self.coordinates)
         self.usable = 0
-        self.storage = optuna.storages.InMemoryStorage()
+        self.storage = pending_last()
         self.study = optuna.create_study(
             storage=self.storage, directions=["minimize"] * self.metrics
         )
-        self.study_id = self.storage.get_study_id_from_name(self.study.study_name)
-        self.slots: list[int] = []
-        self.held: list[Point | None] = []  # what stands in each slot
+        study = self.storage.get_study_id_from_name(self.study.study_name)
+        self.asking = self.storage.create_new_trial(study)  # in whose name the sampler is asked
+        self.finished = 0
         self.distributions = self.make_distributions()
 
     def make_distributions(self) -> dict[str, optuna.distributions.BaseDistribution]:
@@ -80,6 +81,7 @@ class TpeEngine:
             str(index): value if value == value else LARGEST
             for index, value in enumerate(constraints)
         }
+        self.finished += 1
         self.study.add_trial(
             self.optuna.trial.create_trial(
                 values=values,
@@ -93,15 +95,19 @@ class TpeEngine:
         made: list[Point] = []
         for index in range(count):
             rng = np.random.default_rng([self.seed, number + index, 1])
-            also = {self.coordinates.space.snap(point) for point in [*pending, *made]}
+            also = self.taken.snapped([*pending, *made])
             rows = self.rows([*pending, *made], number + index, rng)
             made.append(self.taken.first_fresh(rows, also, rng))
         return made
 
-    def rows(self, pending: Sequence[Point], number: int, rng: np.random.Generator) -> list[Array]:
+    def rows(
+        self, pending: Sequence[Point], number: int, rng: np.random.Generator
+    ) -> Iterator[Array]:
         if self.usable < START or not self.distributions:
-            return [self.coordinates.sobol(1, [self.seed], number)[0]]
-        return [self.row(pending, int(rng.integers(2**32 - 1))) for _ in range(3)]
+            yield self.coordinates.sobol(1, [self.seed], number)[0]
+            return
+        for _ in range(TRIES):
+            yield self.row(pending, int(rng.integers(2**32 - 1)))
 
     def row(self, pending: Sequence[Point], seed: int) -> Array:
         sampler = self.optuna.samplers.TPESampler(
@@ -111,26 +117,36 @@ class TpeEngine:
             n_ei_candidates=CANDIDATES,
             n_startup_trials=0,
         )
-        self.open_slots(pending)
-        asking = self.storage.get_trial(self.slots[len(pending)])
+        self.storage.pending = [self.running(point, at) for at, point in enumerate(pending)]
+        asking = self.storage.get_trial(self.asking)
         drawn = sampler.sample_relative(self.study, asking, self.distributions)
         row = np.zeros(self.coordinates.count)
         for name, value in drawn.items():
             row[int(name)] = float(value)
-        return self.coordinates.snap(row[None])[0]
+        return np.asarray(self.coordinates.snap(row[None])[0])
 
-    def open_slots(self, pending: Sequence[Point]) -> None:
-        """One running trial for each pending point, and one for the asking."""
-        states = self.optuna.trial.TrialState
-        while len(self.slots) <= len(pending):
-            self.slots.append(self.storage.create_new_trial(self.study_id))
-            self.held.append(None)
-        for index, slot in enumerate(self.slots):
-            wanted = states.RUNNING if index <= len(pending) else states.WAITING
-            if self.storage.get_trial(slot).state != wanted:
-                self.storage.set_trial_state_values(slot, wanted)
-            if index < len(pending) and self.held[index] != pending[index]:
-                self.held[index] = pending[index]
-                for name, value in self.parameters(pending[index]).items():
-                    kind = self.distributions[name]
-                    self.storage.set_trial_param(slot, name, kind.to_internal_repr(value), kind)
+    def running(self, point: Point, place: int) -> optuna.trial.FrozenTrial:
+        trial = self.optuna.trial.create_trial(
+            state=self.optuna.trial.TrialState.RUNNING,
+            params=self.parameters(point),
+            distributions=self.distributions,
+        )
+        trial.number = 1 + self.finished + place
+        return trial
+
+
+def pending_last() -> Any:
+    """A storage that shows the pending trials, which it does not keep, after those that it does."""
+    import optuna
+
+    class PendingLast(optuna.storages.InMemoryStorage):
+        pending: Sequence[optuna.trial.FrozenTrial] = ()
+
+        def get_all_trials(
+            self, study_id: int, deepcopy: bool = True, states: Container[Any] | None = None
+        ) -> list[optuna.trial.FrozenTrial]:
+            kept = super().get_all_trials(study_id, deepcopy, states)
+            shown = states is None or optuna.trial.TrialState.RUNNING in states
+            return [*kept, *self.pending] if shown else kept
+
+    return PendingLast()

@@ -7,17 +7,18 @@ import numpy as np
 from runyard.search.engines.coordinates import Array
 
 HEAVY = 3.0  # times as wide above the median as below it
+POWERS = np.linspace(-0.97, 1.93, 59)
 
 
 def warp(values: Array) -> Array:
-    """Order is kept, and so is the shape among the best; far worse values are drawn in.
+    """Order is kept; values far worse than the others are drawn in.
 
-    A loss that explodes for some settings says "bad" there and nothing more, and would otherwise take
-    the whole scale for itself.
+    A loss that explodes for some settings says "bad" there and nothing more, and would otherwise
+    take the whole scale for itself.
     """
-    low = float(values.min())
+    low, largest = float(values.min()), float(np.abs(values).max())
     spread = float(values.max()) - low
-    if len(values) < 2 or not np.isfinite(spread) or spread <= 1e-12 * max(1.0, abs(low)):
+    if spread <= 1e-12 * largest:
         return np.zeros_like(values)
     unit = (values - low) / spread
     fifth, median, high = np.quantile(unit, [0.2, 0.5, 0.95])
@@ -36,14 +37,15 @@ def standardise(values: Array) -> Array:
 
 
 def straighten(values: Array) -> Array:
-    """Yeo–Johnson with the power that looks most normal."""
-    from scipy.stats import yeojohnson_llf
+    """Yeo-Johnson with the power after which the values look most normal."""
+    tried = yeo_johnson(values[None], POWERS[:, None])
+    slant = float((np.sign(values) * np.log1p(np.abs(values))).sum())
+    fit = (POWERS - 1) * slant - 0.5 * len(values) * np.log(tried.var(axis=1) + 1e-300)
+    return np.asarray(tried[int(np.argmax(fit))])
 
-    powers = np.linspace(-1.0, 3.0, 41)
-    return yeo_johnson(values, float(powers[np.argmax([yeojohnson_llf(p, values) for p in powers])]))
 
-
-def yeo_johnson(values: Array, power: float) -> Array:
-    from scipy.stats import yeojohnson
-
-    return np.asarray(yeojohnson(values, power))
+def yeo_johnson(values: Array, power: Array) -> Array:
+    # The powers where the formula divides by zero, 0 and 2, are not among those that are tried.
+    above = ((1 + np.maximum(values, 0)) ** power - 1) / power
+    below = -((1 - np.minimum(values, 0)) ** (2 - power) - 1) / (2 - power)
+    return np.where(values >= 0, above, below)

@@ -1,11 +1,11 @@
 """Asynchronous successive halving, judged on every report.
 
-Rungs stand at min_iter, min_iter * eta, ... below max_iter. At a rung, the best 1/eta of the trials that
-got there so far are worth going on with, and at least one is.
+Rungs stand at min_iter, min_iter * eta, ... below max_iter. At a rung, the best 1/eta of the trials
+that got there so far are worth going on with, and at least one is.
 
-The stopping form ends the others. A trial that came to a rung early, when there was little to compare it
-with, is judged again at its next reports, so a lucky early start is not a pass for good.
-The promotion form pauses each trial that is not among the best at its rung when it gets there; it goes
+The stopping form ends the others. A trial that came to a rung early, when there was little to
+compare it with, is judged again at its next reports: an early start is no pass for good.
+The promotion form pauses a trial that is not among the best at its rung when it gets there; it goes
 on when others that are worse have made it one of the best.
 """
 

@@ -9,4 +9,6 @@ from runyard.search.stopping.hyperband import HyperbandStopper
 
 
 def make_stopper(rule: EarlyTerminate, maximize: bool) -> Stopper:
-    return AshaStopper(rule, maximize) if isinstance(rule, Asha) else HyperbandStopper(rule, maximize)
+    return (
+        AshaStopper(rule, maximize) if isinstance(rule, Asha) else HyperbandStopper(rule, maximize)
+    )

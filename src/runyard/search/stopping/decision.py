@@ -25,7 +25,7 @@ class Stopper(Protocol):
         ...
 
     def restore(self, trial: int, curve: Sequence[tuple[float, float]], is_paused: bool) -> None:
-        """All (index, value) of a trial, as after a restart; a trial that ended is told so after it."""
+        """All (index, value) of a trial, as after a restart; if it ended, `ended` is said after."""
         ...
 
     def ended(self, trial: int) -> None:
@@ -33,7 +33,7 @@ class Stopper(Protocol):
         ...
 
     def promotable(self) -> int | None:
-        """The paused trial that should go on now, if one should; it stays paused until `resumed`."""
+        """The paused trial that should go on now, if any; it stays paused until `resumed`."""
         ...
 
     def resumed(self, trial: int) -> None: ...

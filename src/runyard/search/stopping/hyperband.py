@@ -1,9 +1,9 @@
 """W&B's hyperband, exactly: a stopping rule over bands of logged values.
 
-Iteration is the count of finite values of the metric. At a band, every trial of the sweep that got so
-far is compared, in whatever state it is; the threshold is the value at place floor(n / eta) of the n,
-the best first. A running trial is judged at the largest band it passed, and stopped if it is strictly
-worse than the threshold: `strict` by its value at the band, else by its best value so far.
+Iteration is the count of finite values of the metric. At a band, every trial of the sweep that got
+so far is compared, in whatever state it is; the threshold is the value at place floor(n / eta) of
+the n, the best first. A running trial is judged at the largest band it passed, and stopped if it is
+strictly worse than the threshold: `strict` by its value at the band, else by its best so far.
 """
 
 from __future__ import annotations
@@ -93,14 +93,15 @@ class HyperbandStopper:
         return (ranks.values[trial] if self.rule.strict else self.best[trial]) > threshold
 
     def restore(self, trial: int, curve: Sequence[tuple[float, float]], is_paused: bool) -> None:
+        del is_paused  # nothing is ever paused by this rule
         for index, value in curve:
             self.note(trial, index, value)
 
     def ended(self, trial: int) -> None:
-        return None
+        del trial  # a trial counts in whatever state it is
 
     def promotable(self) -> int | None:
         return None
 
     def resumed(self, trial: int) -> None:
-        return None
+        del trial

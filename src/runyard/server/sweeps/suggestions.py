@@ -84,6 +84,9 @@ class Suggestions:
         # How far the process has been told of the ledger, and how many results that were.
         self._upto = self._known = self._prior = 0
         self._at_work = 0
+        # Since when a question is open, and how long the last one took.
+        self._asked_at: float | None = None
+        self._took: float | None = None
 
     async def take(self, demand: Demand, crowd: asyncio.Event) -> list[Point]:
         """Points for new settings. `crowd` is set when others come to stand in line."""
@@ -154,15 +157,21 @@ class Suggestions:
         )
 
     async def _wait_for_some(self, demand: Demand) -> None:
-        """A moment, where what is missing may come in it: more than lies ready does not."""
+        """A moment, where what is missing may come in it."""
         end = time.monotonic() + LONGEST_WAIT
         wanted = min(demand.count, ahead.wanted(demand.others_at_work))
-        while len(self._usable(demand.results)) < wanted and not self._has_failed:
+        while len(self._usable(demand.results)) < wanted and self._is_due(end):
             self._news.clear()
             try:
                 await asyncio.wait_for(self._news.wait(), max(0.0, end - time.monotonic()))
             except asyncio.TimeoutError:
                 return
+
+    def _is_due(self, by: float) -> bool:
+        """Whether an answer is likely to come by then, if it takes as long as the last one."""
+        if self._took is None or self._has_failed:
+            return False
+        return (self._asked_at or time.monotonic()) + self._took <= by
 
     async def _wait_for_fresh(self, demand: Demand, crowd: asyncio.Event) -> None:
         """For one agent alone: nothing made before, but one that knows everything there is."""
@@ -242,7 +251,9 @@ class Suggestions:
     async def _suggest(self, view: View, count: int, setting: int) -> list[_Ready]:
         pending = [*view.pending, *(one.point for one in self._ready)]
         known = self._known
+        began = self._asked_at = time.monotonic()
         points = await self._worker.suggest(pending, count, setting + len(self._ready))
+        self._asked_at, self._took = None, time.monotonic() - began
         return [_Ready(point, known) for point in points]
 
     async def _catch_up(self) -> View | None:
@@ -264,5 +275,6 @@ class Suggestions:
 
     async def _forget(self) -> None:
         await self._worker.stop()
+        self._asked_at = self._took = None
         self._upto = self._known = self._prior = 0
         self._ready.clear()

@@ -1,0 +1,227 @@
+"""The sweep file as a JSON Schema for editors, made from the tables that read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runyard.search.command import MACROS
+from runyard.search.consistency import ENGINES, SCHEDULER_KEYS
+from runyard.search.early_terminate import ASHA_FORMS
+from runyard.search.forms import CATEGORICAL, CONSTANT, FORMS, WEIGHTED, Form
+from runyard.search.objectives import GOALS, IMPUTES
+from runyard.search.options import METHODS, RETRIES
+from runyard.search.parameters import NAME
+from runyard.search.sweep import WANDB_METHODS
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "number"}
+_POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
+
+
+def sweep_schema() -> Schema:
+    """What can be said about a sweep file without comparing one of its values with another."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Sweep file",
+        "description": "A W&B sweep, with runyard's extension.",
+        **_mapping(_top_level(), required=["method", "parameters"]),
+        "definitions": {
+            "parameters": {
+                "type": "object",
+                "minProperties": 1,
+                "propertyNames": {"pattern": f"^{NAME.pattern}$"},
+                "additionalProperties": {"anyOf": _parameter_forms()},
+            },
+            "metric": _metric(),
+            "hyperband": _hyperband(),
+        },
+    }
+
+
+def _top_level() -> Schema:
+    return {
+        "method": {"enum": list(WANDB_METHODS)},
+        "parameters": {"$ref": "#/definitions/parameters"},
+        "metric": _or_empty({"$ref": "#/definitions/metric"}),
+        "metrics": _or_empty(
+            {"type": "array", "minItems": 2, "items": {"$ref": "#/definitions/metric"}}
+        ),
+        "program": _or_empty(_TEXT),
+        "command": _or_empty(
+            {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "anyOf": [
+                        {"enum": [f"${{{macro}}}" for macro in MACROS]},
+                        {"type": ["string", "number", "boolean"]},
+                    ]
+                },
+            }
+        ),
+        "early_terminate": _or_empty({"$ref": "#/definitions/hyperband"}),
+        "run_cap": _or_empty(_whole(1)),
+        **{key: _or_empty(_TEXT) for key in ("name", "description", "entity", "project")},
+        "controller": _or_empty(
+            {
+                "type": "object",
+                "required": ["type"],
+                "properties": {"type": {"enum": ["cloud", "local"]}},
+            }
+        ),
+        "scheduler": _or_empty(
+            _mapping(
+                dict.fromkeys(SCHEDULER_KEYS, _TEXT) | {"engine": {"enum": list(ENGINES)}},
+                required=["engine"],
+            )
+        ),
+        **{key: _or_empty(_TEXT) for key in ("job", "image_uri", "apiVersion")},
+        "kind": _or_empty({"const": "sweep"}),
+        "settings": {},
+        "runyard": _or_empty(_mapping(_extension())),
+    }
+
+
+def _extension() -> Schema:
+    return {
+        "method": {"enum": list(METHODS)},
+        "metrics": {"type": "array", "minItems": 2, "items": {"$ref": "#/definitions/metric"}},
+        "constraints": {
+            "type": "array",
+            "items": {
+                **_mapping({"metric": _TEXT, "max": _NUMBER, "min": _NUMBER}, required=["metric"]),
+                "oneOf": [{"required": ["max"]}, {"required": ["min"]}],
+            },
+        },
+        "early_terminate": {"anyOf": [{"$ref": "#/definitions/hyperband"}, _asha()]},
+        "seed": _whole(0),
+        "seeds": {
+            "anyOf": [
+                _whole(1),
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "uniqueItems": True,
+                    "items": {"type": "integer"},
+                },
+            ]
+        },
+        "seed_parameter": {"type": "string", "pattern": f"^{NAME.pattern}$"},
+        "name": _TEXT,
+        "retries": {"anyOf": [_whole(0), _mapping({cause: _whole(0) for cause in RETRIES})]},
+        "retry_failed": {"type": "boolean"},
+        "stop_after_failures": _whole(0),
+        "slots_per_gpu": {"anyOf": [_whole(1), {"const": "auto"}]},
+    }
+
+
+def _parameter_forms() -> list[Schema]:
+    values = {"type": "array", "minItems": 1}
+    chances = {"type": "array", "minItems": 1, "items": {"type": "number", "minimum": 0}}
+    return [
+        _mapping({"parameters": {"$ref": "#/definitions/parameters"}}, required=["parameters"]),
+        _form(CONSTANT, {"value": {}}, named=False, required=("value",)),
+        _form(CATEGORICAL, {"values": values}, named=False, required=("values",)),
+        _form(
+            WEIGHTED,
+            {"values": values, "probabilities": chances},
+            named=False,
+            required=("values", "probabilities"),
+        ),
+        *(
+            _form(name, _keys(name, form), named=_needs_name(name), required=form.required)
+            for name, form in FORMS.items()
+        ),
+    ]
+
+
+def _keys(name: str, form: Form) -> Schema:
+    kinds: Schema = {"q": _POSITIVE, "a": _POSITIVE, "b": _POSITIVE}
+    kinds["sigma"] = {"type": "number", "minimum": 0}
+    if name == "int_uniform":
+        kinds["min"] = kinds["max"] = {"type": "integer"}
+    if form.is_positive:
+        kinds["min"] = _POSITIVE
+    return {
+        key: {**kinds.get(key, _NUMBER), **_default(form.defaults.get(key))} for key in form.keys
+    }
+
+
+def _default(value: float | None) -> Schema:
+    return {} if value is None else {"default": value}
+
+
+def _needs_name(name: str) -> bool:
+    return name not in ("int_uniform", "uniform")
+
+
+def _form(name: str, keys: Schema, named: bool, required: tuple[str, ...]) -> Schema:
+    return _mapping(
+        {"distribution": {"const": name}, **keys},
+        required=[*required, *(["distribution"] if named else [])],
+    )
+
+
+def _metric() -> Schema:
+    return _mapping(
+        {
+            "name": {"type": "string", "minLength": 1},
+            "goal": {"enum": list(GOALS), "default": "minimize"},
+            "target": _NUMBER,
+            "impute": {"enum": list(IMPUTES)},
+            "impute_while_running": {"enum": ["false", False, *IMPUTES]},
+        },
+        required=["name"],
+    )
+
+
+def _hyperband() -> Schema:
+    return {
+        **_mapping(
+            {
+                "type": {"const": "hyperband"},
+                "min_iter": _whole(1),
+                "max_iter": _whole(1),
+                "s": _whole(1),
+                "eta": {"type": "number", "exclusiveMinimum": 1, "default": 3},
+                "strict": {"type": "boolean", "default": True},
+            },
+            required=["type"],
+        ),
+        "anyOf": [{"required": ["min_iter"]}, {"required": ["max_iter", "s"]}],
+        "dependencies": {"max_iter": ["s"]},
+    }
+
+
+def _asha() -> Schema:
+    return _mapping(
+        {
+            "type": {"const": "asha"},
+            "min_iter": {**_whole(1), "default": 1},
+            "max_iter": _whole(1),
+            "eta": {"type": "number", "exclusiveMinimum": 1, "default": 3},
+            "form": {"enum": list(ASHA_FORMS), "default": ASHA_FORMS[0]},
+            "step": _TEXT,
+        },
+        required=["type"],
+    )
+
+
+def _mapping(properties: Schema, required: list[str] | None = None) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        **({"required": required} if required else {}),
+    }
+
+
+def _whole(least: int) -> Schema:
+    return {"type": "integer", "minimum": least}
+
+
+def _or_empty(schema: Schema) -> Schema:
+    """Left empty, a key counts as not written."""
+    return {"anyOf": [schema, {"type": "null"}]}

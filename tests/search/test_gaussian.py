@@ -1,0 +1,109 @@
+"""The parts of the Gaussian process against what can be worked out otherwise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from runyard.search.engines.acquisition import Acquisition, gain_rate, log_gain
+from runyard.search.engines.bayes import kept_points, schedule
+from runyard.search.engines.gaussian import Kernel, Posterior, differences, prior_of, surprise
+from runyard.search.engines.warping import warp
+
+CATEGORICAL = np.array([False, False, True])
+
+
+def some_points(count: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    rows = rng.random((count, 3))
+    rows[:, 2] = rng.integers(3, size=count)
+    return rows
+
+
+def test_the_slope_of_the_likelihood_is_its_slope() -> None:
+    x = some_points(12)
+    y = np.sin(5 * x[:, 0]) + x[:, 2]
+    middle, spread = prior_of(CATEGORICAL)
+    squares = differences(x, x, CATEGORICAL)
+    at = middle + 0.3 * np.arange(5)
+    _, slope = surprise(at, squares, y, middle, spread)
+    for index in range(5):
+        step = np.zeros(5)
+        step[index] = 1e-5
+        above = surprise(at + step, squares, y, middle, spread)[0]
+        below = surprise(at - step, squares, y, middle, spread)[0]
+        assert slope[index] == pytest.approx((above - below) / 2e-5, rel=1e-4, abs=1e-5)
+
+
+def posterior(pending: int = 0) -> Posterior:
+    x = some_points(10)
+    y = np.cos(4 * x[:, 1]) + 0.5 * x[:, 2]
+    kernel = Kernel(np.array([0.5, 0.4, 1.5]), 1.3, 1e-4)
+    return Posterior(kernel, x, y, some_points(pending, seed=9), CATEGORICAL)
+
+
+def test_a_pending_point_leaves_the_mean_and_takes_the_doubt() -> None:
+    rows = some_points(6, seed=9)
+    mean, doubt = posterior().predict(rows)
+    same_mean, less_doubt = posterior(pending=6).predict(rows)
+    assert same_mean == pytest.approx(mean)
+    assert (less_doubt < 0.05).all()
+    assert (doubt > less_doubt).all()
+
+
+def test_the_slope_of_the_acquisition_is_its_slope() -> None:
+    acquisition = Acquisition(posterior(3), -0.2, [(posterior(), 0.4)])
+    for row in some_points(5, seed=3):
+        value, slope = acquisition.with_slope(row)
+        assert value == pytest.approx(acquisition(row[None])[0])
+        for index in (0, 1):
+            step = np.zeros(3)
+            step[index] = 1e-6
+            rise = acquisition((row + step)[None])[0] - acquisition((row - step)[None])[0]
+            assert slope[index] == pytest.approx(rise / 2e-6, rel=1e-3, abs=1e-4)
+
+
+def test_the_gain_is_right_where_floats_end() -> None:
+    """Reference values from the asymptotic series, and from the formula where it holds."""
+    at = np.array([-1e4, -100.0, -10.0, -1.0, 0.0, 3.0])
+    right = [
+        -50000019.33961931,
+        -5010.129579,
+        -55.553131,
+        -2.4851210,
+        -0.918938533,
+        1.09873967,
+    ]
+    assert log_gain(at) == pytest.approx(right, rel=1e-5)
+    assert gain_rate(-10.0) == pytest.approx(
+        float(log_gain(np.array([-9.999]))[0] - log_gain(np.array([-10.001]))[0]) / 0.002, rel=1e-4
+    )
+
+
+def test_warping_keeps_the_order_and_draws_in_the_tail() -> None:
+    values = np.array([0.1, 0.2, 0.3, 0.35, 0.4, 0.5, 0.6, 1e6, 1e7, 1e9])
+    warped = warp(values)
+    assert (np.diff(warped) > 0).all()
+    assert abs(warped).max() < 5
+    assert warp(np.array([2.0, 2.0, 2.0])).tolist() == [0, 0, 0]
+    assert warp(np.array([0.0, 0.0])).tolist() == [0, 0]
+    assert warp(np.array([7.0])).tolist() == [0]
+
+
+def test_the_unit_of_the_metric_does_not_matter() -> None:
+    values = np.random.default_rng(1).normal(size=20)
+    assert warp(values * 1e-15) == pytest.approx(warp(values), abs=1e-6)
+    assert warp(values * 1e15 + 1e14) == pytest.approx(warp(values), abs=1e-6)
+
+
+def test_hyper_parameters_are_due_after_every_twentieth() -> None:
+    assert [schedule(count) for count in (1, 5, 19, 39, 40, 41, 42)] == [1, 5, 19, 39, 40, 40, 42]
+    assert schedule(1_000) > 950
+
+
+def test_the_best_and_the_newest_stay_in_the_model() -> None:
+    values = np.random.default_rng(0).random(1_000)
+    kept = set(kept_points(values, 400, seed=1).tolist())
+    assert len(kept) == 400
+    assert set(np.argsort(values)[:200].tolist()) <= kept
+    assert set(range(900, 1_000)) <= kept
