@@ -3,7 +3,9 @@
 COMMANDS = {
     "run": "run a program on this machine and track it",
     "sweep": "make a sweep of a file and run it, or join one",
+    "farm": "run a list of command lines",
     "sweeps": "list sweeps",
+    "retry": "run the failed trials of a sweep again",
     "best": "show a sweep's best trials",
     "runs": "list runs",
     "show": "show a run or a sweep",
