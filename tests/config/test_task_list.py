@@ -86,7 +86,10 @@ def test_a_file_has_a_task_a_line(tmp_path: Path) -> None:
 
 def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("echo a\necho b\n"))
-    assert [task.command_line for task in read_task_file("-").tasks.values()] == ["echo a", "echo b"]
+    assert [task.command_line for task in read_task_file("-").tasks.values()] == [
+        "echo a",
+        "echo b",
+    ]
 
 
 @pytest.mark.parametrize(

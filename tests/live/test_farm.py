@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from runyard.cli.job_log import COLUMNS, read_job_log
 from runyard.home import Home
 from tests.conftest import run_runyard
-from tests.live.sweeping import api_of, processes_of, with_python
+from tests.live.sweeping import api_of, processes_of
 from tests.node.terminals import PATIENCE, until
 
 pytestmark = pytest.mark.live
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.live
 LONG = 120.0  # A guard against a hang, never a measure.
 # Three of thirty fail, as long as there is no file that lets them pass.
 THIRTY = "".join(
-    f"echo 'line  {number}' --x {number}; " + ("test -e mended\n" if number in (4, 17, 30) else ":\n")
+    f"echo 'line  {number}' --x {number}; "
+    + ("test -e mended\n" if number in (4, 17, 30) else ":\n")
     for number in range(1, 31)
 )
 
@@ -32,6 +34,18 @@ THIRTY = "".join(
 @pytest.fixture(autouse=True)
 def _one_server(module_home: Home) -> None:
     """All tests of this module share a server, and have projects of their own."""
+
+
+@contextlib.contextmanager
+def begun(*words: str, cwd: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A command in the background, which does not outlive the test; its agent ends with it."""
+    command = [sys.executable, "-m", "runyard", *words]
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=cwd, stdout=nowhere, stderr=nowhere) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def newest(home: Home) -> dict[str, Any]:
@@ -121,13 +135,10 @@ def test_a_log_of_gnu_parallel_is_gone_on_with(module_home: Home, tmp_path: Path
 
 def test_two_launches_do_not_write_one_log(module_home: Home, tmp_path: Path) -> None:
     (tmp_path / "tasks.txt").write_text("until test -e go; do sleep 0.05; done\n")
-    words = ["farm", "tasks.txt", "--joblog", "log"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "runyard", *words],
-        cwd=tmp_path, env={**os.environ, **with_python()}, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True,
-    ) as first:  # fmt: skip
-        until(lambda: (tmp_path / "log").exists() and (tmp_path / "log").stat().st_size > 0)
+    log = tmp_path / "log"
+    words = ("farm", "tasks.txt", "--joblog", "log")
+    with begun(*words, cwd=tmp_path) as first:
+        until(lambda: log.exists() and log.stat().st_size > 0, "the log")
         second = run_runyard(*words, "--resume", cwd=tmp_path)
         (tmp_path / "go").touch()
         assert second.returncode == 2
@@ -197,11 +208,8 @@ def test_one_that_fails_is_tried_again_if_asked(module_home: Home, tmp_path: Pat
 def test_cut_off_it_goes_on_with_what_is_left(module_home: Home, tmp_path: Path) -> None:
     (tmp_path / "tasks.txt").write_text("echo a >> said\nuntil test -e go; do sleep 0.05; done\n"
                                         "echo c >> said\n")  # fmt: skip
-    with subprocess.Popen(
-        [sys.executable, "-m", "runyard", "farm", "tasks.txt"], cwd=tmp_path,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    ) as cut:  # fmt: skip
-        until(lambda: bool(processes_of(module_home, "test -e go")))
+    with begun("farm", "tasks.txt", cwd=tmp_path) as cut:
+        until(lambda: processes_of(module_home, "test -e go"), "the second line")
         cut.send_signal(signal.SIGINT)
         assert cut.wait(PATIENCE) == 128 + signal.SIGINT
     assert not processes_of(module_home, "test -e go")

@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     which.completer = complete_file  # type: ignore[attr-defined]
     parser.add_argument(
-        "--grid", metavar="LINE", help="a line with braces instead: {a,b} and {1..5}, as bash has it"
+        "--grid",
+        metavar="LINE",
+        help="a line with braces instead: {a,b} and {1..5}, as bash has it",
     )
     add_work_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
@@ -107,6 +109,7 @@ def start(
     log: Path | None = None,
     stopping: Any = None,
     no_run: bool = False,
+    folder: Path | None = None,
 ) -> int:
     """Make the sweep of a list, and work on it."""
     from runyard.cli.farm_work import open_log, work_on_list
@@ -125,7 +128,7 @@ def start(
         config["metric"] = {"name": args.metric, "goal": args.goal}
     if args.name:
         config["name"] = args.name
-    here = Path.cwd()
+    here = folder or Path.cwd()
     made = server().sweeps.create(
         config,
         project=args.project or os.environ.get("WANDB_PROJECT") or project_name(here),

@@ -60,10 +60,10 @@ def work_on_list(
     return code
 
 
-def work_on(home: Home, sweep: Sweep, *, slots: int, count: int | None = None, as_json: bool) -> int:
+def work_on(
+    home: Home, sweep: Sweep, *, slots: int, count: int | None = None, as_json: bool
+) -> int:
     """Any sweep, in the way that its kind is worked on."""
     if is_list(sweep):
         return work_on_list(home, sweep, slots=slots, count=count, as_json=as_json)
-    return work(
-        home, sweep, folder=sweep["folder"], slots=slots, count=count, as_json=as_json
-    )
+    return work(home, sweep, folder=sweep["folder"], slots=slots, count=count, as_json=as_json)

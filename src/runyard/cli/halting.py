@@ -46,7 +46,5 @@ def halt(text: str) -> Halt | None:
         return None
     found = _WORDS.fullmatch(text)
     if found is None:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not never, N, N%, soon,fail=N or now,fail=N"
-        )
+        raise argparse.ArgumentTypeError(f"{text!r} is not never, N, N%, soon,fail=N or now,fail=N")
     return Halt(found[1] == "now", int(found[2]), bool(found[3]))

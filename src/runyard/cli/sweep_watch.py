@@ -278,7 +278,9 @@ def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> i
         return 128 + asked.number
     if is_list(sweep):
         # As GNU parallel: how many failed.
-        return min(sweep["counts"]["failed"], _MANY_FAILED) or (1 if sweep["state"] != "finished" else 0)
+        return min(sweep["counts"]["failed"], _MANY_FAILED) or (
+            1 if sweep["state"] != "finished" else 0
+        )
     return 1 if sweep["state"] == "failed" or not sweep["counts"]["finished"] else 0
 
 

@@ -18,10 +18,12 @@ from typing import Any
 from runyard.config.braces import MOST_LINES, TooMany, expand
 from runyard.config.sweep_file import STANDARD_INPUT
 from runyard.errors import ConfigError, NotFoundError
-from runyard.search.names import trial_name
+from runyard.search.names import LONGEST, trial_name
 from runyard.search.tasks import COMMAND_LINE, NUMBER, Task
 
 SEED = "seed"
+# What is no option: the program, its arguments. A value where it differs from line to line.
+WORDS = "words"
 # A name of more parts than this says nothing any more.
 _MOST_PARTS = 6
 _ASSIGNED = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
@@ -45,6 +47,26 @@ class TaskList:
     def seeds(self) -> int:
         """How many seeds the tasks have between them."""
         return len({task.values[SEED] for task in self.tasks.values() if SEED in task.values})
+
+    def with_seeds(self, seeds: Sequence[int]) -> TaskList:
+        """The seed of each task by its place, however its line spells it."""
+        pairs = zip(self.tasks.items(), seeds, strict=True)
+        return TaskList(
+            self.source,
+            {
+                number: Task(f"{SEED}{seed}".replace("-", "m"), one.command_line,
+                             {**{k: v for k, v in one.values.items() if k != WORDS}, SEED: seed})
+                for (number, one), seed in pairs
+            },
+        )  # fmt: skip
+
+    def renamed(self, name: str) -> TaskList:
+        """A list of one, under another name."""
+        safe = re.sub(r"[^A-Za-z0-9_.=+-]+", "-", name)[-LONGEST:].lstrip("_.=+-") or "task"
+        return TaskList(
+            self.source,
+            {n: Task(safe, one.command_line, one.values) for n, one in self.tasks.items()},
+        )
 
     def only(self, numbers: Sequence[int]) -> TaskList:
         wanted = set(numbers)
@@ -85,14 +107,17 @@ def make_tasks(source: str, lines: Sequence[Line]) -> TaskList:
         )
     given = {line.number: _options(source, line) for line in lines}
     differing = _differing(list(given.values()))
+    if WORDS not in differing:
+        given = {n: {k: v for k, v in one.items() if k != WORDS} for n, one in given.items()}
     taken = set[str]()
     tasks = {}
     for line in lines:
         values = given[line.number]
         told = {name: value for name, value in values.items() if name in differing}
+        options = {name: value for name, value in told.items() if name != WORDS}
         name = f"line{line.number}"
-        if 0 < len(told) <= _MOST_PARTS:
-            name = trial_name(told, taken.__contains__)
+        if 0 < len(options) <= _MOST_PARTS:
+            name = trial_name(options, taken.__contains__)
         taken.add(name)
         tasks[line.number] = Task(name, line.text, values)
     return TaskList(source, tasks)
@@ -135,7 +160,12 @@ def _options(source: str, line: Line) -> dict[str, Any]:
             mend="close the quote, or put a backslash before a quote that is meant as a letter",
         ) from error
     found: dict[str, Any] = {}
+    others: list[str] = []
+    is_value = False
     for place, word in enumerate(words):
+        if is_value:
+            is_value = False
+            continue
         option, assigned = _OPTION.fullmatch(word), _ASSIGNED.fullmatch(word)
         if option is not None:
             value: Any = True
@@ -144,10 +174,14 @@ def _options(source: str, line: Line) -> dict[str, Any]:
                 value = as_value(option[2])
             elif following is not None and not _OPTION.fullmatch(following):
                 value = as_value(following)
+                is_value = True
             found[option[1].replace("-", "_")] = value
         elif assigned is not None:
             found[assigned[1]] = as_value(assigned[2])
-    return {name: value for name, value in found.items() if name not in (NUMBER, COMMAND_LINE)}
+        else:
+            others.append(word)
+    found = {name: value for name, value in found.items() if name not in (NUMBER, COMMAND_LINE)}
+    return {WORDS: " ".join(others), **found}
 
 
 def _differing(lines: Sequence[Mapping[str, Any]]) -> set[str]:

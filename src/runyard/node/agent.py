@@ -95,6 +95,7 @@ class Agent:
         """Until the sweep has no more for us; the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self._loop.on_signal(number, lambda _number: self.drain())
+        self._loop.on_signal(signal.SIGUSR1, lambda _number: self.finish())
         self._loop.on_signal(signal.SIGCHLD, lambda _number: self._reap())
         self._join()
         while not self._is_over():
@@ -116,6 +117,10 @@ class Agent:
             self.drain()
 
         self._loop.watch(leash, READ, let_go)
+
+    def finish(self) -> None:
+        """Begin no more, and end when what runs has ended by itself."""
+        self._count = 0
 
     def drain(self) -> None:
         """Begin no more, and end what runs: its trials go back. The second time, at once."""
