@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from runyard.home import locate
 
 if TYPE_CHECKING:
     from runyard.cli.job_log import JobLog
+    from runyard.client.sweeps import Sweep
     from runyard.config.task_list import TaskList
 
 _SHOWN = 10
@@ -110,6 +112,7 @@ def start(
     stopping: Any = None,
     no_run: bool = False,
     folder: Path | None = None,
+    report: Callable[[Sweep], None] | None = None,
 ) -> int:
     """Make the sweep of a list, and work on it."""
     from runyard.cli.farm_work import open_log, work_on_list
@@ -142,10 +145,13 @@ def start(
         if args.json:
             print_json(made)
         return 0
-    return work_on_list(
+    code = work_on_list(
         locate(), made, slots=args.slots, as_json=args.json, quiet=args.quiet, halt=stopping,
         log=opened,
     )  # fmt: skip
+    if report is not None:
+        report(made)
+    return code
 
 
 def preview(found: TaskList, *, as_json: bool) -> None:

@@ -18,8 +18,7 @@ from typing import Any
 from runyard.cli.connect import server
 from runyard.cli.farm import add_work_arguments, preview, start
 from runyard.cli.output import number, print_table, say
-from runyard.cli.sweep_watch import is_list
-from runyard.client.api import Api
+from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 
 _PLACE = "{seed}"
@@ -48,10 +47,7 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         preview(found, as_json=args.json)
         return 0
-    code = start(args, found)
-    if not args.json:
-        _report(server(quiet=True))
-    return code
+    return start(args, found, report=None if args.json else _report)
 
 
 def seeds(text: str) -> tuple[int, ...]:
@@ -97,10 +93,8 @@ def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
     return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _report(api: Api) -> None:
-    sweep = api.sweeps.sweeps(limit=1)[0]
-    if not is_list(sweep):
-        return
+def _report(sweep: Sweep) -> None:
+    api = server(quiet=True)
     trials = api.sweeps.trials(sweep["key"], state="finished")
     measured = spread([api.run(trial["id"])["summary"] for trial in trials])
     if not measured:

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from runyard.cli.connect import server
+from runyard.cli.output import say
 from runyard.client.api import Api, RunDetail
 from runyard.client.sweeps import Sweep
 from runyard.errors import NotFoundError, ServerError
@@ -72,6 +73,8 @@ def print_sweep_logs(api: Api, sweep: Sweep, *, follow: bool, lines: int | None)
             api = server()
             running = is_open = True
         if not follow or not (is_open or running):
+            if not any(reader.after for reader in readers.values()):
+                say(f"no trial of sweep {sweep['id']} has printed anything yet")
             return 0
         lines = None
         time.sleep(_LOOK_EVERY)
