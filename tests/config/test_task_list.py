@@ -76,12 +76,22 @@ def test_a_file_has_a_task_a_line(tmp_path: Path) -> None:
     found = read_task_file(str(file))
     # As in GNU parallel's log, a task has the number of its line.
     assert list(found.tasks) == [2, 4, 5, 6]
-    assert found.tasks[2].values == {"lr": 0.1, "model.width": 8, "amp": True}
-    assert found.tasks[4].values == {"OMP_NUM_THREADS": 1, "lr": "a b"}
+    options = {"lr": 0.1, "model.width": 8, "amp": True}
+    assert found.tasks[2].values == {"words": "python t.py", **options}
+    assert found.tasks[4].values["lr"] == "a b"
+    assert found.tasks[4].values["OMP_NUM_THREADS"] == 1
     assert found.tasks[4].command_line.startswith("cd sub && ")
     # Nothing to tell them by: the line's number does.
     assert [found.tasks[number].name for number in (5, 6)] == ["line5", "line6"]
     assert len({task.name for task in found.tasks.values()}) == 4
+
+
+def test_programs_with_the_same_options_are_no_seeds_of_each_other() -> None:
+    tasks = tasks_of_grid("python {a,b}.py --seed {1,2}").tasks
+    assert [task.values["words"] for task in tasks.values()] == [
+        "python a.py", "python a.py", "python b.py", "python b.py"
+    ]  # fmt: skip
+    assert len({task.name for task in tasks.values()}) == 4
 
 
 def test_standard_input_is_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
