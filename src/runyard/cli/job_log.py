@@ -99,6 +99,8 @@ class JobLog:
         self._seen = set[tuple[int, int]]()
         self._told = set[tuple[int, int]]()
         self._before: tuple[object, ...] = ()
+        if self.is_ours:
+            _cut_off_piece(path)
         if self.is_ours and not path.stat().st_size:
             self._append("\t".join(COLUMNS))
 
@@ -167,6 +169,14 @@ def row_of(api: Api, trial: Trial) -> Row | None:
         signal=signal,
         command_line=str(values[COMMAND_LINE]),
     )
+
+
+def _cut_off_piece(path: Path) -> None:
+    """A writer that was killed may have left half a row: the next one is not written behind it."""
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole < len(content):
+        os.truncate(path, whole)
 
 
 def _rows(path: Path) -> list[Row]:
