@@ -4,9 +4,10 @@ from runyard.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from runyard.inline import sweep
     from runyard.report.export import dataframe
 
-__all__ = ["__version__", "dataframe"]
+__all__ = ["__version__", "dataframe", "sweep"]
 
 
 def __getattr__(name: str) -> object:
@@ -15,4 +16,8 @@ def __getattr__(name: str) -> object:
         from runyard.report.export import dataframe
 
         return dataframe
+    if name == "sweep":
+        from runyard.inline import sweep
+
+        return sweep
     raise AttributeError(f"module 'runyard' has no attribute {name!r}")

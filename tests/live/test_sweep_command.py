@@ -102,7 +102,7 @@ def test_a_program_that_always_fails_ends_the_sweep_with_its_words(
     assert sweep["state"] == "failed"
     assert sweep["counts"]["failed"] == 5
     assert "exit code 3: the data is missing" in ended.stdout
-    assert f"runyard sweep --retry-failed {sweep['id']}" in ended.stdout
+    assert f"runyard retry {sweep['id']}" in ended.stdout
     logs = runyard("logs", trials_of(Home(tmp_path / "state"))[0]["id"])
     assert logs.stdout == "the data is missing\n"
 

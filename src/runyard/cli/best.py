@@ -99,6 +99,8 @@ def best_of(api: Api, found: Sweep) -> tuple[list[Setting], list[Aim]]:
     if sweep is None or not sweep.metrics:
         return [], []
     aims = [Aim(metric.name, metric.goal == "maximize") for metric in sweep.metrics]
+    if sweep.options.tasks:
+        return _best_tasks(api.sweeps.trials(found["key"]), aims)
     seed_parameter = sweep.options.seed_parameter if sweep.options.seeds else None
     trials = [one for one in api.sweeps.trials(found["key"]) if one["state"] in _COUNTS]
     for trial in trials:
@@ -106,6 +108,22 @@ def best_of(api: Api, found: Sweep) -> tuple[list[Setting], list[Aim]]:
         seed = {k: v for k, v in trial["values"].items() if k == seed_parameter}
         trial["values"] = {**sweep.space.swept(trial["values"]), **seed}
     return ranked(settings_of(trials, aims, seed_parameter), aims), aims
+
+
+def _best_tasks(trials: list[Trial], aims: list[Aim]) -> tuple[list[Setting], list[Aim]]:
+    """Of a list of command lines: by what stands in them, those of several seeds together."""
+    from runyard.config.task_list import SEED
+    from runyard.search.tasks import COMMAND_LINE, NUMBER
+
+    counted = [one for one in trials if one["state"] in _COUNTS]
+    for trial in counted:
+        trial["values"] = {
+            name: value
+            for name, value in trial["values"].items()
+            if name not in (NUMBER, COMMAND_LINE)
+        }
+    has_seeds = any(SEED in trial["values"] for trial in counted)
+    return ranked(settings_of(counted, aims, SEED if has_seeds else None), aims), aims
 
 
 def print_best(settings: Sequence[Setting], aims: Sequence[Aim]) -> None:

@@ -44,6 +44,13 @@ def complete_sweep(prefix: str, **_: object) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
+def complete_file(prefix: str, **_: object) -> list[str]:
+    from argcomplete.completers import FilesCompleter
+
+    found: list[str] = FilesCompleter()(prefix)
+    return found
+
+
 def complete_sweep_or_file(prefix: str, **_: object) -> list[str]:
     from argcomplete.completers import FilesCompleter
 

@@ -1,6 +1,7 @@
-"""Print what a run printed.
+"""Print what a run printed, or all trials of a sweep, each line marked with its trial.
 
-RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run.
+RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run. A
+sweep's id or name prints all its trials.
 """
 
 from __future__ import annotations
@@ -31,9 +32,12 @@ def run(args: argparse.Namespace) -> int:
         found = find_run(api, args.run)
     except NotFoundError as error:
         sweep = sweep_instead(api, args.run)
-        if sweep is not None:
-            error.mend = f"it is a sweep: `runyard runs --sweep {sweep['id']}` lists its runs"
-        raise
+        if sweep is None:
+            error.mend = "`runyard runs` and `runyard sweeps` list what there is"
+            raise
+        from runyard.cli.sweep_logs import print_sweep_logs
+
+        return print_sweep_logs(api, sweep, follow=args.follow, lines=args.lines)
     after = 0
     held = ""
     while True:

@@ -119,7 +119,7 @@ def _join(args: argparse.Namespace) -> int:
         found = api.sweeps.set_cap(found["key"], args.run_cap)
     if found["state"] in _OVER:
         failed = found["counts"]["failed"]
-        again = f"`runyard sweep --retry-failed {found['id']}` runs the {failed} that failed; "
+        again = f"`runyard retry {found['id']}` runs the {failed} that failed; "
         raise UsageError(
             f"sweep {found['id']} has ended: {found['state']}",
             said=found["cause"],
@@ -131,8 +131,8 @@ def _join(args: argparse.Namespace) -> int:
 
 
 def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
-    from runyard.cli.sweep_watch import work
+    from runyard.cli.farm_work import work_on
 
-    return work(
-        locate(), found, folder=folder, slots=args.slots, count=args.count, as_json=args.json
+    return work_on(
+        locate(), {**found, "folder": folder}, slots=args.slots, count=args.count, as_json=args.json
     )

@@ -127,5 +127,5 @@ def _next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple
         steps.append((f"runyard show {best['id']}", "the best one: its metrics, its curves"))
     if failed:
         steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))
-        steps.append((f"runyard sweep --retry-failed {key}", "try the failed ones again"))
+        steps.append((f"runyard retry {key}", "run the failed ones again"))
     return steps

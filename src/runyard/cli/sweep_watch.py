@@ -7,14 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, MappingProxyType
+from typing import Protocol
 
 import runyard
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.sweep_output import Output
 from runyard.cli.sweep_view import live, print_report
 from runyard.client.api import Api
 from runyard.client.discover import find_server
@@ -25,6 +27,7 @@ from runyard.home import Home
 _LOOK_EVERY = 0.5
 _LAST_WORDS = 2000
 _EXPLAINED = 20
+_MANY_FAILED = 101
 _ASKS_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (
@@ -32,46 +35,89 @@ _START = (
 )
 
 
+class Follower(Protocol):
+    """Looks at the sweep along with us, while the agent works and once when it has ended."""
+
+    def look(self, api: Api, sweep: Sweep, *, is_last: bool) -> None: ...
+
+    def close(self) -> None: ...
+
+
 def agent_command(
-    key: int, *, slots: int, count: int | None, folder: str, leash: int, quiet: bool
+    key: int,
+    *,
+    slots: int,
+    count: int | None,
+    folder: str,
+    leash: int | None,
+    quiet: bool,
+    output: int | None = None,
 ) -> list[str]:
     source = str(Path(runyard.__file__).resolve().parent.parent)
-    words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder, "--leash", str(leash)]
+    words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder]
+    words += ["--leash", str(leash)] if leash is not None else []
+    words += ["--output", str(output)] if output is not None else []
     words += ["--count", str(count)] if count is not None else []
     words += ["--quiet"] if quiet else []
     return [sys.executable, "-I", "-S", "-c", _START.format(source), *words]
 
 
+def working_folder(folder: str | None) -> str:
+    """Where a sweep's programs run: where it was made, or here, on a machine without that place."""
+    return folder if folder is not None and Path(folder).is_dir() else str(Path.cwd())
+
+
 def work(
-    home: Home, sweep: Sweep, *, folder: str | None, slots: int, count: int | None, as_json: bool
+    home: Home,
+    sweep: Sweep,
+    *,
+    folder: str | None,
+    slots: int,
+    count: int | None,
+    as_json: bool,
+    show: Output | None = None,
+    followers: Sequence[Follower] = (),
 ) -> int:
-    """Work on a sweep until there is nothing left, or somebody asks to end."""
-    where = folder if folder is not None and Path(folder).is_dir() else str(Path.cwd())
-    on_terminal = sys.stderr.isatty() and not as_json
+    """Work on a sweep until there is nothing left, or somebody asks to end.
+
+    With `show`, what the programs print is shown in place of the sweep's progress.
+    """
+    where = working_folder(folder)
+    on_terminal = sys.stderr.isatty() and not as_json and show is None
     begun = time.monotonic()
-    watch = _Watch(home, sweep)
+    watch = _Watch(home, sweep, followers)
     # Held open as long as we live: an agent whose command is killed ends as if asked to.
     leash, held = os.pipe()
     with _Asked() as asked:
         process = subprocess.Popen(
             agent_command(
-                sweep["key"], slots=slots, count=count, folder=where, leash=leash, quiet=on_terminal
+                sweep["key"],
+                slots=slots,
+                count=count,
+                folder=where,
+                leash=leash,
+                quiet=on_terminal,
+                output=None if show is None else show.pipe,
             ),
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
-            pass_fds=[leash],
+            pass_fds=[leash] if show is None else [leash, show.pipe],
             start_new_session=True,  # Ctrl-C is ours to pass on.
             cwd=where,
             env={**os.environ, "RUNYARD_HOME": str(home.path)},
         )
         os.close(leash)
-        show = watch.drawn() if on_terminal else watch.told()
-        with show as update:
+        if show is not None:
+            show.begin()
+        drawing = watch.drawn() if on_terminal else watch.told()
+        with drawing as update:
             while process.poll() is None:
                 asked.pass_on(process, sweep["id"])
                 update(asked.note)
                 asked.wait(process, _LOOK_EVERY)
         os.close(held)
+    if show is not None:
+        show.finish()
     code = _report(watch, as_json=as_json, seconds=time.monotonic() - begun, asked=asked)
     return code or (1 if process.returncode else 0)
 
@@ -114,9 +160,10 @@ class _Asked:
 class _Watch:
     """What the server says of the sweep; while it is away, what it said last."""
 
-    def __init__(self, home: Home, sweep: Sweep) -> None:
+    def __init__(self, home: Home, sweep: Sweep, followers: Sequence[Follower] = ()) -> None:
         self._home = home
         self.sweep = sweep
+        self._followers = followers
         self._api: Api | None = None
         self._running: list[Trial] = []
         self._failed: dict[str, tuple[Trial, str]] = {}
@@ -138,9 +185,11 @@ class _Watch:
         return ""
 
     def look_once_more(self) -> None:
-        self._read(server(self._home, quiet=True))
+        self._read(server(self._home, quiet=True), is_last=True)
+        for follower in self._followers:
+            follower.close()
 
-    def _read(self, api: Api) -> None:
+    def _read(self, api: Api, *, is_last: bool = False) -> None:
         key = self.sweep["key"]
         self.sweep = api.sweeps.sweep(key)
         self._running = (
@@ -150,6 +199,8 @@ class _Watch:
             self._failed = {
                 one["id"]: (one, why) for one, why in failures(api, self.sweep, self._failed)
             }
+        for follower in self._followers:
+            follower.look(api, self.sweep, is_last=is_last)
 
     @contextmanager
     def drawn(self) -> Iterator[Callable[[str], None]]:
@@ -169,7 +220,11 @@ class _Watch:
     @contextmanager
     def told(self) -> Iterator[Callable[[str], None]]:
         """Without a terminal the agent's own lines tell of it."""
-        yield lambda _note: None
+        yield lambda _note: self._look_for_followers()
+
+    def _look_for_followers(self) -> None:
+        if self._followers:
+            self.look()
 
 
 def failures(
@@ -221,4 +276,14 @@ def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> i
         say(f"to go on:  runyard sweep {sweep['id']}")
     if asked.number is not None:
         return 128 + asked.number
+    if is_list(sweep):
+        # As GNU parallel: how many failed.
+        return min(sweep["counts"]["failed"], _MANY_FAILED) or (
+            1 if sweep["state"] != "finished" else 0
+        )
     return 1 if sweep["state"] == "failed" or not sweep["counts"]["finished"] else 0
+
+
+def is_list(sweep: Sweep) -> bool:
+    """Whether it is a list of command lines."""
+    return bool(sweep["config"].get("runyard", {}).get("tasks"))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runyard.node.channel import Answer
+    from runyard.node.echo import Show
     from runyard.node.loop import Timer
 
 _WAIT_SECONDS = 20.0
@@ -62,6 +63,7 @@ class Agent:
         slots: int = 1,
         count: int | None = None,
         folder: str | None = None,
+        show: Show | None = None,
         report: Callable[[str], None] = print,
     ) -> None:
         self._loop = Loop()
@@ -70,6 +72,7 @@ class Agent:
         self._sweep = sweep
         self._count = count
         self._folder = folder
+        self._show = show
         self._report = report
         self._talk = Channel(self._loop, self._place)
         self._slots = [Slot(index, Channel(self._loop, self._place)) for index in range(slots)]
@@ -92,12 +95,15 @@ class Agent:
         """Until the sweep has no more for us; the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self._loop.on_signal(number, lambda _number: self.drain())
+        self._loop.on_signal(signal.SIGUSR1, lambda _number: self.finish())
         self._loop.on_signal(signal.SIGCHLD, lambda _number: self._reap())
         self._join()
         while not self._is_over():
             self._loop.turn()
         self._say_farewell()
         self._keeper.dismiss()
+        if self._show is not None:
+            self._show.close()
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
         return 1 if self._trouble is not None else 0
@@ -111,6 +117,10 @@ class Agent:
             self.drain()
 
         self._loop.watch(leash, READ, let_go)
+
+    def finish(self) -> None:
+        """Begin no more, and end when what runs has ended by itself."""
+        self._count = 0
 
     def drain(self) -> None:
         """Begin no more, and end what runs: its trials go back. The second time, at once."""
@@ -219,7 +229,10 @@ class Agent:
         again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
         self._report(f"{_clock()} {attempt.name} began{again}")
         try:
-            attempt.begin(Setting(told, found, folder, dict(os.environ)), self._agent, self._keeper)
+            setting = Setting(told, found, folder, dict(os.environ))
+            if self._show is not None:
+                attempt.echo = self._show.echo(attempt.name, setting.trial_folder)
+            attempt.begin(setting, self._agent, self._keeper)
         except OSError as error:
             # A full disk, no more processes: nothing that another trial would change.
             slot.attempt = None
@@ -377,6 +390,7 @@ def main(words: list[str] | None = None) -> int:
         slots=int(options.get("slots", "1")),
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
+        show=_shown(options),
         report=report,
     )
     if "leash" in options:
@@ -384,9 +398,17 @@ def main(words: list[str] | None = None) -> int:
     return agent.run()
 
 
+def _shown(options: dict[str, str]) -> Show | None:
+    if "output" not in options:
+        return None
+    from runyard.node.echo import Show  # Here: most agents show nothing.
+
+    return Show(int(options["output"]))
+
+
 def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
-    known = ("sweep", "slots", "count", "folder", "leash", "quiet")
+    known = ("sweep", "slots", "count", "folder", "leash", "output", "quiet")
     options: dict[str, str] = {}
     left = list(words)
     while left:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runyard.node.channel import Channel
+    from runyard.node.echo import Echo
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Loop, Timer
     from runyard.node.place import Found
@@ -121,6 +122,8 @@ class Attempt:
         self.seconds = 0.0
         self.cause: str | None = None
         self._waits_for = {"console", "end"}
+        self.echo: Echo | None = None
+        """Shows its output as it comes, where somebody wants to see it."""
 
     def begin(self, setting: Setting, agent: str, keeper: Keeper) -> None:
         run = self.told["run"]
@@ -271,6 +274,8 @@ class Attempt:
             self._tail = (self._tail + data)[-TAIL_BYTES:]
             with contextlib.suppress(OSError):  # A full disk must not end the program.
                 os.write(self._copy, data)
+            if self.echo is not None:
+                self.echo.take(data)
             if self.runs:
                 break  # Others want their turn.
         if self._ship is None or not self._ship.is_due:
@@ -282,6 +287,8 @@ class Attempt:
             os.close(self._output)
             os.close(self._copy)
             self._output = -1
+            if self.echo is not None:
+                self.echo.close()
             if self._is_settled:
                 self._finish_console()
 

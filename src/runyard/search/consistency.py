@@ -11,6 +11,7 @@ from runyard.search.fields import Fields
 from runyard.search.names import placeholders, resolve
 from runyard.search.parameters import path_in_file
 from runyard.search.problems import closest, kind_of, listed, show
+from runyard.search.tasks import NUMBER
 
 if TYPE_CHECKING:
     from runyard.search.sweep import Sweep
@@ -25,6 +26,8 @@ def check_consistency(sweep: Sweep, fields: Fields) -> None:
     if sweep.method == "grid":
         _check_grid(sweep, fields)
     _check_seeds(sweep, fields)
+    if sweep.options.tasks:
+        _check_tasks(sweep, fields)
     if sweep.options.name is not None:
         _check_template(sweep, fields)
 
@@ -94,6 +97,18 @@ def _check_grid(sweep: Sweep, fields: Fields) -> None:
                 "with its step q; or method: random"
             )
         fields.findings.error(path_in_file(leaf.path), what, mend)
+
+
+def _check_tasks(sweep: Sweep, fields: Fields) -> None:
+    """Point n of the grid is task n: the one parameter only numbers them."""
+    size = sweep.space.size if sweep.method == "grid" else None
+    if sweep.space.top_names != {NUMBER} or size != len(sweep.options.tasks) or sweep.options.seeds:
+        fields.findings.error(
+            ("runyard", "tasks"),
+            f"{len(sweep.options.tasks)} tasks are a grid of as many numbers, and nothing else",
+            f"write method: grid, parameters: {{{NUMBER}: {{values: [1, 2, …]}}}}, no seeds; or "
+            "let `runyard farm` write it",
+        )
 
 
 def _check_seeds(sweep: Sweep, fields: Fields) -> None:

@@ -41,6 +41,11 @@ def trial_name(
     return _numbered(names[0], taken)
 
 
+def free_name(name: str, taken: Callable[[str], bool]) -> str:
+    """A name as it is, or with a number behind it where it is taken."""
+    return _numbered(name, taken) if taken(name) else name
+
+
 def placeholders(template: str) -> list[str]:
     """The parameters that a template names."""
     return _PLACEHOLDER.findall(template)

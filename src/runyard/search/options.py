@@ -12,6 +12,7 @@ from runyard.search.fields import Fields
 from runyard.search.objectives import Constraint, Metric, read_constraints, read_metrics
 from runyard.search.parameters import NAME
 from runyard.search.problems import kind_of, show
+from runyard.search.tasks import Task, read_tasks
 
 METHODS = ("grid", "random", "bayes", "tpe", "cmaes", "qmc")
 OPTION_KEYS = (
@@ -27,6 +28,8 @@ OPTION_KEYS = (
     "retry_failed",
     "stop_after_failures",
     "slots_per_gpu",
+    "tasks",
+    "job_log",
 )
 
 # How often a trial is tried again, by the cause of its end.
@@ -47,6 +50,8 @@ class Options:
     retry_failed: bool = False
     stop_after_failures: int = STOP_AFTER_FAILURES
     slots_per_gpu: int | Literal["auto"] | None = None
+    tasks: tuple[Task, ...] = ()
+    job_log: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ def _read_options(fields: Fields) -> Options:
         retry_failed=fields.flag("retry_failed", default=False),
         stop_after_failures=defaults.stop_after_failures if failures is None else failures,
         slots_per_gpu=_read_slots(fields),
+        tasks=read_tasks(fields),
+        job_log=fields.text("job_log"),
     )
 
 

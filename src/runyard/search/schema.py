@@ -12,6 +12,7 @@ from runyard.search.objectives import GOALS, IMPUTES
 from runyard.search.options import METHODS, RETRIES
 from runyard.search.parameters import NAME
 from runyard.search.sweep import WANDB_METHODS
+from runyard.search.tasks import TASK_NAME
 
 Schema = dict[str, Any]
 
@@ -114,6 +115,19 @@ def _extension() -> Schema:
         "retry_failed": {"type": "boolean"},
         "stop_after_failures": _whole(0),
         "slots_per_gpu": {"anyOf": [_whole(1), {"const": "auto"}]},
+        "tasks": {
+            "type": "array",
+            "minItems": 1,
+            "items": _mapping(
+                {
+                    "name": {"type": "string", "pattern": f"^{TASK_NAME.pattern}$"},
+                    "command_line": {"type": "string", "minLength": 1},
+                    "values": {"type": "object"},
+                },
+                required=["name", "command_line"],
+            ),
+        },
+        "job_log": _TEXT,
     }
 
 

@@ -19,6 +19,7 @@ from runyard.search.options import METHODS, OPTION_KEYS, Extension, Options, rea
 from runyard.search.parameters import read_parameters
 from runyard.search.problems import Findings, Problem, closest, kind_of, listed, show
 from runyard.search.space import Space
+from runyard.search.tasks import COMMAND_LINE
 
 __all__ = ["Asha", "Constraint", "Hyperband", "Metric", "Options", "Sweep", "read_sweep"]
 
@@ -93,7 +94,10 @@ def _read(data: Any, findings: Findings) -> Sweep | None:
         early_terminate=_read_stopping(fields, extension),
         run_cap=fields.integer("run_cap", least=1),
         program=fields.text("program"),
-        command=read_command(fields, space.top_names),
+        command=read_command(
+            fields,
+            (*space.top_names, COMMAND_LINE) if extension.options.tasks else space.top_names,
+        ),
         name=fields.text("name"),
         description=fields.text("description"),
         entity=fields.text("entity"),

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from runyard.search.tasks import COMMAND_LINE
 from runyard.server import arguments
 from runyard.server.access import caller_of, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_json, whole_text, whole_texts
@@ -156,10 +157,18 @@ def _handed(plan: Plan, handed: Handed) -> Response:
             "run": run_fields(handed.run, handed.steps),
             "command": None if plan.sweep.command is None else list(plan.sweep.command),
             "program": plan.sweep.program,
-            "args": trial["values"],
+            "args": _arguments(plan, trial["values"]),
             "sweep": plan.id,
         }
     )
+
+
+def _arguments(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
+    """What the program is given. A task's values stand in its command line, and what is given
+    here cannot be changed by the program's own `wandb.config`."""
+    if plan.sweep.options.tasks:
+        return {COMMAND_LINE: settings[COMMAND_LINE]}
+    return settings
 
 
 def _trial_json(connection: sqlite3.Connection, trial: Row) -> dict[str, Any]:

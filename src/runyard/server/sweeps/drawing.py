@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-from runyard.search.grid import point_at
-from runyard.search.names import trial_name
+from runyard.search.grid import index_of, point_at
+from runyard.search.names import free_name, trial_name
 from runyard.search.space import Point
 from runyard.search.sweep import Sweep
+from runyard.search.tasks import NUMBER
 from runyard.server.store import trials
 from runyard.server.store.claims import Drawn
 
@@ -37,14 +38,16 @@ class Drawing:
     def setting(self, number: int) -> Drawn | None:
         space = self._sweep.space
         if self._sweep.method == "grid":
-            return Drawn(None, point_at(space, number))
+            point = point_at(space, number)
+            tasks = self._sweep.options.tasks
+            return Drawn(None, tasks[number].settings(point[NUMBER]) if tasks else point)
         if self._sweep.method == "random":
-            point = space.place(draws(self._seed, number, len(space.leaves)))
+            drawn = space.place(draws(self._seed, number, len(space.leaves)))
         elif self._prepared:
-            point = self._prepared.pop(0)
+            drawn = self._prepared.pop(0)
         else:
             return None
-        return Drawn(point, space.decode(point))
+        return Drawn(drawn, space.decode(drawn))
 
     def with_seed(self, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
         options = self._sweep.options
@@ -54,10 +57,15 @@ class Drawing:
 
     def name(self, connection: sqlite3.Connection, settings: Mapping[str, Any]) -> str:
         options = self._sweep.options
+        is_taken = partial(trials.is_taken, connection, self._key)
+        if options.tasks:
+            place = index_of(self._sweep.space, settings)
+            assert place is not None
+            return free_name(options.tasks[place].name, is_taken)
         swept = self._sweep.space.swept(settings)
         if options.seeds:
             swept[options.seed_parameter] = settings[options.seed_parameter]
-        return trial_name(swept, partial(trials.is_taken, connection, self._key), options.name)
+        return trial_name(swept, is_taken, options.name)
 
 
 def draws(seed: int, number: int, count: int) -> list[float]:

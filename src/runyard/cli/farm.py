@@ -1,0 +1,209 @@
+"""Run a list of command lines: a file with one a line, or every combination of a line with braces.
+
+  runyard farm tasks.txt -j 4          four at a time, until all have run
+  runyard farm --grid 'python train.py --lr {0.1,0.01} --seed {1..5}' -j 4
+  runyard farm tasks.txt --dry-run     what would run, under which names
+  runyard farm tasks.txt --split 4     files of four lines: tasks/tasks_0.txt and so on
+
+Each line is a trial of a sweep and tracked as a run, with its console and its exit code, whether it
+uses wandb or not. A line is the shell's; empty ones and those that begin with # are passed over.
+What they print is shown as it comes, each line marked, and kept in sweeps/SWEEP/NAME/output.log.
+
+The job log has the columns of GNU parallel's --joblog. The exit code is the number of lines that
+failed (101: more than 100). `runyard retry SWEEP` runs those again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runyard.cli.connect import complete_file, server
+from runyard.cli.halting import halt
+from runyard.cli.output import console, print_json, say
+from runyard.cli.parser import count, positive
+from runyard.errors import ConfigError, UsageError
+from runyard.home import locate
+
+if TYPE_CHECKING:
+    from runyard.cli.job_log import JobLog
+    from runyard.client.sweeps import Sweep
+    from runyard.config.task_list import TaskList
+
+_SHOWN = 10
+_FEW_SEEDS = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="one command line a line; - for standard input"
+    )
+    which.completer = complete_file  # type: ignore[attr-defined]
+    parser.add_argument(
+        "--grid",
+        metavar="LINE",
+        help="a line with braces instead: {a,b} and {1..5}, as bash has it",
+    )
+    add_work_arguments(parser)
+    parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
+    parser.add_argument("--no-run", action="store_true", help="make the sweep, and run nothing")
+    parser.add_argument("--halt", type=halt, metavar="WHEN",
+                        help="begin no more when N, or N%%, have failed (soon,fail=N; now,fail=N "
+                        "ends what runs as well)")  # fmt: skip
+    parser.add_argument("--joblog", metavar="FILE", help="default: sweeps/SWEEP/joblog")
+    again = parser.add_mutually_exclusive_group()
+    again.add_argument("--resume", action="store_true", help="run what is not in the job log")
+    again.add_argument(
+        "--resume-failed", action="store_true", help="and what failed according to it"
+    )
+    parser.add_argument("--split", type=positive, metavar="N",
+                        help="write files of N lines each, and run nothing")  # fmt: skip
+    parser.add_argument("--to", metavar="FOLDER", help="where --split writes (default: tasks)")
+
+
+def add_work_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every command that makes a list has."""
+    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
+                        help="so many at a time on this machine (default 1)")  # fmt: skip
+    parser.add_argument("--retries", type=count, metavar="N",
+                        help="run one that fails up to N times more")  # fmt: skip
+    parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
+    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize")
+    parser.add_argument("-n", "--name", help="name of the sweep")
+    parser.add_argument("-p", "--project", help="project (default: this folder's name)")
+    parser.add_argument("-e", "--entity", help="user or team to whom it belongs")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show progress, not the output")
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from runyard.config.task_list import read_task_file, tasks_of_grid
+
+    if (args.file is None) == (args.grid is None):
+        raise UsageError(
+            "runyard farm takes a file of command lines, or --grid with one line",
+            mend="runyard farm tasks.txt   or:  runyard farm --grid 'python t.py --lr {0.1,0.01}'",
+        )
+    found = read_task_file(args.file) if args.grid is None else tasks_of_grid(args.grid)
+    if 0 < found.seeds <= _FEW_SEEDS:
+        say(f"{found.seeds} seeds tell little about the spread between seeds: five are better")
+    if args.split:
+        return _split(args, found)
+    log = None if args.joblog is None else Path(args.joblog).absolute()
+    found = _left(args, found, log)
+    if args.dry_run:
+        preview(found, as_json=args.json)
+        return 0
+    if not found.tasks:
+        say(f"nothing is left to run: all of it is in {log}")
+        return 0
+    return start(args, found, log=log, stopping=args.halt, no_run=args.no_run)
+
+
+def start(
+    args: argparse.Namespace,
+    found: TaskList,
+    *,
+    log: Path | None = None,
+    stopping: Any = None,
+    no_run: bool = False,
+    folder: Path | None = None,
+    report: Callable[[Sweep], None] | None = None,
+) -> int:
+    """Make the sweep of a list, and work on it."""
+    from runyard.cli.farm_work import open_log, work_on_list
+    from runyard.cli.run import project_name
+    from runyard.config.task_list import sweep_config
+
+    opened: JobLog | None = None if log is None or no_run else open_log(log)
+    config = sweep_config(
+        found,
+        "bash" if shutil.which("bash") else "sh",
+        retries=args.retries,
+        stop_after_failures=0,
+        job_log=None if log is None else str(log),
+    )
+    if args.metric:
+        config["metric"] = {"name": args.metric, "goal": args.goal}
+    if args.name:
+        config["name"] = args.name
+    here = folder or Path.cwd()
+    made = server().sweeps.create(
+        config,
+        project=args.project or os.environ.get("WANDB_PROJECT") or project_name(here),
+        entity=args.entity or os.environ.get("WANDB_ENTITY"),
+        folder=str(here),
+    )
+    named = "" if made["name"] == made["id"] else f" ({made['name']})"
+    say(f"sweep {made['id']}{named}: {made['expected']} command lines, {args.slots} at a time")
+    if no_run:
+        say(f"to run it:  runyard sweep {made['id']}")
+        if args.json:
+            print_json(made)
+        return 0
+    code = work_on_list(
+        locate(), made, slots=args.slots, as_json=args.json, quiet=args.quiet, halt=stopping,
+        log=opened,
+    )  # fmt: skip
+    if report is not None:
+        report(made)
+    return code
+
+
+def preview(found: TaskList, *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"number": number, **one.to_json()} for number, one in found.tasks.items()])
+        return
+    out = console()
+    out.print(f"{found.source}: {len(found.tasks)} command lines", style="bold", soft_wrap=True)
+    shown = list(found.tasks.items())[:_SHOWN]
+    width = max((len(task.name) for _, task in shown), default=0)
+    for number, task in shown:
+        out.print(f"  {number:>4}  {task.name:<{width}}  {task.command_line}", soft_wrap=True)
+    if len(found.tasks) > len(shown):
+        out.print(f"  ... and {len(found.tasks) - len(shown)} more")
+    out.print("\nnothing was made; without --dry-run it begins", soft_wrap=True)
+
+
+def _left(args: argparse.Namespace, found: TaskList, log: Path | None) -> TaskList:
+    """The tasks that are to run, by what the job log says."""
+    from runyard.cli.job_log import read_job_log, refuse_used_log
+
+    if not (args.resume or args.resume_failed):
+        if log is not None and not args.dry_run:
+            refuse_used_log(log)
+        return found
+    if log is None:
+        raise UsageError(
+            "--resume and --resume-failed need to know the job log",
+            mend="--joblog FILE names it; `runyard retry SWEEP` does without",
+        )
+    rows = read_job_log(log)
+    for number, row in rows.items():
+        task = found.tasks.get(number)
+        if task is None or task.command_line != row.command_line.strip():
+            there = f"has {task.command_line!r} there" if task else "has no such line"
+            raise ConfigError(
+                f"{log} is about something else: its task {number} is {row.command_line!r}, and "
+                f"{found.source} {there}",
+                mend="lines may be added at the end; else begin a new log with --joblog FILE",
+            )
+    done = {n for n, row in rows.items() if row.is_good or not args.resume_failed}
+    return found.only([number for number in found.tasks if number not in done])
+
+
+def _split(args: argparse.Namespace, found: TaskList) -> int:
+    from runyard.config.task_files import write_task_files
+
+    folder = Path(args.to or "tasks")
+    files = write_task_files(found, args.split, folder)
+    if args.json:
+        print_json([str(file) for file in files])
+        return 0
+    say(f"{len(found.tasks)} command lines in {len(files)} files: {files[0]} to {files[-1].name}")
+    say(f"each runs with:  runyard farm {files[0]} -j {args.split}")
+    return 0

@@ -1,0 +1,131 @@
+"""Brace expansion as bash has it, without a shell: `--lr {0.1,0.01} --seed {1..5}`.
+
+The leftmost braces vary slowest. In quotes, behind a backslash and in `${...}` a brace is text,
+and so are braces with neither a comma nor two dots in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+MOST_LINES = 100_000
+
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
+_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
+
+
+class TooMany(ValueError):
+    """More lines than anybody wants; said before they are made."""
+
+
+def expand(text: str) -> list[str]:
+    """Every line that a text with braces stands for."""
+    return ["".join(parts) for parts in product(*_parts(text))]
+
+
+def _parts(text: str) -> list[list[str]]:
+    """A text as pieces, each with what can stand there."""
+    parts: list[list[str]] = []
+    begun = place = 0
+    while place < len(text):
+        end = _skip(text, place)
+        if end == place and text[place] == "{":
+            close = _closing(text, place)
+            choices = None if close is None else _choices(text[place + 1 : close])
+            if close is not None and choices is not None:
+                parts += [[text[begun:place]], choices]
+                begun = place = close + 1
+                continue
+        place = max(end, place + 1)
+    parts.append([text[begun:]])
+    size = 1
+    for part in parts:
+        size *= len(part)
+    if size > MOST_LINES:
+        raise TooMany(f"{size:,} lines, and at most {MOST_LINES:,} are made at once")
+    return parts
+
+
+def _skip(text: str, place: int) -> int:
+    """Behind what is taken as it stands: an escape, a quoted part, a variable; else `place`."""
+    letter = text[place]
+    if letter == "\\":
+        return place + 2
+    if letter == "'":
+        return _behind(text, "'", place + 1)
+    if letter == '"':
+        place += 1
+        while place < len(text) and text[place] != '"':
+            place += 2 if text[place] == "\\" else 1
+        return place + 1
+    if text.startswith("${", place):
+        return _behind(text, "}", place + 2)
+    return place
+
+
+def _behind(text: str, mark: str, place: int) -> int:
+    found = text.find(mark, place)
+    return len(text) if found < 0 else found + 1
+
+
+def _closing(text: str, place: int) -> int | None:
+    """The brace that closes the one at `place`."""
+    depth = 0
+    while place < len(text):
+        end = _skip(text, place)
+        if end > place:
+            place = end
+            continue
+        depth += {"{": 1, "}": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+        place += 1
+    return None
+
+
+def _choices(inner: str) -> list[str] | None:
+    """What braces stand for; None where they are text."""
+    pieces = list(_split(inner))
+    if len(pieces) > 1:
+        return [line for piece in pieces for line in expand(piece)]
+    numbers = _RANGE.fullmatch(inner)
+    if numbers is not None:
+        return _numbers(numbers)
+    letters = _LETTERS.fullmatch(inner)
+    if letters is not None:
+        codes = _steps(ord(letters[1]), ord(letters[2]), int(letters[3] or 1))
+        return [chr(code) for code in codes]
+    return None
+
+
+def _split(inner: str) -> Iterator[str]:
+    """At the commas that stand in no inner braces."""
+    begun = place = depth = 0
+    while place < len(inner):
+        end = _skip(inner, place)
+        if end > place:
+            place = end
+            continue
+        depth += {"{": 1, "}": -1}.get(inner[place], 0)
+        if inner[place] == "," and depth == 0:
+            yield inner[begun:place]
+            begun = place + 1
+        place += 1
+    yield inner[begun:]
+
+
+def _numbers(found: re.Match[str]) -> list[str]:
+    ends = found[1], found[2]
+    padded = any(len(end.lstrip("-")) > 1 and end.lstrip("-").startswith("0") for end in ends)
+    width = max(map(len, ends)) if padded else 0
+    values = _steps(int(ends[0]), int(ends[1]), int(found[3] or 1))
+    return [f"{value:0{width}d}" for value in values]
+
+
+def _steps(first: int, last: int, step: int) -> range:
+    step = abs(step) or 1
+    if abs(last - first) // step >= MOST_LINES:
+        raise TooMany(f"{abs(last - first) // step + 1:,} values, and at most {MOST_LINES:,}")
+    return range(first, last + 1, step) if last >= first else range(first, last - 1, -step)
