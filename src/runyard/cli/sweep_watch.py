@@ -33,19 +33,37 @@ _START = (
 
 
 def agent_command(
-    key: int, *, slots: int, count: int | None, folder: str, leash: int, quiet: bool
+    key: int,
+    *,
+    slots: int,
+    count: int | None,
+    folder: str,
+    leash: int,
+    quiet: bool,
+    seconds: float | None = None,
+    grace: float | None = None,
 ) -> list[str]:
     source = str(Path(runyard.__file__).resolve().parent.parent)
     words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder, "--leash", str(leash)]
     words += ["--count", str(count)] if count is not None else []
+    words += ["--time", str(seconds)] if seconds is not None else []
+    words += ["--grace", str(grace)] if grace is not None else []
     words += ["--quiet"] if quiet else []
     return [sys.executable, "-I", "-S", "-c", _START.format(source), *words]
 
 
 def work(
-    home: Home, sweep: Sweep, *, folder: str | None, slots: int, count: int | None, as_json: bool
+    home: Home,
+    sweep: Sweep,
+    *,
+    folder: str | None,
+    slots: int,
+    count: int | None,
+    as_json: bool,
+    seconds: float | None = None,
+    grace: float | None = None,
 ) -> int:
-    """Work on a sweep until there is nothing left, or somebody asks to end."""
+    """Work on a sweep until nothing is left, the `seconds` are over, or somebody asks to end."""
     where = folder if folder is not None and Path(folder).is_dir() else str(Path.cwd())
     on_terminal = sys.stderr.isatty() and not as_json
     begun = time.monotonic()
@@ -55,7 +73,14 @@ def work(
     with _Asked() as asked:
         process = subprocess.Popen(
             agent_command(
-                sweep["key"], slots=slots, count=count, folder=where, leash=leash, quiet=on_terminal
+                sweep["key"],
+                slots=slots,
+                count=count,
+                folder=where,
+                leash=leash,
+                quiet=on_terminal,
+                seconds=seconds,
+                grace=grace,
             ),
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,

@@ -59,7 +59,7 @@ def start_keeper(spool: str, tell: Callable[[str], None]) -> Keeper:
 
 def _leave_the_agents_side(heard: int) -> None:
     os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2, signal.SIGCHLD):
         signal.signal(number, signal.SIG_IGN)
     nothing = os.open(os.devnull, os.O_RDWR)
     for handle in (0, 1, 2):  # Whoever reads the agent's output is not to wait for us.

@@ -17,6 +17,7 @@ _RESTORED = (
     signal.SIGINT,
     signal.SIGTERM,
     signal.SIGHUP,
+    signal.SIGUSR2,
     signal.SIGCHLD,
 )
 _EVERY = signal.valid_signals()
