@@ -16,23 +16,21 @@ import socket
 import sys
 import time
 
-from runyard.node.attempts import Attempt, Setting
 from runyard.node.channel import Channel
 from runyard.node.delivery import deliver_leftovers, end_message
-from runyard.node.goingon import go_back
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.launching import launch
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place
 from runyard.node.processes import CLIENT_SECONDS
-from runyard.node.saved import has_saved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from runyard.node.attempts import Attempt, Setting
     from runyard.node.channel import Answer
     from runyard.node.loop import Timer
 
@@ -183,6 +181,8 @@ class Agent:
         self._renew_later()
         for slot in self._slots:
             self._ask(slot)
+        # While the server looks for a trial: what it needs is not part of our start.
+        import runyard.node.attempts  # noqa: F401
 
     def _ask(self, slot: Slot) -> None:
         """Ask for the slot's next trial, unless enough were taken."""
@@ -245,6 +245,9 @@ class Agent:
         slot.channel.post(path, end_message(content), lambda _answer: None)
 
     def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
+        from runyard.node.attempts import Setting
+        from runyard.node.goingon import go_back
+
         found = self._place.found
         assert found is not None
         folder = self._folder or os.getcwd()  # noqa: PTH109
@@ -266,6 +269,8 @@ class Agent:
         go_back(slot.channel, self._agent, told, setting, is_ready)
 
     def _launch(self, slot: Slot, told: dict[str, Any], setting: Setting) -> None:
+        from runyard.node.attempts import Attempt
+
         attempt = Attempt(
             self._loop,
             self._talk,
@@ -291,7 +296,7 @@ class Agent:
         self._fail(f"{socket.gethostname()} cannot run {told['trial']['name']}: {error}")
 
     def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
-        self._saves = self._saves or has_saved(attempt.record.content["checkpoints"])
+        self._saves = self._saves or attempt.has_saved()
         if attempt.exit_code:
             # It may go on elsewhere at once: what it logged is to be there before.
             self._clear_up(attempt, lambda: self._tell_end(slot, attempt))

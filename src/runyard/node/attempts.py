@@ -224,8 +224,11 @@ class Attempt:
         """Whether waiting for it to save makes sense: it listens, or has saved before."""
         if self.pid is None:
             return False
-        listens = processes.listens(self.pid, self._token, signal.SIGUSR2)
-        return listens or has_saved(self._setting.checkpoints)
+        return processes.listens(self.pid, self._token, signal.SIGUSR2) or self.has_saved()
+
+    def has_saved(self) -> bool:
+        """Whether its trial has a checkpoint, of this attempt or of one before."""
+        return has_saved(self._setting.checkpoints)
 
     def _tell_to_save(self) -> None:
         if self.pid is not None and self.runs:

@@ -7,7 +7,6 @@ import time
 from runyard.node import records
 from runyard.node.channel import Channel
 from runyard.node.loop import Loop
-from runyard.node.saved import has_saved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +107,8 @@ def end_message(content: dict[str, Any]) -> dict[str, Any]:
 
 def _has_saved(content: dict[str, Any]) -> bool:
     """Whether it wrote a checkpoint: whoever was cut off after one has got on."""
+    from runyard.node.saved import has_saved  # Not before something has ended.
+
     folder = content.get("checkpoints")
     return folder is not None and has_saved(folder, content.get("begun_at", 0.0))
 

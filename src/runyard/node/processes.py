@@ -18,7 +18,7 @@ _LOOK_EVERY = 0.02
 _CLIENT = {b"wandb", b"service"}
 # When its program is gone, a client sends the rest by itself and ends: a server that is being
 # started again may be what it waits for.
-CLIENT_SECONDS = 20.0
+CLIENT_SECONDS = 45.0
 _IDENTITY: dict[str, object] = {}
 
 
