@@ -6,7 +6,7 @@ kept from being sent are read from the client's own file and brought in first.
 
 from __future__ import annotations
 
-from runyard.node.saved import saved_at
+from runyard.node.saved import is_used, saved_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,12 @@ def go_back(
     then: Callable[[], None],
 ) -> None:
     """Have the run's history end where its newest checkpoint is, then call."""
-    if told["attempt"] == 1:
+    saved = None if told["attempt"] == 1 else saved_at(setting.checkpoints)
+    if told["attempt"] == 1 or (saved is None and not is_used(setting.checkpoints)):
+        # Where a program never saved anything that we can see, it may do so elsewhere.
         then()
         return
     path = f"/api/agents/{agent}/rewind"
-    saved = saved_at(setting.checkpoints)
     message = {
         "trial": told["trial"]["number"],
         "attempt": told["attempt"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
 # `runyard.train` leaves it where a launcher swallows exit codes; it is no checkpoint.
 GO_ON_NOTE = "go-on"
+# `runyard.train` leaves it where it looks for checkpoints, before there is one.
+USED_NOTE = ".used"
 _MANIFEST = "manifest.json"
 _DEEPEST = 4
+_MOST_BESIDE = 100
 # Kernels stamp files with the time of their last tick, which may be this long ago.
 _TICK = 0.01
 
@@ -39,6 +43,21 @@ def has_saved(folder: str, since: float = 0.0) -> bool:
         with contextlib.suppress(OSError):
             if entry.stat().st_mtime + _TICK >= since:
                 return True
+    return False
+
+
+def is_used(folder: str) -> bool:
+    """Whether a program without a checkpoint here would have it here, and so begins anew.
+
+    `runyard.train` says so; of others the trials beside it tell: SWEEP/TRIAL/checkpoints.
+    """
+    if os.path.exists(f"{folder}/{USED_NOTE}"):  # noqa: PTH110
+        return True
+    trial = os.path.dirname(folder)  # noqa: PTH120
+    sweep, name = os.path.dirname(trial), os.path.basename(folder)  # noqa: PTH119, PTH120
+    with contextlib.suppress(OSError), os.scandir(sweep) as entries:
+        beside = itertools.islice(entries, _MOST_BESIDE)
+        return any(has_saved(f"{entry.path}/{name}") for entry in beside)
     return False
 
 

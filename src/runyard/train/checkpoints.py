@@ -16,7 +16,7 @@ from runyard.train.errors import Damaged, TrainError
 from runyard.train.frameworks import loaded, wandb_run
 from runyard.train.randomness import random_states, set_random_states
 from runyard.train.saying import say, warn
-from runyard.train.stopping import GO_ON_NOTE, watch_signals
+from runyard.train.stopping import GO_ON_NOTE, USED_NOTE, watch_signals
 from runyard.train.torch_state import fill, is_torch_object, read_state, state_of, write_state
 from runyard.train.trees import check_tree, read_tree, write_tree
 
@@ -252,6 +252,10 @@ class Checkpoint:
                 )
             else:
                 return self._found
+        if os.environ.get("RUNYARD_CHECKPOINT_DIR"):
+            # Whoever runs us again then knows that we begin anew, until there is a checkpoint.
+            with contextlib.suppress(OSError):
+                (Path(os.environ["RUNYARD_CHECKPOINT_DIR"]) / USED_NOTE).touch()
         return None
 
     def _load(self, place: Path, manifest: dict[str, Any]) -> None:
