@@ -72,6 +72,7 @@ def test_programs_are_told_before_the_time_is_up_and_go_on_the_next_time(
         "sweep", str(file), "-j", "3", "--time", "20s", "--grace", "10s",
         env=with_python(), timeout=LONG,
     )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
     assert "goes back (time)" in ended.stderr
     assert causes_of(state_folder) == {"signal": ["go-on"], "file": ["go-on"], "deaf": ["time"]}
     assert not processes_of(state_folder, "train|node")

@@ -97,7 +97,10 @@ def work(
                 update(asked.note)
                 asked.wait(process, _LOOK_EVERY)
         os.close(held)
-    code = _report(watch, as_json=as_json, seconds=time.monotonic() - begun, asked=asked)
+    lasted = time.monotonic() - begun
+    code = _report(
+        watch, as_json=as_json, seconds=lasted, asked=asked, is_timed=seconds is not None
+    )
     return code or (1 if process.returncode else 0)
 
 
@@ -234,7 +237,7 @@ def _speaks(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("wandb:")
 
 
-def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> int:
+def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked, is_timed: bool) -> int:
     watch.look_once_more()
     sweep = watch.sweep
     went_on = sweep["state"] in ("running", "paused")
@@ -246,4 +249,6 @@ def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> i
         say(f"to go on:  runyard sweep {sweep['id']}")
     if asked.number is not None:
         return 128 + asked.number
+    if went_on and is_timed:
+        return 0  # It did what it was asked for; the rest has a next time.
     return 1 if sweep["state"] == "failed" or not sweep["counts"]["finished"] else 0

@@ -333,7 +333,9 @@ class Agent:
         def look() -> None:
             waited = time.monotonic() - began
             late = waited >= _REST_GRACE_SECONDS
-            hurry = signal.SIGKILL if waited >= CLIENT_SECONDS or self._gave_up else 0
+            # Somebody else has a trial that is lost: its rows are not ours to send.
+            is_over = waited >= CLIENT_SECONDS or self._gave_up or attempt.ending == "node"
+            hurry = signal.SIGKILL if is_over else 0
             if attempt.end_rest(signal.SIGKILL if late else signal.SIGTERM, hurry):
                 self._loop.after(0.1 if late else 0.05, look)
             else:

@@ -16,8 +16,8 @@ MARK = "RUNYARD_ATTEMPT_TOKEN"
 _LOOK_EVERY = 0.02
 # Clients up to 0.19 may run as `python -m wandb service`.
 _CLIENT = {b"wandb", b"service"}
-# When its program is gone, a client sends the rest by itself and ends: a server that is being
-# started again may be what it waits for.
+# When its program is gone, a client ends by itself: newer ones at once, older ones when they have
+# sent the rest, for which they may wait for a server that is being started again.
 CLIENT_SECONDS = 45.0
 _IDENTITY: dict[str, object] = {}
 

@@ -22,6 +22,8 @@ from runyard.train.trees import check_tree, read_tree, write_tree
 
 # Parts cannot begin with an underscore.
 _RANDOM = "_random"
+# Where the client brings rows to its file this often, in seconds, a save waits for so many times.
+_SHORT_FLUSH, _FLUSHES = 0.5, 3
 
 
 class _Best(NamedTuple):
@@ -291,6 +293,8 @@ class Checkpoint:
     ) -> _Best | None:
         """What is the best checkpoint now; None if this one could not be written. Rank 0 only."""
         run = wandb_run()
+        if run is not None:
+            _wait_for_rows()
         about = {
             "saved_at": time.time(),
             "ranks": len(random),
@@ -331,6 +335,16 @@ class Checkpoint:
                         f"assign it to the checkpoint in the loop, state.{name} = {name}"
                     )
                 self._last_values[name] = value
+
+
+def _wait_for_rows() -> None:
+    """Wait until what was logged is in the client's file: no checkpoint is to be there before it.
+
+    The agent has it written ten times a second; by itself the client does so now and then.
+    """
+    interval = float(os.environ.get("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL") or 0)
+    if interval <= _SHORT_FLUSH:
+        time.sleep(_FLUSHES * interval)
 
 
 def _default_folder() -> Path:
