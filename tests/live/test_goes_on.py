@@ -130,6 +130,36 @@ def test_each_history_is_that_of_an_uncut_run(
     assert not list(state_folder.spool.iterdir())
 
 
+DIES = """\
+import os, wandb
+from runyard import train
+run = wandb.init(settings=wandb.Settings(x_disable_stats=True))
+state = train.Checkpoint(every_steps=4)
+for step in train.steps(state.resume(), 12, state, show=False):
+    run.log({"square": step * step})
+    if step == 6 and os.environ["RUNYARD_ATTEMPT"] == "1":
+        os.kill(os.getpid(), 9)
+run.finish()
+"""
+
+
+def test_rows_that_a_hard_death_kept_from_being_sent_are_brought_in(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    file = write_sweep(tmp_path / "p", DIES, parameters={"a": {"value": 1}})
+    # The client would send nothing before its end, which the first attempt does not see.
+    late = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "1000"}
+    ended = runyard("sweep", str(file), env={**with_python(), **late}, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    (trial,) = trials_of(state_folder)
+    found = curves(state_folder, trial["id"])["square"]
+    assert list(found["steps"]) == list(range(12))
+    assert list(found["values"]) == [step * step for step in range(12)]
+    # It died by a signal after a checkpoint: not its fault, and not counted as a failure.
+    assert "2 attempts: cut, finished" in runyard("show", trial["id"]).stdout
+    assert "going on at step 4" in runyard("logs", trial["id"]).stdout
+
+
 def _start_job(sweep: Sweep, folder: Path, *, bounded: bool) -> subprocess.Popen[bytes]:
     times = ["--time", "16s", "--grace", "8s"] if bounded else []
     return subprocess.Popen(
