@@ -143,10 +143,32 @@ run.finish()
 """
 
 
+# Knows nothing of runyard but the folder.
+DIES_WITHOUT_LIBRARY = """\
+import os, time, wandb
+from pathlib import Path
+place = Path(os.environ["RUNYARD_CHECKPOINT_DIR"]) / "state"
+start = int(place.read_text()) if place.exists() else 0
+print("going on at step", start)
+run = wandb.init(settings=wandb.Settings(x_disable_stats=True))
+for step in range(start, 12):
+    run.log({"square": step * step})
+    time.sleep(0.05)
+    if step % 4 == 3:
+        place.with_name(".new").write_text(str(step + 1))
+        place.with_name(".new").replace(place)
+    time.sleep(0.05)
+    if step == 6 and os.environ["RUNYARD_ATTEMPT"] == "1":
+        os.kill(os.getpid(), 9)
+run.finish()
+"""
+
+
+@pytest.mark.parametrize("program", [DIES, DIES_WITHOUT_LIBRARY], ids=["train", "plain"])
 def test_rows_that_a_hard_death_kept_from_being_sent_are_brought_in(
-    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+    program: str, runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
-    file = write_sweep(tmp_path / "p", DIES, parameters={"a": {"value": 1}})
+    file = write_sweep(tmp_path / "p", program, parameters={"a": {"value": 1}})
     # The client would send nothing before its end, which the first attempt does not see.
     late = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "1000"}
     ended = runyard("sweep", str(file), env={**with_python(), **late}, timeout=120)
