@@ -84,9 +84,12 @@ def test_rows_that_were_never_sent_come_before_the_rewind(client: Client, tracke
     agent, held = cut_off(client, rows(range(5)))
     assert go_back(agent, held, saved_at=T0 + 7.5) == T0 + 4, "the newest row is older than it"
     assert steps_of(tracker, held) == list(range(5))
-    owed = rows(range(10))[3:]
+    owed = rows(range(8))[3:]
     assert go_back(agent, held, saved_at=T0 + 7.5, rows=owed) is None
     assert steps_of(tracker, held) == list(range(8))
+    # A client that resumes reads from the summary where it is.
+    summary = client.get("/api/run", name=held["run"]["id"]).json()["summary"]
+    assert (summary["_step"], summary["loss"]) == (7, 3.5)
 
 
 def test_only_who_has_the_trial_may_rewind_it(client: Client, tracker: Tracker) -> None:

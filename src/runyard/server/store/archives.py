@@ -76,15 +76,20 @@ def rewind(connection: sqlite3.Connection, run: runs.Row, step: float, now: floa
 
 
 def go_back(
-    connection: sqlite3.Connection, run: runs.Row, saved_at: float | None, now: float
+    connection: sqlite3.Connection,
+    run: runs.Row,
+    saved_at: float | None,
+    now: float,
+    *,
+    has_more: bool = False,
 ) -> float:
     """Put the rows aside that were logged after a checkpoint; all, if there is none.
 
-    When the newest of all rows was logged, those put aside included; -1 if there is none.
+    `has_more`: rows were brought in that the summary does not know of. When the newest of all rows was logged, those put aside included; -1 if there is none.
     """
     _, times = read_places(connection, run["key"], HISTORY)
     later = np.ones(len(times), bool) if saved_at is None else times > saved_at
-    if later.any():
+    if later.any() or has_more:
         _put_aside(connection, run, later, times, now)
         kept = json.loads(run["summary"])
         progress = {name: kept[name] for name in kept if name.startswith("progress/")}
