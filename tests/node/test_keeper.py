@@ -143,6 +143,8 @@ def test_a_program_that_cannot_be_started_says_why(
         (75, b"", False, "go-on"),
         (1, b"torch.cuda.OutOfMemoryError: CUDA out of memory.", False, "memory"),
         (1, b"numpy.core._exceptions._ArrayMemoryError: Unable", False, "memory"),
+        (1, b"runyard.train.errors.NotFinite: loss is not finite any more", False, "nan"),
+        (1, b"FloatingPointError: invalid value (nan) encountered in mul", False, "nan"),
         (-9, b"", True, "memory"),
         (137, b"", True, "memory"),
         (-9, b"", False, None),

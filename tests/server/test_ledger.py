@@ -69,6 +69,14 @@ def test_failures_of_the_program_are_counted_whatever_it_logged() -> None:
     assert settle("program", stop=None, tries={}, progressed=False, retries={}).state == "failed"
 
 
+def test_a_death_after_a_checkpoint_is_a_cut_and_not_a_failure() -> None:
+    after = settle("cut", stop=None, tries={}, progressed=True, retries={"node": 0})
+    assert (after.state, after.queue, after.tries) == ("waiting", "head", {})
+    stuck = settle("cut", stop=None, tries={}, progressed=False, retries={"node": 0})
+    assert stuck.state == "failed", "one that never gets on is not tried for ever"
+    assert settle("nan", stop=None, tries={}, progressed=True, retries={}).state == "failed"
+
+
 def test_a_sweep_gives_up_only_where_nothing_has_worked() -> None:
     assert after_failure({"failed": 5}, 5)
     assert not after_failure({"failed": 4}, 5)

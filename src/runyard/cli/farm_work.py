@@ -37,6 +37,8 @@ def work_on_list(
     quiet: bool = False,
     halt: Halt | None = None,
     log: JobLog | None = None,
+    seconds: float | None = None,
+    grace: float | None = None,
 ) -> int:
     """Until nothing is left to run; the number of tasks that failed."""
     path = job_log_of(sweep, working_folder(sweep["folder"]))
@@ -54,6 +56,8 @@ def work_on_list(
         as_json=as_json,
         show=None if quiet else Output(_STDERR if as_json else _STDOUT),
         followers=followers,
+        seconds=seconds,
+        grace=grace,
     )
     if log.is_ours:
         say(f"job log: {path}")
@@ -61,9 +65,33 @@ def work_on_list(
 
 
 def work_on(
-    home: Home, sweep: Sweep, *, slots: int, count: int | None = None, as_json: bool
+    home: Home,
+    sweep: Sweep,
+    *,
+    slots: int,
+    count: int | None = None,
+    as_json: bool,
+    seconds: float | None = None,
+    grace: float | None = None,
 ) -> int:
     """Any sweep, in the way that its kind is worked on."""
     if is_list(sweep):
-        return work_on_list(home, sweep, slots=slots, count=count, as_json=as_json)
-    return work(home, sweep, folder=sweep["folder"], slots=slots, count=count, as_json=as_json)
+        return work_on_list(
+            home,
+            sweep,
+            slots=slots,
+            count=count,
+            as_json=as_json,
+            seconds=seconds,
+            grace=grace,
+        )
+    return work(
+        home,
+        sweep,
+        folder=sweep["folder"],
+        slots=slots,
+        count=count,
+        as_json=as_json,
+        seconds=seconds,
+        grace=grace,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
@@ -93,6 +94,25 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
     return int(text)
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def duration(text: str) -> float:
+    """For `type=`: a length of time, as 90, 90s, 1.5h, 2h30m, or as Slurm's 1-12:30:00."""
+    found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text)
+    if found is not None:
+        days, first, second, third = (int(part or 0) for part in found.groups())
+        clock = found[4] is not None or found[1] is not None
+        seconds: float = first * 3600 + second * 60 + third if clock else first * 60 + second
+        return days * 86400.0 + seconds
+    parts = re.findall(r"(\d+(?:\.\d*)?)([smhd]?)", text)
+    is_whole = "".join(number + unit for number, unit in parts) == text
+    seconds = sum(float(number) * _UNITS[unit or "s"] for number, unit in parts)
+    if not is_whole or seconds <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no length of time: 90s, 30m, 2h, 1-12:00:00")
+    return seconds
 
 
 def port(text: str) -> int:

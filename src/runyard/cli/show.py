@@ -27,6 +27,8 @@ from runyard.errors import NotFoundError
 
 _CURVE, _LONGEST_NAME = 32, 28
 _BEST = 5
+# Where the exit code alone does not say it.
+_TOLD_CAUSES = ("memory", "nan", "time", "preempted", "node", "cut", "go-on")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -143,6 +145,8 @@ def _facts(detail: RunDetail) -> Iterator[str]:
     if len(detail["attempts"]) > 1:
         causes = ", ".join(attempt["cause"] or "running" for attempt in detail["attempts"])
         yield f"{len(detail['attempts'])} attempts: {causes}"
+    elif detail["attempts"] and detail["attempts"][0]["cause"] in _TOLD_CAUSES:
+        yield f"ended: {detail['attempts'][0]['cause']}"
     for archive in detail["archives"]:
         yield (
             f"{archive['reason']} {ago(archive['made_at'])}: {archive['steps']} steps put aside "

@@ -17,7 +17,7 @@ import argparse
 
 from runyard.cli.connect import complete_sweep_or_file, server
 from runyard.cli.output import print_json, say
-from runyard.cli.parser import positive
+from runyard.cli.parser import duration, positive
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
@@ -35,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--count", type=positive, metavar="N", help="take at most N trials, then end"
     )
+    parser.add_argument("--time", type=duration, metavar="TIME",
+                        help="end after this long (90s, 30m, 2h, 1-12:00:00): what runs saves "
+                        "and goes on the next time")  # fmt: skip
+    parser.add_argument("--grace", type=duration, metavar="TIME",
+                        help="how long before the end programs are told to save "
+                        "(default: a tenth of the time, at most 2m)")  # fmt: skip
     parser.add_argument("--no-run", action="store_true", help="make it, and run nothing")
     parser.add_argument(
         "--dry-run", action="store_true", help="show what it would be; make nothing"
@@ -134,5 +140,11 @@ def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
     from runyard.cli.farm_work import work_on
 
     return work_on(
-        locate(), {**found, "folder": folder}, slots=args.slots, count=args.count, as_json=args.json
+        locate(),
+        {**found, "folder": folder},
+        slots=args.slots,
+        count=args.count,
+        as_json=args.json,
+        seconds=args.time,
+        grace=args.grace,
     )

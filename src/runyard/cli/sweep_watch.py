@@ -52,12 +52,16 @@ def agent_command(
     leash: int | None,
     quiet: bool,
     output: int | None = None,
+    seconds: float | None = None,
+    grace: float | None = None,
 ) -> list[str]:
     source = str(Path(runyard.__file__).resolve().parent.parent)
     words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder]
     words += ["--leash", str(leash)] if leash is not None else []
     words += ["--output", str(output)] if output is not None else []
     words += ["--count", str(count)] if count is not None else []
+    words += ["--time", str(seconds)] if seconds is not None else []
+    words += ["--grace", str(grace)] if grace is not None else []
     words += ["--quiet"] if quiet else []
     return [sys.executable, "-I", "-S", "-c", _START.format(source), *words]
 
@@ -77,8 +81,10 @@ def work(
     as_json: bool,
     show: Output | None = None,
     followers: Sequence[Follower] = (),
+    seconds: float | None = None,
+    grace: float | None = None,
 ) -> int:
-    """Work on a sweep until there is nothing left, or somebody asks to end.
+    """Work on a sweep until nothing is left, the `seconds` are over, or somebody asks to end.
 
     With `show`, what the programs print is shown in place of the sweep's progress.
     """
@@ -98,6 +104,8 @@ def work(
                 leash=leash,
                 quiet=on_terminal,
                 output=None if show is None else show.pipe,
+                seconds=seconds,
+                grace=grace,
             ),
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
@@ -118,7 +126,10 @@ def work(
         os.close(held)
     if show is not None:
         show.finish()
-    code = _report(watch, as_json=as_json, seconds=time.monotonic() - begun, asked=asked)
+    lasted = time.monotonic() - begun
+    code = _report(
+        watch, as_json=as_json, seconds=lasted, asked=asked, is_timed=seconds is not None
+    )
     return code or (1 if process.returncode else 0)
 
 
@@ -264,7 +275,7 @@ def _speaks(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("wandb:")
 
 
-def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> int:
+def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked, is_timed: bool) -> int:
     watch.look_once_more()
     sweep = watch.sweep
     went_on = sweep["state"] in ("running", "paused")
@@ -276,6 +287,8 @@ def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked) -> i
         say(f"to go on:  runyard sweep {sweep['id']}")
     if asked.number is not None:
         return 128 + asked.number
+    if went_on and is_timed:
+        return 0  # It did what it was asked for; the rest has a next time.
     if is_list(sweep):
         # As GNU parallel: how many failed.
         return min(sweep["counts"]["failed"], _MANY_FAILED) or (

@@ -241,8 +241,8 @@ class SweepApi:
     ) -> Trial:
         """An attempt has ended; `exit_code` is negative for the signal that ended it.
 
-        `cause` (finished, go-on, time, preempted, node, memory, program, signal, stopped) where the
-        agent knows more than the code tells. It may be told late, and more than once.
+        `cause` (finished, go-on, time, preempted, node, cut, memory, nan, program, signal, stopped)
+        where the agent knows more than the code tells. It may be told late, and more than once.
         """
         told = self._connection.post(
             f"/api/agents/{agent}/ends",

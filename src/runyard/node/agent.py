@@ -2,8 +2,9 @@
 
     python -m runyard.node.agent --sweep KEY --slots 2
 
-Asked to end (TERM, INT, HUP), it asks its programs to end and hands their trials back; asked a
-second time, it kills them. Whatever happens to it, none of its programs is left behind.
+Asked to end (TERM, INT, HUP), it tells its programs to save and end, and hands their trials back;
+asked a second time, it kills them. Before its job's end, or told by USR2 that it is near, it does
+the same with more time. Whatever happens to it, none of its programs is left behind.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ import socket
 import sys
 import time
 
-from runyard.node.attempts import Attempt, Setting
-from runyard.node.causes import kills_for_memory
 from runyard.node.channel import Channel
 from runyard.node.delivery import deliver_leftovers, end_message
+from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.launching import launch
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place
+from runyard.node.processes import CLIENT_SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from runyard.node.attempts import Attempt, Setting
     from runyard.node.channel import Answer
     from runyard.node.echo import Show
     from runyard.node.loop import Timer
@@ -40,6 +42,8 @@ _REST_GRACE_SECONDS = 5.0
 _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
 _PAUSE_AFTER_REFUSAL = 2.0
+# Asked to end, programs that can save get this long for it. Slurm kills 30 s after it asks.
+_SAVE_SECONDS = 15.0
 
 
 class Slot:
@@ -64,6 +68,7 @@ class Agent:
         count: int | None = None,
         folder: str | None = None,
         show: Show | None = None,
+        end: JobEnd | None = None,
         report: Callable[[str], None] = print,
     ) -> None:
         self._loop = Loop()
@@ -73,6 +78,9 @@ class Agent:
         self._count = count
         self._folder = folder
         self._show = show
+        self._end = end or JobEnd(None, time.time())
+        self._typical: float | None = None
+        self._saves = False
         self._report = report
         self._talk = Channel(self._loop, self._place)
         self._slots = [Slot(index, Channel(self._loop, self._place)) for index in range(slots)]
@@ -83,8 +91,8 @@ class Agent:
         self._unclear: set[Attempt] = set()
         self._taken: set[int] = set()
         self._helpers: set[int] = set()
-        self._kills = kills_for_memory()
         self._is_draining = False
+        self._is_asked = False
         self._gave_up = False
         self._trouble: str | None = None
         self._keeper = start_keeper(
@@ -96,7 +104,11 @@ class Agent:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self._loop.on_signal(number, lambda _number: self.drain())
         self._loop.on_signal(signal.SIGUSR1, lambda _number: self.finish())
+        self._loop.on_signal(signal.SIGUSR2, lambda _number: self._hear_of_end())
         self._loop.on_signal(signal.SIGCHLD, lambda _number: self._reap())
+        left = self._end.seconds_left(time.time())
+        if self._end.end is not None:
+            self._loop.after(max(0.0, left - self._end.grace), self._hear_of_end)
         self._join()
         while not self._is_over():
             self._loop.turn()
@@ -124,21 +136,41 @@ class Agent:
 
     def drain(self) -> None:
         """Begin no more, and end what runs: its trials go back. The second time, at once."""
+        again, self._is_asked = self._is_asked, True
+        for attempt in self._at_work():
+            if again:
+                attempt.kill()
+            else:
+                attempt.leave("preempted", _SAVE_SECONDS if attempt.can_save() else 0.0)
+        self._take_no_more(_SAVE_SECONDS)
+        if again or not self._agent:
+            self._give_up()
+
+    def _hear_of_end(self) -> None:
+        """The job is about to end, by the clock or by its own word: what runs is to save."""
+        if self._is_draining:
+            return
+        now = time.time()
+        is_time = self._end.is_near(now)
+        seconds = max(0.0, self._end.seconds_left(now)) if is_time else self._end.grace
+        last_call = min(self._end.last_call, seconds / 4)
+        for attempt in self._at_work():
+            attempt.leave("time" if is_time else "preempted", seconds - last_call, last_call)
+        self._take_no_more(seconds)
+
+    def _at_work(self) -> list[Attempt]:
+        found = [slot.attempt for slot in self._slots]
+        return [attempt for attempt in found if attempt is not None and attempt.runs]
+
+    def _take_no_more(self, seconds: float) -> None:
         again, self._is_draining = self._is_draining, True
         for slot in self._slots:
-            if slot.attempt is not None and slot.attempt.runs:
-                if again:
-                    slot.attempt.kill()
-                else:
-                    slot.attempt.end("preempted")
-            elif slot.token is not None and not again:
+            if slot.token is not None and not again:
                 # The server may have handed out a trial that we have not heard of: ask, and
                 # give it back.
                 slot.channel.take_back_last()
                 self._claim(slot, slot.token, wait=0)
-        self._loop.after(_DELIVERY_SECONDS, self._give_up)
-        if again or not self._agent:
-            self._give_up()
+        self._loop.after(seconds + _DELIVERY_SECONDS, self._give_up)
 
     def _join(self) -> None:
         payload = {
@@ -155,19 +187,32 @@ class Agent:
             return
         told = answer.json()
         self._agent, self._lease = str(told["agent"]), float(told["lease_seconds"])
+        self._typical = told.get("typical_seconds")
         self._renew_later()
         for slot in self._slots:
             self._ask(slot)
-        import subprocess  # noqa: F401  While the server looks for a trial: the first needs it.
+        # While the server looks for a trial: what it needs is not part of our start.
+        import subprocess  # noqa: F401
+
+        import runyard.node.attempts  # noqa: F401
 
     def _ask(self, slot: Slot) -> None:
         """Ask for the slot's next trial, unless enough were taken."""
         asking = sum(other.token is not None for other in self._slots)
         enough = self._count is not None and len(self._taken) + asking >= self._count
-        if self._is_draining or enough:
+        if self._is_draining or enough or self._is_too_late():
             slot.is_closed = True
             return
         self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS)
+
+    def _is_too_late(self) -> bool:
+        """Whether what would begin now could neither finish in this job nor be saved."""
+        now = time.time()
+        if not self._end.is_too_late_for(self._typical, now, saves=self._saves):
+            return False
+        left = max(0.0, self._end.seconds_left(now))
+        self._report(f"{_clock()} begins no more: its job ends in {left:.0f} s")
+        return True
 
     def _claim(self, slot: Slot, token: str, wait: float) -> None:
         slot.token = token
@@ -212,9 +257,32 @@ class Agent:
         slot.channel.post(path, end_message(content), lambda _answer: None)
 
     def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
+        from runyard.node.attempts import Setting
+        from runyard.node.goingon import go_back
+
         found = self._place.found
         assert found is not None
         folder = self._folder or os.getcwd()  # noqa: PTH109
+        environ = dict(os.environ)
+        if self._end.deadline is not None:
+            environ["RUNYARD_DEADLINE"] = f"{self._end.deadline:.3f}"
+        try:
+            setting = Setting(told, found, folder, environ)
+        except OSError as error:
+            self._cannot_run(slot, told, error)
+            return
+
+        def is_ready() -> None:
+            if self._is_draining:
+                self._give_back(slot, told)
+            else:
+                self._launch(slot, told, setting)
+
+        go_back(slot.channel, self._agent, told, setting, is_ready)
+
+    def _launch(self, slot: Slot, told: dict[str, Any], setting: Setting) -> None:
+        from runyard.node.attempts import Attempt
+
         attempt = Attempt(
             self._loop,
             self._talk,
@@ -222,25 +290,35 @@ class Agent:
             self._spool,
             on_end=lambda ended: self._has_ended(slot, ended),
             on_told=self._untold.discard,
-            kills=self._kills,
         )
         slot.attempt = attempt
         self._untold.add(attempt)
         again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
         self._report(f"{_clock()} {attempt.name} began{again}")
         try:
-            setting = Setting(told, found, folder, dict(os.environ))
             if self._show is not None:
                 attempt.echo = self._show.echo(attempt.name, setting.trial_folder)
             attempt.begin(setting, self._agent, self._keeper)
         except OSError as error:
-            # A full disk, no more processes: nothing that another trial would change.
             slot.attempt = None
             self._untold.discard(attempt)
-            self._give_back(slot, told)
-            self._fail(f"{socket.gethostname()} cannot run {attempt.name}: {error}")
+            self._cannot_run(slot, told, error)
+
+    def _cannot_run(self, slot: Slot, told: dict[str, Any], error: OSError) -> None:
+        # A full disk, no more processes: nothing that another trial would change.
+        self._give_back(slot, told)
+        self._fail(f"{socket.gethostname()} cannot run {told['trial']['name']}: {error}")
 
     def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
+        self._saves = self._saves or attempt.has_saved()
+        if attempt.exit_code:
+            # It may go on elsewhere at once: what it logged is to be there before.
+            self._clear_up(attempt, lambda: self._tell_end(slot, attempt))
+        else:
+            self._tell_end(slot, attempt)
+            self._clear_up(attempt, lambda: None)
+
+    def _tell_end(self, slot: Slot, attempt: Attempt) -> None:
         slot.attempt = None
         path = f"/api/agents/{self._agent}/ends"
         if attempt.exit_code:
@@ -250,28 +328,34 @@ class Agent:
             path, end_message(attempt.record.content), lambda answer: self._is_told(attempt, answer)
         )
         self._ask(slot)
-        self._clear_up(attempt)
 
     def _is_told(self, attempt: Attempt, answer: Answer) -> None:
         if answer.status in (401, 403):
             self._fail(answer.error)  # What we know is kept, for whoever may tell it.
             return
         attempt.is_told("end")
-        trial = answer.json().get("trial") if answer.is_good else None
+        told = answer.json() if answer.is_good else {}
+        self._typical = told.get("typical_seconds", self._typical)
+        trial = told.get("trial")
         self._report(f"{_clock()} {end_line(attempt, trial)}")
 
-    def _clear_up(self, attempt: Attempt) -> None:
-        """End what a program left running behind it; the keeper forgets it only then."""
+    def _clear_up(self, attempt: Attempt, then: Callable[[], None]) -> None:
+        """End what a program left running behind it, then call; the keeper forgets it only then."""
         self._unclear.add(attempt)
-        end = time.monotonic() + _REST_GRACE_SECONDS
+        began = time.monotonic()
 
         def look() -> None:
-            late = time.monotonic() >= end
-            if attempt.end_rest(signal.SIGKILL if late else signal.SIGTERM):
+            waited = time.monotonic() - began
+            late = waited >= _REST_GRACE_SECONDS
+            # Somebody else has a trial that is lost: its rows are not ours to send.
+            is_over = waited >= CLIENT_SECONDS or self._gave_up or attempt.ending == "node"
+            hurry = signal.SIGKILL if is_over else 0
+            if attempt.end_rest(signal.SIGKILL if late else signal.SIGTERM, hurry):
                 self._loop.after(0.1 if late else 0.05, look)
             else:
                 self._unclear.discard(attempt)
                 self._keeper.ended(attempt.token)
+                then()
 
         look()
 
@@ -282,7 +366,7 @@ class Agent:
         running = [
             {"trial": slot.attempt.trial, "attempt": slot.attempt.number}
             for slot in self._slots
-            if slot.attempt is not None and slot.attempt.runs
+            if slot.attempt is not None  # Ours until its end is told.
         ]
         path = f"/api/agents/{self._agent}/renew"
         self._talk.post(path, {"running": running}, self._has_renewed)
@@ -365,10 +449,11 @@ def end_line(attempt: Attempt, trial: dict[str, Any] | None) -> str:
     code = attempt.exit_code or 0
     how = f"exit code {code}" if code >= 0 else f"signal {-code}"
     state = trial["state"] if trial else ("ended" if code == 0 else "failed")
+    cause = (trial.get("cause") if trial else None) or attempt.cause
     if trial and trial["state"] in ("waiting", "paused"):
-        state = f"goes back ({trial.get('cause') or attempt.cause or how})"
+        state = f"goes back ({cause or how})"
     elif code:
-        state = f"{state} ({how})"
+        state = f"{state} ({how if cause in (None, 'program', 'signal') else cause})"
     value = trial.get("value") if trial else None
     shown = f": {value:.6g}" if isinstance(value, int | float) else ""
     return f"{attempt.name} {state} after {attempt.seconds:.1f} s{shown}"
@@ -391,6 +476,7 @@ def main(words: list[str] | None = None) -> int:
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
         show=_shown(options),
+        end=_read_end(options),
         report=report,
     )
     if "leash" in options:
@@ -406,9 +492,18 @@ def _shown(options: dict[str, str]) -> Show | None:
     return Show(int(options["output"]))
 
 
+def _read_end(options: dict[str, str]) -> JobEnd:
+    now = time.time()
+    seconds = float(options["time"]) if "time" in options else None
+    grace = float(options["grace"]) if "grace" in options else None
+    return JobEnd(find_end(seconds, os.environ, now), now, grace)
+
+
 def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
-    known = ("sweep", "slots", "count", "folder", "leash", "output", "quiet")
+    known = (
+        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet",
+    )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)
     while left:

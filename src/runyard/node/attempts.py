@@ -9,11 +9,12 @@ import socket
 import time
 
 from runyard.node import processes
-from runyard.node.causes import TAIL_BYTES, cause_of, kills_for_memory
+from runyard.node.causes import TAIL_BYTES, cause_of, final_cause, kills_for_memory
 from runyard.node.delivery import Console
 from runyard.node.launching import NotStarted, launch
 from runyard.node.loop import READ
 from runyard.node.records import Record
+from runyard.node.saved import GO_ON_NOTE, asked_to_go_on, has_saved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ _SHIP_EVERY = 1.0
 GRACE_SECONDS = 10.0
 # After the program's end, something it left behind may hold its output open: do not wait for that.
 _LINGER_SECONDS = 0.5
+# Who is to save is told again: it may not have been listening yet.
+_TELL_EVERY = 1.0
+# How often the client brings rows to its own file (from 0.31 on), from where a hard death's rest is
+# read: its process ends with the program's, sent or not.
+_FLUSH_SECONDS = "0.1"
 
 
 class Setting:
@@ -48,7 +54,9 @@ class Setting:
             run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
         )
         self.checkpoints = f"{self.trial_folder}/checkpoints"
-        wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
+        self.stop_file = f"{self.trial_folder}/stop"
+        self.run_id = run["id"]
+        self.wandb_folder = wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
         self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
         self._told = told
         self.environ = {
@@ -60,12 +68,16 @@ class Setting:
             "WANDB_NAME": run["name"],
             "WANDB_RESUME": "allow",
             "WANDB_DIR": wandb_folder,
+            "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": environ.get(
+                "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", _FLUSH_SECONDS
+            ),
             "WANDB_SWEEP_ID": str(told["sweep"]),
             "WANDB_SWEEP_PARAM_PATH": f"{self._files}.yaml",
             "RUNYARD_SWEEP": str(told["sweep"]),
             "RUNYARD_TRIAL": str(trial["name"]),
             "RUNYARD_ATTEMPT": str(told["attempt"]),
             "RUNYARD_CHECKPOINT_DIR": self.checkpoints,
+            "RUNYARD_STOP_FILE": self.stop_file,
             "PYTHONUNBUFFERED": environ.get("PYTHONUNBUFFERED", "1"),
         }
 
@@ -74,6 +86,9 @@ class Setting:
         from runyard.node.commands import expand  # Here: not before there is a trial.
         from runyard.node.parameters import parameter_file
 
+        for path in (self.stop_file, f"{self.checkpoints}/{GO_ON_NOTE}"):  # Of another attempt.
+            with contextlib.suppress(OSError):
+                os.unlink(path)  # noqa: PTH108
         os.makedirs(os.path.dirname(self._files), exist_ok=True)  # noqa: PTH103, PTH120
         _write(f"{self._files}.yaml", parameter_file(self._told["args"]))
 
@@ -96,7 +111,6 @@ class Attempt:
         spool: str,
         on_end: Callable[[Attempt], None],
         on_told: Callable[[Attempt], None],
-        kills: int,
     ) -> None:
         self.told = told
         self.trial: int = told["trial"]["number"]
@@ -114,9 +128,11 @@ class Attempt:
         self.token = os.urandom(8).hex()
         self._spool = spool
         self._tail = b""
-        self._kills = kills
+        self._kills = kills_for_memory()
         self._ship: Timer | None = None
         self._next_blow: Timer | None = None
+        self._last_call = GRACE_SECONDS
+        self._heard: set[int] = set()
         self._output = self._copy = -1
         self._is_settled = False
         self.seconds = 0.0
@@ -127,6 +143,7 @@ class Attempt:
 
     def begin(self, setting: Setting, agent: str, keeper: Keeper) -> None:
         run = self.told["run"]
+        self._setting = setting
         self.record = Record(
             f"{self._spool}/{run['id']}-{self.token}.json",
             {
@@ -136,6 +153,8 @@ class Attempt:
                 "agent": agent,
                 "token": self.token,
                 "host": socket.gethostname(),
+                "checkpoints": setting.checkpoints,
+                "begun_at": time.time(),
                 **processes.identity(),
             },
         )
@@ -200,6 +219,37 @@ class Attempt:
             self.ending = cause
             self._blow_after(0.0, signal.SIGTERM)
 
+    def leave(self, cause: str, seconds: float, last_call: float = GRACE_SECONDS) -> None:
+        """Tell it to save and leave within `seconds`; then it is asked to end, and killed.
+
+        `last_call`: from asking to killing. The stop file is for everybody; the signal only for
+        who has a handler, since to others it would be the end.
+        """
+        if not self.runs:
+            return
+        if self.ending is None:
+            self.ending = cause
+        self._last_call = last_call
+        with contextlib.suppress(OSError):
+            _write(self._setting.stop_file, f"{cause}\n")
+        self._tell_to_save()
+        self._blow_after(seconds, signal.SIGTERM)
+
+    def can_save(self) -> bool:
+        """Whether waiting for it to save makes sense: it listens, or has saved before."""
+        if self.pid is None:
+            return False
+        return processes.listens(self.pid, self.token, signal.SIGUSR2) or self.has_saved()
+
+    def has_saved(self) -> bool:
+        """Whether its trial has a checkpoint, of this attempt or of one before."""
+        return has_saved(self._setting.checkpoints)
+
+    def _tell_to_save(self) -> None:
+        if self.pid is not None and self.runs:
+            processes.send_to_listeners(self.pid, self.token, signal.SIGUSR2, self._heard)
+            self._loop.after(_TELL_EVERY, self._tell_to_save)
+
     def kill(self) -> None:
         self._blow_after(0.0, signal.SIGKILL)
 
@@ -210,7 +260,7 @@ class Attempt:
         def blow() -> None:
             if self.pid is not None and self.runs:
                 processes.send(self.pid, number)
-                self._blow_after(GRACE_SECONDS, signal.SIGKILL)
+                self._blow_after(self._last_call, signal.SIGKILL)
 
         if seconds:
             self._next_blow = self._loop.after(seconds, blow)
@@ -223,9 +273,10 @@ class Attempt:
         if self._next_blow is not None:
             self._next_blow.cancel()
         self._on_output(READ)
-        cause = self.ending or cause_of(exit_code, self._tail, self._kernel_kills)
-        self.cause = cause if exit_code != 0 or self.ending == "stopped" else None
+        self.cause = self._find_cause(exit_code)
         self.record.write(exit_code=exit_code, cause=self.cause, ended_at=time.time())
+        with contextlib.suppress(OSError):
+            os.unlink(self._setting.stop_file)  # noqa: PTH108
         if self.pid is not None:
             os.waitpid(self.pid, 0)
         self._is_settled = True
@@ -235,6 +286,16 @@ class Attempt:
         if self._output >= 0:
             self._loop.after(_LINGER_SECONDS, self._close_output)
 
+    def _find_cause(self, exit_code: int) -> str | None:
+        folder, begun = self._setting.checkpoints, self.record.content["begun_at"]
+        return final_cause(
+            exit_code,
+            self.ending,
+            cause_of(exit_code, self._tail, self._kernel_kills),
+            asked=asked_to_go_on(folder, begun),
+            saved=has_saved(folder, begun),
+        )
+
     def _kernel_kills(self) -> bool:
         return kills_for_memory() > self._kills
 
@@ -242,8 +303,11 @@ class Attempt:
         """Have the console's end on this channel, before what is sent there next."""
         self._console.hurry(channel)
 
-    def end_rest(self, number: int) -> bool:
-        """Send a signal to what the program left behind; says whether there was anything."""
+    def end_rest(self, number: int, for_client: int = 0) -> bool:
+        """Send a signal to what the program left behind; says whether there was anything.
+
+        The wandb client's process sends what was logged and ends by itself: it gets another one.
+        """
         if self.pid is None:
             return False
         left = processes.send(self.pid, number)
@@ -252,7 +316,7 @@ class Attempt:
             for pid in processes.marked([self.token]):
                 left = True
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
+                    os.kill(pid, for_client if processes.is_client(pid) else number)
         return left
 
     def is_told(self, part: str) -> None:

@@ -16,7 +16,16 @@ _OUT_OF_MEMORY = (
     b"CUDA out of memory",
     b"RESOURCE_EXHAUSTED: Out of memory",
 )
-TAIL_BYTES = 4096
+# What `train.check_finite` raises, and what JAX and torch do when they watch for it.
+_NOT_FINITE = (
+    b"NotFinite:",
+    b"FloatingPointError: invalid value (nan)",
+    b"returned nan values in its",
+)
+# Whoever gave one of these to a program decided how it goes on, whatever the program says.
+_SETTLED = ("stopped", "canceled", "paused", "node")
+# More than the closing words of a wandb client, which come after the program's own.
+TAIL_BYTES = 16384
 
 
 def cause_of(exit_code: int, tail: bytes, kernel_kills: Callable[[], bool]) -> str | None:
@@ -30,16 +39,48 @@ def cause_of(exit_code: int, tail: bytes, kernel_kills: Callable[[], bool]) -> s
         return "memory"
     if exit_code > 0 and any(sign in tail for sign in _OUT_OF_MEMORY):
         return "memory"
+    if exit_code > 0 and any(sign in tail for sign in _NOT_FINITE):
+        return "nan"
     return None
+
+
+def final_cause(
+    exit_code: int, ending: str | None, seen: str | None, *, asked: bool, saved: bool
+) -> str | None:
+    """The cause that the ledger is told; None where the exit code says it all.
+
+    `ending`: why somebody ended it, if somebody did; `seen`: what `cause_of` makes of it; `asked`:
+    it left a note that it wants to go on; `saved`: it has written a checkpoint.
+    """
+    if ending in _SETTLED:
+        return ending if exit_code != 0 or ending == "stopped" else None
+    if exit_code == 0:
+        return None
+    if asked or seen == "go-on":
+        return "go-on"
+    if ending is not None or seen is not None:
+        return ending or seen
+    return "cut" if saved and _by_signal(exit_code) else None
+
+
+def _by_signal(exit_code: int) -> bool:
+    # A shell between us and the program turns a signal into 128 and its number.
+    return exit_code < 0 or 128 < exit_code <= 128 + 64
 
 
 def kills_for_memory() -> int:
     """How often the kernel killed a process of our control group for memory."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/self/cgroup") as file:  # noqa: PTH123
         for line in file:
-            if line.startswith("0::"):
-                path = line.split("::", 1)[1].strip()
-                with open(f"/sys/fs/cgroup{path}/memory.events") as events:  # noqa: PTH123
-                    counts = dict(event.split() for event in events)
-                return int(counts.get("oom_kill", 0))
+            _, controllers, path = line.strip().split(":", 2)
+            if not controllers:
+                return _count(f"/sys/fs/cgroup{path}/memory.events")
+            if controllers == "memory":  # The first version, which has a tree for each resource.
+                return _count(f"/sys/fs/cgroup/memory{path}/memory.oom_control")
     return 0
+
+
+def _count(path: str) -> int:
+    with open(path) as events:  # noqa: PTH123
+        counts = dict(event.split() for event in events)
+    return int(counts.get("oom_kill", 0))

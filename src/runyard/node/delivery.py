@@ -101,7 +101,16 @@ def end_message(content: dict[str, Any]) -> dict[str, Any]:
         "exit_code": content.get("exit_code", _KILLED),
         "cause": content["cause"] if "exit_code" in content else "node",
         "ended_at": content.get("ended_at", time.time()),
+        "saved": _has_saved(content),
     }
+
+
+def _has_saved(content: dict[str, Any]) -> bool:
+    """Whether it wrote a checkpoint: whoever was cut off after one has got on."""
+    from runyard.node.saved import has_saved  # Not before something has ended.
+
+    folder = content.get("checkpoints")
+    return folder is not None and has_saved(folder, content.get("begun_at", 0.0))
 
 
 def deliver_leftovers(spool: str, place: Place) -> None:

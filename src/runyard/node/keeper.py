@@ -70,7 +70,7 @@ def start_keeper(spool: str, tell: Callable[[str], None]) -> Keeper:
 def _leave_the_agents_side(heard: int) -> None:
     os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         # Not ignored, which whatever we start would inherit.
         signal.signal(number, lambda *_: None)
     nothing = os.open(os.devnull, os.O_RDWR)

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 # In the environment of every attempt: finds what left its process group.
 MARK = "RUNYARD_ATTEMPT_TOKEN"
 _LOOK_EVERY = 0.02
+# Clients up to 0.19 may run as `python -m wandb service`.
+_CLIENT = {b"wandb", b"service"}
+# When its program is gone, a client ends by itself: newer ones at once, older ones when they have
+# sent the rest, for which they may wait for a server that is being started again.
+CLIENT_SECONDS = 45.0
 _IDENTITY: dict[str, object] = {}
 
 
@@ -74,6 +79,41 @@ def marked(tokens: Iterable[str]) -> list[int]:
     return found
 
 
+def send_to_listeners(group: int, token: str, number: int, told: set[int]) -> None:
+    """Send a signal to those processes of an attempt that have a handler for it.
+
+    To the others it would be the end. `told` are those who got it before.
+    """
+    members = [pid for pid in _pids() if _is_in(pid, group)]
+    for pid in {*members, *marked([token])} - told:
+        if _listens(pid, number):
+            told.add(pid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+
+def listens(group: int, token: str, number: int) -> bool:
+    """Whether any process of an attempt has a handler for a signal."""
+    members = [pid for pid in _pids() if _is_in(pid, group)]
+    return any(_listens(pid, number) for pid in {*members, *marked([token])} if not is_client(pid))
+
+
+def _listens(pid: int, number: int) -> bool:
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith("SigCgt:"):
+                return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
+
+
+def is_client(pid: int) -> bool:
+    """Whether it is the wandb client's own process, which sends what the program has logged."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        words = file.read().split(b"\0")
+        return b"wandb-core" in words[0] or b"wandb-service" in words[0] or set(words) >= _CLIENT
+    return False
+
+
 def send(group: int, number: int) -> bool:
     """Send a signal to a group; says whether it has any process."""
     try:
@@ -90,14 +130,27 @@ def end_groups(groups: dict[int, str | None], tokens: Iterable[str], grace: floa
     """
     ours = [group for group, began in groups.items() if _is_still(group, began)]
     tokens = list(tokens)
+    _end_programs(ours, tokens, grace)
+    end = time.monotonic() + CLIENT_SECONDS
+    while any(is_client(pid) for pid in marked(tokens)) and time.monotonic() < end:
+        time.sleep(_LOOK_EVERY)
+    for pid in marked(tokens):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _end_programs(ours: list[int], tokens: list[str], grace: float) -> None:
+    def others() -> list[int]:
+        return [pid for pid in marked(tokens) if not is_client(pid)]
+
     for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
         for group in ours:
             send(group, number)
-        for pid in marked(tokens):
+        for pid in others():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
         end = time.monotonic() + seconds
-        while any(group_lives(group) for group in ours) or marked(tokens):
+        while any(group_lives(group) for group in ours) or others():
             if time.monotonic() >= end:
                 break
             time.sleep(_LOOK_EVERY)

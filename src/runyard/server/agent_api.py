@@ -17,6 +17,7 @@ from runyard.server.access import caller_of, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_json, whole_text, whole_texts
 from runyard.server.api import run_fields
 from runyard.server.ledger.causes import CAUSES
+from runyard.server.ledger.estimates import typical_seconds
 from runyard.server.permissions import may_read
 from runyard.server.store import agents, leases, sweeps, trials
 from runyard.server.store.agents import NoAgent
@@ -45,7 +46,13 @@ async def begin_agent(request: Request) -> Response:
         pid=arguments.field(given, "pid", int),
         slots=min(max(1, slots), _MOST_SLOTS),
     )
-    return answer({"agent": agent["key"], "lease_seconds": leases.LEASE_SECONDS})
+    return answer(
+        {
+            "agent": agent["key"],
+            "lease_seconds": leases.LEASE_SECONDS,
+            "typical_seconds": typical_seconds(row["ended_trials"], row["busy_seconds"]),
+        }
+    )
 
 
 async def claim(request: Request) -> Response:
@@ -104,11 +111,33 @@ async def end_attempt(request: Request) -> Response:
             cause=cause,
             ended_at=min(float(arguments.field(given, "ended_at", (int, float))), now),
             now=now,
+            saved=bool(given.get("saved")),
         )
     except (NoAgent, NoAttempt) as error:
         raise Unacceptable(404, str(error)) from error
     tracker_of(request).sweeps.wake(agent["sweep"])
-    return answer({"trial": await tracker_of(request).read(_trial_json, trial)})
+    return answer(await tracker_of(request).read(_ended_json, trial))
+
+
+async def go_back(request: Request) -> Response:
+    """An attempt goes on from a checkpoint: what came after it is put aside."""
+    agent = await own_agent(request)
+    given = await read_json(request)
+    told = given.get("saved_at")
+    saved_at = None if told is None else arguments.field(given, "saved_at", (int, float))
+    rows = given.get("rows") or []
+    if not isinstance(rows, list) or not all(isinstance(line, str) for line in rows):
+        raise Unacceptable(400, "rows: a list of texts, each a row as JSON")
+    found = await tracker_of(request).write(
+        agents.go_back,
+        agent["key"],
+        arguments.field(given, "trial", int),
+        arguments.field(given, "attempt", int),
+        saved_at=saved_at,
+        rows=rows,
+        now=time.time(),
+    )
+    return answer({"owed_since": found.owed_since})
 
 
 async def leave(request: Request) -> Response:
@@ -171,16 +200,20 @@ def _arguments(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _trial_json(connection: sqlite3.Connection, trial: Row) -> dict[str, Any]:
+def _ended_json(connection: sqlite3.Connection, trial: Row) -> dict[str, Any]:
     row = sweeps.get(connection, trial["sweep"])
     found = trials.get(connection, trial["sweep"], trial["number"])
-    return trial_json(found, sweeps.rules_of(row))
+    return {
+        "trial": trial_json(found, sweeps.rules_of(row)),
+        "typical_seconds": typical_seconds(row["ended_trials"], row["busy_seconds"]),
+    }
 
 
 ROUTES = [
     Route("/api/sweeps/{key:int}/agents", begin_agent, methods=["POST"]),
     Route("/api/agents/{agent:int}/claim", claim, methods=["POST"]),
     Route("/api/agents/{agent:int}/renew", renew, methods=["POST"]),
+    Route("/api/agents/{agent:int}/rewind", go_back, methods=["POST"]),
     Route("/api/agents/{agent:int}/ends", end_attempt, methods=["POST"]),
     Route("/api/agents/{agent:int}/leave", leave, methods=["POST"]),
 ]

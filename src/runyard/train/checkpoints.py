@@ -16,12 +16,14 @@ from runyard.train.errors import Damaged, TrainError
 from runyard.train.frameworks import loaded, wandb_run
 from runyard.train.randomness import random_states, set_random_states
 from runyard.train.saying import say, warn
-from runyard.train.stopping import GO_ON_NOTE, watch_signals
+from runyard.train.stopping import GO_ON_NOTE, USED_NOTE, watch_signals
 from runyard.train.torch_state import fill, is_torch_object, read_state, state_of, write_state
 from runyard.train.trees import check_tree, read_tree, write_tree
 
 # Parts cannot begin with an underscore.
 _RANDOM = "_random"
+# Where the client brings rows to its file this often, in seconds, a save waits for so many times.
+_SHORT_FLUSH, _FLUSHES = 0.5, 3
 
 
 class _Best(NamedTuple):
@@ -252,6 +254,10 @@ class Checkpoint:
                 )
             else:
                 return self._found
+        if os.environ.get("RUNYARD_CHECKPOINT_DIR"):
+            # Whoever runs us again then knows that we begin anew, until there is a checkpoint.
+            with contextlib.suppress(OSError):
+                (Path(os.environ["RUNYARD_CHECKPOINT_DIR"]) / USED_NOTE).touch()
         return None
 
     def _load(self, place: Path, manifest: dict[str, Any]) -> None:
@@ -287,6 +293,8 @@ class Checkpoint:
     ) -> _Best | None:
         """What is the best checkpoint now; None if this one could not be written. Rank 0 only."""
         run = wandb_run()
+        if run is not None:
+            _wait_for_rows()
         about = {
             "saved_at": time.time(),
             "ranks": len(random),
@@ -327,6 +335,16 @@ class Checkpoint:
                         f"assign it to the checkpoint in the loop, state.{name} = {name}"
                     )
                 self._last_values[name] = value
+
+
+def _wait_for_rows() -> None:
+    """Wait until what was logged is in the client's file: no checkpoint is to be there before it.
+
+    The agent has it written ten times a second; by itself the client does so now and then.
+    """
+    interval = float(os.environ.get("WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL") or 0)
+    if interval <= _SHORT_FLUSH:
+        time.sleep(_FLUSHES * interval)
 
 
 def _default_folder() -> Path:

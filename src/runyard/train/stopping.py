@@ -20,6 +20,8 @@ from runyard.train.saying import say
 GO_ON = 75
 # Left in the checkpoint folder for launchers that turn every exit code into 1, as torchrun does.
 GO_ON_NOTE = "go-on"
+# Left there as soon as a program looks for its checkpoint.
+USED_NOTE = ".used"
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _LEAST_RESERVE = 10.0

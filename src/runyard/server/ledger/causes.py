@@ -39,8 +39,15 @@ CAUSES: dict[str, Cause] = {
     "node": Cause(
         "head", counted_as="node", forgiven_by_progress=True, told="lost with its node or agent"
     ),
+    "cut": Cause(
+        "head",
+        counted_as="node",
+        forgiven_by_progress=True,
+        told="ended by a signal after a checkpoint",
+    ),
     "memory": Cause("tail", counted_as="memory", told="out of memory"),
     "program": Cause("tail", counted_as="program", told="the program failed"),
+    "nan": Cause("tail", counted_as="program", told="a value became NaN or infinite"),
     "signal": Cause("tail", counted_as="program", told="ended by a signal"),
 }
 

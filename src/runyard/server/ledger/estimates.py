@@ -18,3 +18,8 @@ def eta_seconds(
     mean = busy_seconds / ended
     remaining = sum(max(mean - seconds, 0.0) for seconds in running_for) + left * mean
     return remaining / len(running_for)
+
+
+def typical_seconds(ended: int, busy_seconds: float) -> float | None:
+    """How long a trial of a sweep takes, all its attempts together; None before one finished."""
+    return busy_seconds / ended if ended else None

@@ -6,7 +6,9 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from runyard.server.store import endings, leases, runs, settling, sweeps, trials
+from runyard.server.store import archives, endings, leases, runs, settling, sweeps, trials
+from runyard.server.store.history import HISTORY
+from runyard.server.store.merging import merge_rows
 from runyard.server.store.runs import Row
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
@@ -150,6 +152,7 @@ def end_attempt(
     cause: str | None,
     ended_at: float,
     now: float,
+    saved: bool = False,
 ) -> Row:
     """An agent of ours tells how an attempt ended. Told again, or too late, it changes nothing."""
     row = _hear(connection, agent, now)
@@ -165,8 +168,49 @@ def end_attempt(
             ended_at=ended_at,
             cause=cause,
             now=now,
+            saved=saved,
         )
     return trials.get(connection, row["sweep"], number)
+
+
+@dataclass(frozen=True)
+class GoneBack:
+    """A run whose history ends at a checkpoint now.
+
+    `owed_since`: rows that were logged after that time may never have been sent; None: all were.
+    """
+
+    owed_since: float | None
+
+
+def go_back(
+    connection: sqlite3.Connection,
+    agent: int,
+    number: int,
+    attempt: int,
+    *,
+    saved_at: float | None,
+    rows: Sequence[str],
+    now: float,
+) -> GoneBack:
+    """Before an attempt goes on: take in what the last one could not send, and rewind.
+
+    `saved_at`: when the checkpoint was made from which it goes on; None: there is none, and it
+    begins anew.
+    """
+    row = _hear(connection, agent, now)
+    trial = trials.by_number(connection, row["sweep"], number)
+    if trial is None or (trial["agent"], trial["attempt"]) != (agent, attempt):
+        return GoneBack(None)
+    run = runs.by_key(connection, trial["run"])
+    if run is None or trial["state"] != "running":
+        return GoneBack(None)
+    if rows:
+        merge_rows(connection, run["key"], HISTORY, rows)
+    last = archives.go_back(connection, run, saved_at, now, has_more=bool(rows))
+    if saved_at is None or rows or last >= saved_at:
+        return GoneBack(None)
+    return GoneBack(last)
 
 
 def leave(connection: sqlite3.Connection, agent: int, why: str | None, now: float) -> int:

@@ -12,8 +12,10 @@ import sqlite3
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from runyard.server.store import runs
+from runyard.server.store.columns import Numbers
 from runyard.server.store.history import (
     EVENTS,
     HISTORY,
@@ -24,6 +26,8 @@ from runyard.server.store.history import (
     read_rows,
 )
 from runyard.server.store.merging import merge_rows, read_places
+
+Flags = npt.NDArray[np.bool_]
 
 _TABLES = ("batches", "segments", "series")
 
@@ -65,9 +69,40 @@ def restore(connection: sqlite3.Connection, run: int, number: int) -> None:
 
 def rewind(connection: sqlite3.Connection, run: runs.Row, step: float, now: float) -> None:
     """Put the rows after a step aside; what is left makes the summary."""
+    steps, times = read_places(connection, run["key"], HISTORY)
+    _put_aside(connection, run, steps > step, times, now)
+    summary = _summary_of_rows(connection, run)
+    runs.update(connection, run["key"], summary=json.dumps(summary))
+
+
+def go_back(
+    connection: sqlite3.Connection,
+    run: runs.Row,
+    saved_at: float | None,
+    now: float,
+    *,
+    has_more: bool = False,
+) -> float:
+    """Put the rows aside that were logged after a checkpoint; all, if there is none.
+
+    `has_more`: rows were brought in that the summary does not know of. Says when the newest of all
+    rows was logged, those put aside included; -1 if there is none.
+    """
+    _, times = read_places(connection, run["key"], HISTORY)
+    later = np.ones(len(times), bool) if saved_at is None else times > saved_at
+    if later.any() or has_more:
+        _put_aside(connection, run, later, times, now)
+        kept = json.loads(run["summary"])
+        progress = {name: kept[name] for name in kept if name.startswith("progress/")}
+        summary = {**progress, **_summary_of_rows(connection, run)}
+        runs.update(connection, run["key"], summary=json.dumps(summary))
+    return float(times.max()) if len(times) else -1.0
+
+
+def _put_aside(
+    connection: sqlite3.Connection, run: runs.Row, later: Flags, times: Numbers, now: float
+) -> None:
     key = run["key"]
-    steps, times = read_places(connection, key, HISTORY)
-    later = steps > step
     if later.any():
         number = _begin(connection, run, "rewound", now)
         first = int(np.argmax(later))
@@ -81,7 +116,6 @@ def rewind(connection: sqlite3.Connection, run: runs.Row, step: float, now: floa
         )
         _rewind_events(connection, key, number, float(times[first]))
         connection.execute("DELETE FROM placements WHERE run = ?", (key,))
-    runs.update(connection, key, summary=json.dumps(_summary_of_rows(connection, run)))
 
 
 def fork(connection: sqlite3.Connection, parent: int, child: int, step: float) -> None:

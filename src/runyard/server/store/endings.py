@@ -16,6 +16,7 @@ def end_attempt(
     ended_at: float,
     now: float,
     cause: str | None = None,
+    saved: bool = False,
 ) -> None:
     """An attempt has ended. `cause` as in `ledger/causes`, where more is known than the code."""
     speaks = attempts.end(
@@ -24,5 +25,12 @@ def end_attempt(
     row = runs.by_key(connection, run)
     if speaks and row is not None and row["sweep"] is not None:
         settling.settle_run(
-            connection, row, exit_code, now, attempt=number, cause=cause, ended_at=ended_at
+            connection,
+            row,
+            exit_code,
+            now,
+            attempt=number,
+            cause=cause,
+            ended_at=ended_at,
+            saved=saved,
         )

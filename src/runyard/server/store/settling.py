@@ -31,8 +31,12 @@ def settle(
     *,
     exit_code: int | None = None,
     ended_at: float | None = None,
+    saved: bool = False,
 ) -> Row:
-    """The attempt that a trial is in has ended. The trial as it is then."""
+    """The attempt that a trial is in has ended. The trial as it is then.
+
+    `saved`: it wrote a checkpoint, which is how one that logs nothing gets on.
+    """
     if trial["state"] != "running":
         return trial
     sweep = sweeps.get(connection, trial["sweep"])
@@ -43,7 +47,7 @@ def settle(
         cause,
         stop=trial["stop"],
         tries=json.loads(trial["tries"]),
-        progressed=steps > trial["steps"],
+        progressed=steps > trial["steps"] or (saved and not steps),
         retries=rules.retries,
     )
     if outcome.state == "waiting" and sweep["state"] not in sweeps.OPEN:
@@ -122,6 +126,7 @@ def settle_run(
     attempt: int | None = None,
     cause: str | None = None,
     ended_at: float | None = None,
+    saved: bool = False,
 ) -> Row | None:
     """The program of a run has ended. The trial that it is, if it is one.
 
@@ -140,6 +145,7 @@ def settle_run(
         now,
         exit_code=states.shell_code(exit_code),
         ended_at=ended_at,
+        saved=saved,
     )
 
 

@@ -1,0 +1,84 @@
+"""When the job ends in which an agent works: asked for, Slurm's, or never."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Before the end, programs are told to save: this long, or a tenth of the time if that is less.
+_LONGEST_GRACE = 120.0
+_SHARE_OF_TIME = 0.1
+# Of the grace, at most this long is left between asking a program to end and killing it.
+_LONGEST_LAST_CALL = 10.0
+_SLURM_SECONDS = 5.0
+
+
+class JobEnd:
+    """The end in epoch seconds, None if there is none; and what is done when before it."""
+
+    def __init__(self, end: float | None, now: float, grace: float | None = None) -> None:
+        self.end = end
+        whole = _LONGEST_GRACE if end is None else max(0.0, end - now)
+        usual = _LONGEST_GRACE if end is None else min(_LONGEST_GRACE, whole * _SHARE_OF_TIME)
+        self.grace = usual if grace is None else min(grace, whole)
+
+    @property
+    def last_call(self) -> float:
+        """Seconds before the end at which programs that are still there are asked to end."""
+        return min(_LONGEST_LAST_CALL, self.grace / 4)
+
+    @property
+    def deadline(self) -> float | None:
+        """By when a program is to be gone."""
+        return None if self.end is None else self.end - self.last_call
+
+    def seconds_left(self, now: float) -> float:
+        return float("inf") if self.end is None else self.end - now
+
+    def is_near(self, now: float) -> bool:
+        """Whether who tells us to leave now tells us of this very end."""
+        return self.seconds_left(now) <= 1.5 * self.grace + self.last_call
+
+    def is_too_late_for(self, typical: float | None, now: float, *, saves: bool) -> bool:
+        """Whether a trial that begins now could neither finish nor be saved.
+
+        `typical`: how long trials take; one whose length nobody knows is tried.
+        """
+        useful = self.seconds_left(now) - self.grace
+        if useful <= 0:
+            return True
+        return typical is not None and typical > useful and not saves
+
+
+def find_end(seconds: float | None, environ: Mapping[str, str], now: float) -> float | None:
+    """The soonest of what was asked for and what Slurm says."""
+    asked = None if seconds is None else now + seconds
+    found = [end for end in (asked, _slurm_end(environ)) if end is not None]
+    return min(found, default=None)
+
+
+def _slurm_end(environ: Mapping[str, str]) -> float | None:
+    told = environ.get("SLURM_JOB_END_TIME")
+    if told is not None:
+        with contextlib.suppress(ValueError):
+            # Zero is how a job without a limit may be written.
+            return float(told) or None
+    job = environ.get("SLURM_JOB_ID")
+    return None if job is None else _ask_slurm(job)
+
+
+def _ask_slurm(job: str) -> float | None:
+    """Older releases do not set it. An agent that cannot learn it works without an end."""
+    import subprocess  # Only here: nothing else of the agent needs it.
+
+    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
+        said = subprocess.run(
+            ["squeue", "--noheader", "--jobs", job, "--format", "%e"],
+            capture_output=True, text=True, timeout=_SLURM_SECONDS, check=True,
+        ).stdout.strip()  # fmt: skip
+        return time.mktime(time.strptime(said, "%Y-%m-%dT%H:%M:%S"))
+    return None

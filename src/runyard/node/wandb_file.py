@@ -1,0 +1,162 @@
+"""Rows of history from the file that a wandb client keeps of a run.
+
+The file is a log of records in blocks of 32 KiB, each record in one or more pieces behind a header
+(checksum, length, kind); a record is a protocol buffer, of which only the fields of history are
+looked at. What a hard death cut off in the middle is where reading ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import struct
+import zlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BLOCK = 32768
+_HEADER = 7
+_FILE_HEADER = 7
+_MARK = b":W&B"
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_MOST_ROWS = 100_000
+
+# Numbers of fields in the client's protocol.
+_HISTORY, _ITEM, _STEP = 2, 1, 2
+_KEY, _NESTED_KEY, _STEP_NUMBER = 1, 2, 1
+# Values have a field for each type, and in older files are always JSON.
+_NONE, _BOOLEAN, _INTEGER, _NUMBER, _TEXT, _JSON, _OLD_JSON = 3, 4, 5, 6, 7, 8, 16
+
+
+def rows_between(folder: str, run_id: str, after: float, until: float) -> list[str]:
+    """Rows that a run's last attempt logged in that time, as JSON.
+
+    Those of attempts before it were brought in before it began, or were put aside.
+    """
+    found: list[str] = []
+    for path in _files(folder, run_id)[-1:]:
+        with contextlib.suppress(OSError):
+            for row in read_rows(path):
+                logged = row.get("_timestamp")
+                if isinstance(logged, (int, float)) and after < logged <= until:
+                    found.append(json.dumps(row))
+    return found[:_MOST_ROWS]
+
+
+def read_rows(path: str) -> Iterator[dict[str, object]]:
+    """The rows of one file, as far as it is whole."""
+    for record in _records(path):
+        for number, history in _fields(record):
+            if number == _HISTORY and isinstance(history, bytes):
+                yield _row(history)
+
+
+def _files(folder: str, run_id: str) -> list[str]:
+    found = []
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(f"{folder}/wandb")):  # noqa: PTH208
+            path = f"{folder}/wandb/{name}/run-{run_id}.wandb"
+            if name.startswith(("run-", "offline-run-")) and os.path.exists(path):  # noqa: PTH110
+                found.append(path)
+    return found
+
+
+def _records(path: str) -> Iterator[bytes]:
+    with open(path, "rb") as file:  # noqa: PTH123
+        data = file.read()
+    if data[:4] != _MARK:
+        return
+    place, pieces = _FILE_HEADER, b""
+    while place + _HEADER <= len(data):
+        room = _BLOCK - place % _BLOCK
+        if room < _HEADER:
+            place += room  # A header is never split: the rest of the block is empty.
+            continue
+        checksum = int.from_bytes(data[place : place + 4], "little")
+        length = int.from_bytes(data[place + 4 : place + 6], "little")
+        kind = data[place + 6]
+        body = data[place + _HEADER : place + _HEADER + length]
+        if len(body) < length or checksum != zlib.crc32(body, zlib.crc32(bytes([kind]))):
+            return
+        place += _HEADER + length
+        pieces = body if kind in (_FULL, _FIRST) else pieces + body
+        if kind in (_FULL, _LAST):
+            yield pieces
+
+
+def _row(history: bytes) -> dict[str, object]:
+    row: dict[str, object] = {}
+    for number, value in _fields(history):
+        if not isinstance(value, bytes):
+            continue
+        if number == _ITEM:
+            _set(row, value)
+        elif number == _STEP:
+            row.setdefault("_step", dict(_fields(value)).get(_STEP_NUMBER, 0))
+    return row
+
+
+def _set(row: dict[str, object], item: bytes) -> None:
+    names: list[str] = []
+    found: object = None
+    for number, value in _fields(item):
+        if number in (_KEY, _NESTED_KEY) and isinstance(value, bytes):
+            names.append(value.decode(errors="replace"))
+        else:
+            found = _value(number, value)
+    place = row
+    for name in names[:-1]:
+        inner = place.setdefault(name, {})
+        place = inner if isinstance(inner, dict) else {}
+    if names:
+        place[names[-1]] = found
+
+
+def _value(number: int, value: bytes | int) -> object:
+    if isinstance(value, int):
+        if number == _INTEGER:
+            return (value >> 1) ^ -(value & 1)  # Signs are in the lowest bit.
+        return bool(value) if number == _BOOLEAN else None
+    if number == _NUMBER:
+        return struct.unpack("<d", value)[0]
+    if number == _TEXT:
+        return value.decode(errors="replace")
+    with contextlib.suppress(ValueError):
+        return json.loads(value) if number in (_JSON, _OLD_JSON) else None
+    return None
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """The fields of a protocol buffer: numbers, and bytes that may be a buffer themselves."""
+    place = 0
+    while place < len(data):
+        tag, place = _varint(data, place)
+        number, kind = tag >> 3, tag & 7
+        if kind == 0:
+            value, place = _varint(data, place)
+            yield number, value
+        elif kind == 2:
+            length, place = _varint(data, place)
+            yield number, data[place : place + length]
+            place += length
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+            yield number, data[place : place + length]
+            place += length
+        else:
+            return
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while place < len(data):
+        byte = data[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if not byte & 0x80:
+            break
+    return value, place

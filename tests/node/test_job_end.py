@@ -1,0 +1,127 @@
+"""When the job ends, what is done before that, and what a program has saved by then."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runyard.node.causes import final_cause
+from runyard.node.jobend import JobEnd, find_end
+from runyard.node.saved import asked_to_go_on, has_saved, is_used, saved_at
+
+NOW = 1_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "environ", "end"),
+    [
+        (None, {}, None),
+        (60.0, {}, NOW + 60),
+        (None, {"SLURM_JOB_END_TIME": str(NOW + 90)}, NOW + 90),
+        (60.0, {"SLURM_JOB_END_TIME": str(NOW + 90)}, NOW + 60),
+        (120.0, {"SLURM_JOB_END_TIME": str(NOW + 90)}, NOW + 90),
+        (None, {"SLURM_JOB_END_TIME": "0", "SLURM_JOB_ID": "7"}, None),
+    ],
+)
+def test_the_soonest_end_counts(
+    seconds: float | None, environ: dict[str, str], end: float | None
+) -> None:
+    assert find_end(seconds, environ, NOW) == end
+
+
+@pytest.mark.parametrize(
+    ("said", "is_known"), [("2026-11-15T08:10:00", True), ("N/A", False), ("", False)]
+)
+def test_an_older_slurm_is_asked(
+    said: str, is_known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "squeue"
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\necho {said}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = find_end(None, {"SLURM_JOB_ID": "77"}, NOW)
+    assert (found is not None) == is_known
+    assert "77" in (tmp_path / "asked").read_text()
+
+
+def test_a_machine_that_has_no_slurm_after_all_has_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW) is None
+
+
+def test_the_grace_is_two_minutes_or_a_tenth() -> None:
+    assert JobEnd(NOW + 7200, NOW).grace == 120
+    assert JobEnd(NOW + 600, NOW).grace == 60
+    assert JobEnd(NOW + 600, NOW, grace=300).grace == 300
+    short = JobEnd(NOW + 60, NOW, grace=20)
+    assert short.deadline == NOW + 55  # The last call comes before the end, not at it.
+    assert not short.is_near(NOW)
+    assert short.is_near(NOW + 40)
+    assert JobEnd(None, NOW).deadline is None
+    assert not JobEnd(None, NOW).is_near(NOW)
+
+
+def test_nothing_begins_that_can_neither_finish_nor_be_saved() -> None:
+    end = JobEnd(NOW + 100, NOW, grace=10)
+    assert not end.is_too_late_for(None, NOW, saves=False)  # Nobody knows: it is tried.
+    assert not end.is_too_late_for(80, NOW, saves=False)
+    assert end.is_too_late_for(95, NOW, saves=False)
+    assert not end.is_too_late_for(95, NOW, saves=True)
+    assert end.is_too_late_for(1, NOW + 91, saves=True)  # It would be told to save at once.
+    assert not JobEnd(None, NOW).is_too_late_for(1e9, NOW, saves=False)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "ending", "seen", "asked", "saved", "cause"),
+    [
+        (0, "time", None, False, True, None),
+        (75, "time", "go-on", False, True, "go-on"),
+        (1, None, None, True, True, "go-on"),  # As torchrun tells it.
+        (1, None, "memory", False, True, "memory"),
+        (-15, "time", None, False, True, "time"),
+        (-9, "preempted", None, False, False, "preempted"),
+        (-9, None, None, False, True, "cut"),
+        (139, None, None, False, True, "cut"),
+        (-11, None, None, False, False, None),
+        (1, None, None, False, True, None),
+        (75, "canceled", "go-on", True, True, "canceled"),
+        (0, "stopped", None, False, False, "stopped"),
+    ],
+)
+def test_the_cause_that_the_ledger_is_told(
+    exit_code: int, ending: str | None, seen: str | None, asked: bool, saved: bool,
+    cause: str | None,
+) -> None:  # fmt: skip
+    assert final_cause(exit_code, ending, seen, asked=asked, saved=saved) == cause
+
+
+def test_what_is_there_of_a_program_that_saves(tmp_path: Path) -> None:
+    trial, beside = tmp_path / "a" / "checkpoints", tmp_path / "b" / "checkpoints"
+    trial.mkdir(parents=True)
+    beside.mkdir(parents=True)
+    place = str(trial)
+    assert saved_at(place) is None
+    assert not is_used(place)
+    (trial / "go-on").write_text("")
+    (trial / ".partial-1").mkdir()
+    (trial / ".partial-1" / "model.pt").write_text("half")
+    assert saved_at(place) is None, "neither a note nor what is half-written is a checkpoint"
+    assert asked_to_go_on(place, since=0.0)
+    assert not asked_to_go_on(place, since=2e10)
+
+    (beside / "state.txt").write_text("12")
+    assert is_used(place), "the trial beside it saves, so this one would have"
+    os.utime(beside / "state.txt", (NOW, NOW))
+    assert saved_at(str(beside)) == pytest.approx(NOW, abs=0.1)
+    assert has_saved(str(beside), since=NOW)
+    assert not has_saved(str(beside), since=NOW + 60)
+
+    # What `runyard.train` writes says the very moment, whatever became of its files since.
+    for number, moment in ((8, NOW + 0.25), (9, NOW + 0.75)):
+        folder = trial / f"000000{number}-step-{number}"
+        folder.mkdir()
+        (folder / "manifest.json").write_text(json.dumps({"saved_at": moment}))
+    assert saved_at(place) == NOW + 0.75

@@ -1,0 +1,138 @@
+"""A trial goes on from a checkpoint: its history ends there first, and goes on from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from runyard.server.tracker import Tracker
+from tests.server.asgi import Client
+from tests.server.processes import steps_of as steps_of_run
+from tests.server.sweeping import GRID, Agent, create, log, show
+
+ONE: Mapping[str, Any] = {**GRID, "parameters": {"lr": {"value": 0.1}}}
+T0 = 1_700_000_000.0
+
+
+def rows(steps: range, since: float = T0) -> list[str]:
+    """Logged one a second from `since` on."""
+    return [
+        json.dumps({"_step": step, "_timestamp": since + number, "loss": step / 2, "v": 0})
+        for number, step in enumerate(steps)
+    ]
+
+
+def send(client: Client, held: Mapping[str, Any], start: int, lines: list[str]) -> None:
+    run = held["run"]
+    answer = client.post(
+        f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream",
+        {"files": {"wandb-history.jsonl": {"offset": start, "content": lines}}},
+    )
+    assert answer.status == 200, answer.text
+
+
+def cut_off(client: Client, lines: list[str]) -> tuple[Agent, Any]:
+    """A trial that logged so much, was lost, and is in its second attempt."""
+    agent = Agent(client, create(client, ONE)["key"])
+    held = agent.claim()
+    send(client, held, 0, lines)
+    agent.end(held, exit_code=-9, cause="node")
+    again = agent.claim()
+    assert again["attempt"] == 2
+    return agent, again
+
+
+def go_back(agent: Agent, held: Mapping[str, Any], **content: Any) -> Any:
+    trial = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
+    answer = agent.say("rewind", **trial, **content)
+    assert answer.status == 200, answer.text
+    return answer.json()["owed_since"]
+
+
+def steps_of(tracker: Tracker, held: Mapping[str, Any]) -> list[int]:
+    return steps_of_run(tracker, held["run"]["key"])
+
+
+def test_rows_after_the_checkpoint_are_put_aside(client: Client, tracker: Tracker) -> None:
+    agent, held = cut_off(client, rows(range(10)))
+    assert go_back(agent, held, saved_at=T0 + 6.5) is None
+    assert steps_of(tracker, held) == list(range(7))
+    go_back(agent, held, saved_at=T0 + 6.5)
+    assert steps_of(tracker, held) == list(range(7)), "told twice it changes nothing"
+    shown = client.get("/api/run", name=held["run"]["id"]).json()
+    assert shown["summary"]["loss"] == 3.0
+    (aside,) = shown["archives"]
+    assert (aside["reason"], aside["steps"]) == ("rewound", 3)
+
+    # The client that resumes goes on behind the last row, and the curve has no seam.
+    send(client, held, 7, rows(range(7, 12), T0 + 100))
+    assert steps_of(tracker, held) == list(range(12))
+
+
+def test_who_begins_anew_has_no_rows(client: Client, tracker: Tracker) -> None:
+    agent, held = cut_off(client, rows(range(5)))
+    assert go_back(agent, held, saved_at=None) is None
+    assert steps_of(tracker, held) == []
+    send(client, held, 0, rows(range(3), T0 + 100))
+    assert steps_of(tracker, held) == [0, 1, 2]
+
+
+def test_rows_that_were_never_sent_come_before_the_rewind(client: Client, tracker: Tracker) -> None:
+    agent, held = cut_off(client, rows(range(5)))
+    assert go_back(agent, held, saved_at=T0 + 7.5) == T0 + 4, "the newest row is older than it"
+    assert steps_of(tracker, held) == list(range(5))
+    owed = rows(range(8))[3:]
+    assert go_back(agent, held, saved_at=T0 + 7.5, rows=owed) is None
+    assert steps_of(tracker, held) == list(range(8))
+    # A client that resumes reads from the summary where it is.
+    summary = client.get("/api/run", name=held["run"]["id"]).json()["summary"]
+    assert (summary["_step"], summary["loss"]) == (7, 3.5)
+
+
+def test_only_who_has_the_trial_may_rewind_it(client: Client, tracker: Tracker) -> None:
+    agent, held = cut_off(client, rows(range(5)))
+    go_back(Agent(client, agent.sweep), held, saved_at=None)
+    go_back(agent, {**held, "attempt": 1}, saved_at=None)
+    assert steps_of(tracker, held) == list(range(5))
+    for bad in ({"saved_at": "x"}, {"saved_at": 1.0, "rows": "x"}, {"saved_at": 1.0, "rows": [1]}):
+        trial = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
+        assert agent.say("rewind", **trial, **bad).status == 400
+
+
+@pytest.mark.parametrize(("saved", "state"), [(True, "waiting"), (False, "failed")])
+def test_a_checkpoint_is_progress_where_nothing_is_logged(
+    client: Client, saved: bool, state: str
+) -> None:
+    agent = Agent(client, create(client, {**ONE, "runyard": {"retries": {"node": 1}}})["key"])
+    trial = None
+    for _ in range(8):
+        held = agent.claim()
+        if held["do"] != "run":
+            break
+        answer = agent.say(
+            "ends", trial=1, attempt=held["attempt"], exit_code=-15, cause="time",
+            ended_at=T0, saved=saved,
+        )  # fmt: skip
+        trial = answer.json()["trial"]
+    assert trial is not None
+    assert (trial["state"], trial["cause"]) == (state, "time")
+
+
+def test_agents_hear_how_long_trials_take(client: Client) -> None:
+    sweep = create(client, GRID)
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    log(client, held, 0.5)
+    ended = agent.say(
+        "ends",
+        trial=1,
+        attempt=1,
+        exit_code=0,
+        cause=None,
+        ended_at=held["trial"]["started_at"] + 9,
+    ).json()
+    assert ended["typical_seconds"] is not None
+    assert show(client, sweep)["counts"]["finished"] == 1
