@@ -121,9 +121,9 @@ def kill(*pids: int) -> None:
             os.kill(pid, number)
 
 
-def sweep_json(runyard: RunRunyard) -> dict[str, Any]:
+def sweep_json(runyard: RunRunyard) -> Sweep:
     """The newest sweep."""
     listed = runyard("sweeps", "--json", "-n", "1")
     assert listed.returncode == 0, listed.stderr
-    found: dict[str, Any] = json.loads(listed.stdout)[0]
+    found: Sweep = json.loads(listed.stdout)[0]
     return found

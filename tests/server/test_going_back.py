@@ -25,20 +25,31 @@ def rows(steps: range, since: float = T0) -> list[str]:
     ]
 
 
-def send(client: Client, held: Mapping[str, Any], start: int, lines: list[str]) -> None:
+def send(
+    client: Client,
+    held: Mapping[str, Any],
+    start: int,
+    lines: list[str],
+    summary: Mapping[str, Any] | None = None,
+) -> None:
     run = held["run"]
+    files = {"wandb-history.jsonl": {"offset": start, "content": lines}}
+    if summary is not None:
+        files["wandb-summary.json"] = {"offset": 0, "content": [json.dumps(summary)]}
     answer = client.post(
         f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream",
-        {"files": {"wandb-history.jsonl": {"offset": start, "content": lines}}},
+        {"files": files},
     )
     assert answer.status == 200, answer.text
 
 
-def cut_off(client: Client, lines: list[str]) -> tuple[Agent, Any]:
+def cut_off(
+    client: Client, lines: list[str], summary: Mapping[str, Any] | None = None
+) -> tuple[Agent, Any]:
     """A trial that logged so much, was lost, and is in its second attempt."""
     agent = Agent(client, create(client, ONE)["key"])
     held = agent.claim()
-    send(client, held, 0, lines)
+    send(client, held, 0, lines, summary)
     agent.end(held, exit_code=-9, cause="node")
     again = agent.claim()
     assert again["attempt"] == 2
@@ -57,13 +68,16 @@ def steps_of(tracker: Tracker, held: Mapping[str, Any]) -> list[int]:
 
 
 def test_rows_after_the_checkpoint_are_put_aside(client: Client, tracker: Tracker) -> None:
-    agent, held = cut_off(client, rows(range(10)))
+    last = json.dumps({"_step": 9, "_timestamp": T0 + 9, "loss": 9, "late": 1, "v": 0})
+    agent, held = cut_off(client, [*rows(range(9)), last], {"loss": 9, "late": 1, "mine": "kept"})
     assert go_back(agent, held, saved_at=T0 + 6.5) is None
     assert steps_of(tracker, held) == list(range(7))
     go_back(agent, held, saved_at=T0 + 6.5)
     assert steps_of(tracker, held) == list(range(7)), "told twice it changes nothing"
     shown = client.get("/api/run", name=held["run"]["id"]).json()
     assert shown["summary"]["loss"] == 3.0
+    assert "late" not in shown["summary"]
+    assert shown["summary"]["mine"] == "kept"
     (aside,) = shown["archives"]
     assert (aside["reason"], aside["steps"]) == ("rewound", 3)
 

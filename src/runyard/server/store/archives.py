@@ -85,16 +85,18 @@ def go_back(
 ) -> float:
     """Put the rows aside that were logged after a checkpoint; all, if there is none.
 
-    `has_more`: rows were brought in that the summary does not know of. Says when the newest of all
-    rows was logged, those put aside included; -1 if there is none.
+    `has_more`: rows were brought in that the summary does not know of. Returns when the newest of
+    all rows was logged, those put aside included; -1 if there is none.
     """
     _, times = read_places(connection, run["key"], HISTORY)
     later = np.ones(len(times), bool) if saved_at is None else times > saved_at
     if later.any() or has_more:
+        logged = _summary_of_rows(connection, run)
+        told = json.loads(run["summary"])
+        # What the program put there itself is in no row, and stays.
+        own = {name: value for name, value in told.items() if name not in logged}
         _put_aside(connection, run, later, times, now)
-        kept = json.loads(run["summary"])
-        progress = {name: kept[name] for name in kept if name.startswith("progress/")}
-        summary = {**progress, **_summary_of_rows(connection, run)}
+        summary = {**own, **_summary_of_rows(connection, run)}
         runs.update(connection, run["key"], summary=json.dumps(summary))
     return float(times.max()) if len(times) else -1.0
 
