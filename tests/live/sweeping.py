@@ -15,7 +15,7 @@ from typing import Any
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
-from runyard.client.sweeps import Trial
+from runyard.client.sweeps import Sweep, Trial
 from runyard.home import Home
 from tests.conftest import RunRunyard
 
