@@ -48,8 +48,9 @@ def test_a_grid_runs_from_the_file_to_the_best_trial(
     sweep = sweep_json(runyard)
     assert (sweep["state"], sweep["project"]) == ("finished", "spirals")
     assert sweep["counts"]["finished"] == sweep["expected"] == 4
-    assert sweep["best"]["values"] == {"lr": 0.01, "bs": 16}
-    assert sweep["best"]["value"] == 0.016
+    best = sweep["best"]
+    assert best is not None
+    assert (best["values"], best["value"]) == ({"lr": 0.01, "bs": 16}, 0.016)
 
     # Trials, runs and folders have the same names, made of the swept values.
     names = {"lr3em3_bs16", "lr3em3_bs32", "lr1em2_bs16", "lr1em2_bs32"}
@@ -302,6 +303,7 @@ def test_a_sweep_made_here_is_worked_on_by_the_stock_agent(
     wandb("agent", found[1], home=state_folder, cwd=file.parent)
     sweep = sweep_json(runyard)
     assert (sweep["state"], sweep["counts"]["finished"]) == ("finished", 2)
+    assert sweep["best"] is not None
     assert sweep["best"]["values"] == {"lr": 0.01}
 
 
