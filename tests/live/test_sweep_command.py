@@ -48,9 +48,9 @@ def test_a_grid_runs_from_the_file_to_the_best_trial(
     sweep = sweep_json(runyard)
     assert (sweep["state"], sweep["project"]) == ("finished", "spirals")
     assert sweep["counts"]["finished"] == sweep["expected"] == 4
-    best = sweep["best"]
-    assert best is not None
-    assert (best["values"], best["value"]) == ({"lr": 0.01, "bs": 16}, 0.016)
+    winner = sweep["best"]
+    assert winner is not None
+    assert (winner["values"], winner["value"]) == ({"lr": 0.01, "bs": 16}, 0.016)
 
     # Trials, runs and folders have the same names, made of the swept values.
     names = {"lr3em3_bs16", "lr3em3_bs32", "lr1em2_bs16", "lr1em2_bs32"}
