@@ -49,7 +49,8 @@ def cut_off(
     """A trial that logged so much, was lost, and is in its second attempt."""
     agent = Agent(client, create(client, ONE)["key"])
     held = agent.claim()
-    send(client, held, 0, lines, summary)
+    if lines:
+        send(client, held, 0, lines, summary)
     agent.end(held, exit_code=-9, cause="node")
     again = agent.claim()
     assert again["attempt"] == 2
@@ -104,6 +105,24 @@ def test_rows_that_were_never_sent_come_before_the_rewind(client: Client, tracke
     # A client that resumes reads from the summary where it is.
     summary = client.get("/api/run", name=held["run"]["id"]).json()["summary"]
     assert (summary["_step"], summary["loss"]) == (7, 3.5)
+
+
+def test_what_has_rows_has_started(client: Client) -> None:
+    """Clients that find no `t` begin at step 0, though they are told of the rows."""
+
+    held = Agent(client, create(client, ONE)["key"]).claim()
+    send(client, held, 0, rows(range(1)))
+    bucket = f'bucket(name: "{held["run"]["id"]}") {{ wandbConfig(keys: ["t"]) }}'
+    answer = client.graphql(f'{{ model(name: "birds") {{ {bucket} }} }}')
+    assert answer["data"]["model"]["bucket"]["wandbConfig"] == '{"t": {}}'
+
+
+def test_a_run_all_of_whose_rows_were_brought_in_is_there_to_be_resumed(client: Client) -> None:
+    agent, held = cut_off(client, [])
+    bucket = f'bucket(name: "{held["run"]["id"]}") {{ historyLineCount }}'
+    go_back(agent, held, saved_at=T0 + 2.5, rows=rows(range(3)))
+    answer = client.graphql(f'{{ model(name: "birds") {{ {bucket} }} }}')
+    assert answer["data"]["model"]["bucket"] == {"historyLineCount": 3}
 
 
 def test_only_who_has_the_trial_may_rewind_it(client: Client, tracker: Tracker) -> None:

@@ -97,6 +97,9 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
 
     def wandb_config(arguments: Mapping[str, Any]) -> str:
         kept = read_internals(row["config"])
+        if count_rows(connection, key, HISTORY):
+            # What has rows has started, though its client died before it said so.
+            kept = {"t": {}, **kept}
         # A key that is missing must stay missing: clients take a null for "it started".
         wanted = as_list(arguments, "keys")
         return json.dumps({name: kept[name] for name in wanted if name in kept})

@@ -207,6 +207,7 @@ def go_back(
         return GoneBack(None)
     if rows:
         merge_rows(connection, run["key"], HISTORY, rows)
+        runs.update(connection, run["key"], seen_client=1)  # Whoever resumes is told of them.
     last = archives.go_back(connection, run, saved_at, now, has_more=bool(rows))
     if saved_at is None or rows or last >= saved_at:
         return GoneBack(None)
