@@ -164,7 +164,7 @@ run.finish()
 """
 
 
-# With a single row, a client that resumes counts right only if the summary knows of it.
+# Only one row was logged before the checkpoint.
 DIES_EARLY = DIES.replace("every_steps=4", "every_steps=1").replace("step == 6", "step == 1")
 
 
