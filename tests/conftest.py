@@ -24,6 +24,7 @@ _TOGETHER = ("wandb_clients", "slurm", "train")
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """For several processes at once (`-n`): what shares something stays in one and begins first."""
     for item in items:
