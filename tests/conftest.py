@@ -19,21 +19,13 @@ from runyard.home import Home
 
 pytest_plugins = ["tests.slurm.plugin"]
 
-# Folders whose tests share something that is dear to make: client versions, a cluster, torch.
-_TOGETHER = ("wandb_clients", "slurm", "train")
+_LONG = {"wandb_clients", "slurm", "train"}
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For several processes at once (`-n`): what shares something stays in one and begins first."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.path)))
-    items.sort(key=lambda item: _group(item.path) not in _TOGETHER)
-
-
-def _group(file: Path) -> str:
-    return next((name for name in _TOGETHER if name in file.parts), str(file))
+    """What takes long begins first, so that of several processes (`-n`) none is left alone."""
+    items.sort(key=lambda item: not _LONG.intersection(item.path.parts))
 
 
 class RunRunyard(Protocol):
