@@ -121,7 +121,7 @@ def test_a_run_that_is_not_there(command: str, words: str) -> None:
     done = run_runyard(command, words)
     assert done.returncode == 1
     assert done.stderr.startswith(f"runyard: there is no run '{words}'")
-    assert "try:  `runyard runs` lists them" in done.stderr
+    assert "try:  `runyard runs` and `runyard sweeps` list what there is" in done.stderr
 
 
 def test_show_tells_what_is_known() -> None:

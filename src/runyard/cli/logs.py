@@ -30,10 +30,9 @@ def run(args: argparse.Namespace) -> int:
     api = server()
     try:
         found = find_run(api, args.run)
-    except NotFoundError as error:
+    except NotFoundError:
         sweep = sweep_instead(api, args.run)
         if sweep is None:
-            error.mend = "`runyard runs` and `runyard sweeps` list what there is"
             raise
         from runyard.cli.sweep_logs import print_sweep_logs
 

@@ -55,7 +55,7 @@ def find_run(api: Api, words: str | None) -> RunDetail:
     try:
         return api.run(words)
     except NotFoundError as error:
-        error.mend = "`runyard runs` lists them"
+        error.mend = "`runyard runs` and `runyard sweeps` list what there is"
         raise
 
 
