@@ -23,6 +23,13 @@ _LONG = {"wandb_clients", "slurm", "train"}
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 
+def pytest_configure() -> None:
+    """Started in the background of a script, we ignore Ctrl-C, and so would all that we start."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that of several processes (`-n`) none is left alone."""
     items.sort(key=lambda item: not _LONG.intersection(item.path.parts))

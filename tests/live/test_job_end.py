@@ -13,7 +13,7 @@ import pytest
 
 from runyard.home import Home
 from runyard.node.wandb_file import read_rows
-from tests.conftest import RunRunyard
+from tests.conftest import RunRunyard, isolate
 from tests.live.sweeping import (
     api_of,
     processes_of,
@@ -111,7 +111,10 @@ def _parent(pid: int) -> int:
     return int(fields[1])
 
 
-def test_rows_are_read_from_the_clients_own_file(tmp_path: Path) -> None:
+def test_rows_are_read_from_the_clients_own_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolate(tmp_path, monkeypatch)
     program = (
         "import wandb\n"
         "run = wandb.init(mode='offline', project='p', dir='.')\n"
