@@ -52,8 +52,8 @@ class Program:
 class WarmPython:
     """Starts programs. Their output goes to files in `folder`."""
 
-    def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
-        self._server, self._folder, self._count = server, folder, 0
+    def __init__(self, python: Path, server: subprocess.Popen[str], folder: Path) -> None:
+        self._python, self._server, self._folder, self._count = python, server, folder, 0
 
     def ask(self, **order: Any) -> dict[str, Any]:
         assert self._server.stdin is not None
@@ -77,18 +77,30 @@ class WarmPython:
         return self.start(program, words, **more).end()
 
     def run_ranks(self, program: Path, words: Sequence[str], **more: str) -> list[Ended]:
-        """Two ranks, as torchrun or runyard would start them."""
+        """Two ranks, as torchrun or runyard would start them.
+
+        Begun afresh: ranks that were forked with torch loaded have been seen to hang.
+        """
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
         started = [
-            self.start(
-                program, words, RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank),
-                MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **more,
+            subprocess.Popen(
+                [str(self._python), str(program), *words],
+                env=program_environment(
+                    RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank),
+                    MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **more,
+                ),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )
             for rank in range(2)
         ]  # fmt: skip
-        return [rank.end() for rank in started]
+        try:
+            said = [rank.communicate(timeout=LONGEST) for rank in started]
+        finally:
+            for rank in started:
+                rank.kill()
+        return [Ended(rank.returncode, *texts) for rank, texts in zip(started, said, strict=True)]
 
 
 @contextmanager
@@ -101,6 +113,6 @@ def warm_python(python: Path, folder: Path) -> Iterator[WarmPython]:
         text=True,
     )
     with server:
-        yield WarmPython(server, folder)
+        yield WarmPython(python, server, folder)
         assert server.stdin is not None
         server.stdin.close()
