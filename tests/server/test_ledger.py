@@ -152,7 +152,7 @@ def test_a_drawing_takes_what_was_prepared_and_nothing_else() -> None:
     assert sweep is not None
     opt_first = [leaf.name for leaf in sweep.space.leaves] == ["opt", "x"]
     point = (1.0, 0.25) if opt_first else (0.25, 1.0)
-    drawing = Drawing(1, sweep, 1, [point, point])
+    drawing = Drawing(sweep, 1, [point, point])
     drawn = drawing.setting(0)
     assert drawn is not None
     assert drawn.settings == {"x": 2.5, "opt": "b"}

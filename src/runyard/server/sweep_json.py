@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
+from runyard.server import json_text
 from runyard.server.ledger.estimates import eta_seconds
 from runyard.server.ledger.rules import Rules
 from runyard.server.ledger.transitions import STATES
@@ -49,7 +50,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str
 
 def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
     """A trial; `value` is its first metric, `metrics` all that the search looks at."""
-    measured = json.loads(trial["measured"]) if trial["measured"] else {}
+    measured = json_text.parse(trial["measured"]) if trial["measured"] else {}
     return {
         "number": trial["number"],
         "id": trial["id"],
@@ -57,7 +58,7 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "name": trial["name"],
         "state": trial["state"],
         "cause": trial["cause"],
-        "values": json.loads(trial["settings"]),
+        "values": json_text.parse(trial["settings"]),
         "value": measured.get(rules.aims[0].name) if rules.aims else None,
         "metrics": measured,
         "attempts": trial["attempts"],

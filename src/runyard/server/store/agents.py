@@ -98,18 +98,27 @@ def runs_of(connection: sqlite3.Connection, sweep: int, agent: int) -> list[Row]
     return runs.by_keys(connection, [row["run"] for row in found])
 
 
+@dataclass(frozen=True)
+class Renewed:
+    """What an agent hears, and until when it would hear the same if nothing changes."""
+
+    stops: Sequence[Stop]
+    quiet_until: float
+
+
 def renew(
     connection: sqlite3.Connection,
     agent: int,
     running: Sequence[tuple[int, int]],
     now: float,
-) -> list[Stop]:
+) -> Renewed:
     """An agent says which trials it has, each with its attempt. What of them is to end.
 
     One that was given up as lost meanwhile is the agent's again, unless somebody else has it.
     """
     row = _hear(connection, agent, now)
     stops = []
+    quiet_until = now + leases.LEASE_SECONDS * (1 - leases.FRESH)
     for number, attempt in running:
         trial = trials.by_number(connection, row["sweep"], number)
         if trial is not None and trial["attempt"] == attempt and trial["agent"] == agent:
@@ -122,10 +131,13 @@ def renew(
         if trial is None or not is_held:
             stops.append(Stop(number, attempt, "" if trial is None else trial["id"], "lost"))
             continue
-        leases.extend(connection, trial, now)
+        until = leases.extend(connection, trial, now)
+        quiet_until = min(quiet_until, until - leases.LEASE_SECONDS * leases.FRESH)
+        if trial["stop"] is not None:
+            quiet_until = now  # It may have to be told before anything else changes.
         if is_to_be_told(connection, trial, now):
             stops.append(Stop(number, attempt, trial["id"], trial["stop"]))
-    return stops
+    return Renewed(stops, quiet_until)
 
 
 def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> bool:

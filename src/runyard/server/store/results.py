@@ -14,6 +14,7 @@ from runyard.server.store import runs, sweeps
 from runyard.server.store.measures import last_value, measure
 from runyard.server.store.runs import Row
 
+IsEnough = Callable[[int, int], bool]
 Place = Callable[[Mapping[str, Any]], Sequence[float] | None]
 
 
@@ -25,15 +26,22 @@ class View:
     results: list[dict[str, Any]] = field(default_factory=list)
     # The rank of the newest end that is in the results.
     upto: int = 0
-    # Points that are handed out, or were, and have no result yet.
-    pending: list[list[float]] = field(default_factory=list)
+    # Points that are handed out, or were, and have no result yet, each as JSON: they are passed on
+    # as they are, and there may be hundreds. None: nobody wanted them.
+    pending: list[str] | None = None
     at_work: int = 0
     # The number of the next setting.
     setting: int = 0
 
 
-def view(connection: sqlite3.Connection, sweep: int, since: int) -> View | None:
-    """What has ended since that rank, and what has not ended; None where the sweep is gone."""
+def view(
+    connection: sqlite3.Connection, sweep: int, since: int, is_enough: IsEnough = lambda *_: False
+) -> View | None:
+    """What has ended since that rank, and what has not ended; None where the sweep is gone.
+
+    `is_enough` says, of how many are at work and how many results are new, whether there is enough
+    without knowing what has not ended.
+    """
     row = sweeps.by_key(connection, sweep)
     if row is None:
         return None
@@ -41,19 +49,20 @@ def view(connection: sqlite3.Connection, sweep: int, since: int) -> View | None:
     ended = connection.execute(
         "SELECT * FROM trials WHERE sweep = ? AND ended > ? ORDER BY ended", (sweep, since)
     ).fetchall()
-    open_settings = _open(connection, sweep)
+    at_work = connection.execute(
+        "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
+    ).fetchone()[0]
+    is_left_out = is_enough(at_work, len(ended))
+    open_settings = {} if is_left_out and not ended else _open(connection, sweep)
     results = []
     for trial in ended:
         found = _result(connection, trial, rules, open_settings)
         if found is not None:
             results.append(found)
-    at_work = connection.execute(
-        "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
-    ).fetchone()[0]
     return View(
         results,
         ended[-1]["ended"] if ended else since,
-        [json.loads(point) for point in open_settings.values()],
+        None if is_left_out else list(open_settings.values()),
         at_work,
         row["drawn"] // rules.seeds,
     )
@@ -64,9 +73,13 @@ def demand(connection: sqlite3.Connection, sweep: int) -> tuple[Row, int, int, i
     row = sweeps.by_key(connection, sweep)
     if row is None:
         return None
-    found = sweeps.counts(connection, sweep)
-    ended = sum(found.get(state, 0) for state in FINAL)
-    return row, found.get("waiting", 0), found.get("running", 0), ended
+    found = sweeps.open_counts(connection, sweep)
+    return (
+        row,
+        found.get("waiting", 0),
+        found.get("running", 0),
+        row["trials"] - sum(found.values()),
+    )
 
 
 def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> list[dict[str, Any]]:

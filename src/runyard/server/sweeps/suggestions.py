@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.search.space import Point
 from runyard.search.sweep import Sweep
+from runyard.server import json_text
 from runyard.server.ledger import ahead
 from runyard.server.store import results
-from runyard.server.store.results import View
+from runyard.server.store.results import IsEnough, View
 from runyard.server.sweeps.drawing import quasi_random
 from runyard.server.sweeps.workers import SearchWorker, WorkerDied
 
@@ -240,36 +241,50 @@ class Suggestions:
     async def _fill(self) -> bool:
         """One more question to the process. Says whether it was needed."""
         async with self._turn:
-            view = await self._catch_up()
+            is_blind = self.sweep.method in _BLIND_METHODS
+            fresh = self._count_fresh()
+
+            def is_enough(at_work: int, news: int) -> bool:
+                return (is_blind or not news) and fresh >= ahead.wanted(at_work)
+
+            view = await self._catch_up(is_enough)
             if view is None:
                 return False
             self._at_work = view.at_work
             wanted = ahead.wanted(view.at_work)
-            is_blind = self.sweep.method in _BLIND_METHODS
-            fresh = sum(is_blind or one.knows == self._known for one in self._ready)
-            if fresh >= wanted:
+            missing = wanted - self._count_fresh()
+            if view.pending is None or missing <= 0:
                 return False
-            made = await self._suggest(view, min(wanted - fresh, _AT_ONCE), view.setting)
+            made = await self._suggest(view, min(missing, _AT_ONCE), view.setting)
             # The oldest make room for what knows more.
             self._ready = sorted(self._ready + made, key=lambda one: -one.knows)[:wanted]
         self._news.set()
         return bool(made)
 
+    def _count_fresh(self) -> int:
+        """How many of those that lie ready know as much as the process was told."""
+        is_blind = self.sweep.method in _BLIND_METHODS
+        return sum(is_blind or one.knows == self._known for one in self._ready)
+
     async def _suggest(self, view: View, count: int, setting: int) -> list[_Ready]:
         # The view may be older than what was handed out last: asked as if that were not there, the
         # process would say the same again.
-        known_pending = {tuple(point) for point in view.pending}
-        unseen = [point for point in self._under_way if point not in known_pending]
-        ahead_of_ledger = [*unseen, *(one.point for one in self._ready)]
+        pending = view.pending or []
+        under_way = [json_text.dump(list(point)) for point in self._under_way]
+        unseen = set(under_way).difference(pending)
+        ahead_of_ledger = [
+            *(text for text in under_way if text in unseen),
+            *(json_text.dump(list(one.point)) for one in self._ready),
+        ]
         known = self._known
         began = self._asked_at = time.monotonic()
         points = await self._worker.suggest(
-            [*view.pending, *ahead_of_ledger], count, setting + len(ahead_of_ledger)
+            [*pending, *ahead_of_ledger], count, setting + len(ahead_of_ledger)
         )
         self._asked_at, self._took = None, time.monotonic() - began
         return [_Ready(point, known) for point in points]
 
-    async def _catch_up(self) -> View | None:
+    async def _catch_up(self, is_enough: IsEnough = lambda *_: False) -> View | None:
         """Tell the process of everything that has ended; start it, where there is none."""
         if not self._worker.is_alive:
             await self._forget()
@@ -279,7 +294,7 @@ class Suggestions:
             )
             await self._worker.add(before)
             self._known = self._prior = len(before)
-        view = await self._tracker.read(results.view, self._key, self._upto)
+        view = await self._tracker.read(results.view, self._key, self._upto, is_enough)
         if view is not None:
             await self._worker.add(view.results)
             self._upto = view.upto
