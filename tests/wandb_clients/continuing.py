@@ -14,7 +14,7 @@ def resuming(client: Client) -> None:
     assert "resumed=True" in client.run("resuming", "allow:again", "2")
     assert "resumed=True" in client.run("resuming", "must:again", "2")
     # A process each: after a refused init, 0.16 and 0.17 leave a thread behind that reads from the
-    # socket of their service, and takes the answer to the next init from it: that one waits forever.
+    # socket of their service, and takes the answer to the next init: that one waits forever.
     for words in ("never:again", "must:nowhere"):
         refused = client.run("resuming", words, "1")
         assert f"refused {words.partition(':')[0]}" in refused, refused
