@@ -53,7 +53,9 @@ def view(
         "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
     ).fetchone()[0]
     is_left_out = is_enough(at_work, len(ended))
-    open_settings = {} if is_left_out and not ended else _open(connection, sweep)
+    # A setting of several seeds has ended with the last of them.
+    are_needed = not is_left_out or (ended and rules.seeds > 1)
+    open_settings = _open(connection, sweep) if are_needed else {}
     results = []
     for trial in ended:
         found = _result(connection, trial, rules, open_settings)

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runyard.search.space import Point
@@ -35,6 +36,8 @@ LONGEST_WAIT_ALONE = 20.0
 IDLE_SECONDS = 120.0
 # Asked for at a time: a long question would keep fresher ones waiting.
 _AT_ONCE = 16
+# Nothing is fresher than anything else.
+_AT_ONCE_BLIND = 256
 # Between two tries to start a process that dies.
 _PAUSE_AFTER_DEATH = 2.0
 # Takes no notice of results: what is ready never grows old.
@@ -46,6 +49,11 @@ class _Ready:
     point: Point
     # How many results it knows of.
     knows: int
+
+    @cached_property
+    def text(self) -> str:
+        """The point as the ledger has it, once it is there."""
+        return json_text.dump(list(self.point))
 
 
 @dataclass(frozen=True)
@@ -255,7 +263,8 @@ class Suggestions:
             missing = wanted - self._count_fresh()
             if view.pending is None or missing <= 0:
                 return False
-            made = await self._suggest(view, min(missing, _AT_ONCE), view.setting)
+            most = _AT_ONCE_BLIND if is_blind else _AT_ONCE
+            made = await self._suggest(view, min(missing, most), view.setting)
             # The oldest make room for what knows more.
             self._ready = sorted(self._ready + made, key=lambda one: -one.knows)[:wanted]
         self._news.set()
@@ -274,7 +283,7 @@ class Suggestions:
         unseen = set(under_way).difference(pending)
         ahead_of_ledger = [
             *(text for text in under_way if text in unseen),
-            *(json_text.dump(list(one.point)) for one in self._ready),
+            *(one.text for one in self._ready),
         ]
         known = self._known
         began = self._asked_at = time.monotonic()
