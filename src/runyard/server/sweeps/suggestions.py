@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 0.03
+_SHORT_LINE = 4
 # Alone, an agent has nothing to lose by waiting for a fit, or for the process to start.
 LONGEST_WAIT_ALONE = 20.0
 IDLE_SECONDS = 120.0
@@ -174,7 +175,8 @@ class Suggestions:
 
     async def _wait_for_some(self, demand: Demand) -> None:
         """A moment, where what is missing may come in it."""
-        end = time.monotonic() + LONGEST_WAIT
+        # A long line is a sign of others behind it, who would wait for each of its moments.
+        end = time.monotonic() + LONGEST_WAIT * min(1.0, _SHORT_LINE / demand.count)
         wanted = min(demand.count, ahead.wanted(demand.others_at_work))
         while len(self._usable(demand.results)) < wanted and self._is_due(end):
             self._news.clear()
