@@ -85,7 +85,10 @@ _TABLE: Mapping[str, tuple[str, str]] = {
     "BurstBufferStageIn": ("its files are being copied in", ""),
     "BurstBufferOperation": ("the burst buffer failed", _ASK_SITE),
     "InvalidAccount": ("its account does not exist", "submit it again with another --account"),
-    "InvalidQOS": ("its QOS does not exist, or is not for you", "submit it again with another --qos"),
+    "InvalidQOS": (
+        "its QOS does not exist, or is not for you",
+        "submit it again with another --qos",
+    ),
     "AccountNotAllowed": (
         "its account may not use this partition",
         "submit it again with another --account or --partition",

@@ -30,6 +30,7 @@ from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
+from runyard.server.page_api import routes as page_routes
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -82,6 +83,7 @@ def create_app(
         *artifact_export.ROUTES,
         *export.ROUTES,
         *sweep_api.ROUTES,
+        *page_routes.ROUTES,
         *job_api.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),

@@ -1,0 +1,14 @@
+"""Every route that the page asks beside those that commands use too."""
+
+from __future__ import annotations
+
+from runyard.server.page_api import agents, live, projects, reports, runs, sweeps
+
+ROUTES = [
+    *live.ROUTES,
+    *projects.ROUTES,
+    *runs.ROUTES,
+    *sweeps.ROUTES,
+    *agents.ROUTES,
+    *reports.ROUTES,
+]
