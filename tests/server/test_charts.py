@@ -63,9 +63,7 @@ def test_only_the_runs_that_are_named(client: Client, upsert: Upsert, bob: Perso
     keys = keys_of(client)
     (found,) = ask(client, metrics=["loss"], runs=[keys["run2"], 99_999])
     assert found.about["run"] == keys["run2"]
-    refused = client.post(
-        "/api/curves", {"project": "ada/birds", "metrics": ["loss"]}, key=bob.key
-    )
+    refused = client.post("/api/curves", {"project": "ada/birds", "metrics": ["loss"]}, key=bob.key)
     assert refused.status == 404
 
 
@@ -173,11 +171,13 @@ def test_a_groups_mean_is_numpys(heights: list[list[float]]) -> None:
 def test_packed_is_unpacked(values: list[list[float]]) -> None:
     packing = Packing()
     for number, one in enumerate(values):
-        packing.add_run("loss", number, Curve(len(one) + 1, np.arange(float(len(one))), *[np.array(one)] * 3))
+        packing.add_run(
+            "loss", number, Curve(len(one) + 1, np.arange(float(len(one))), *[np.array(one)] * 3)
+        )
     found = unpack(packing.packed(7))
     assert len(found) == len(values)
-    for one, given_values in zip(found, values, strict=True):
+    for unpacked, told in zip(found, values, strict=True):
         for name in ("last", "low", "high"):
             assert np.array_equal(
-                one.columns[name], np.array(given_values, dtype=np.float32), equal_nan=True
+                unpacked.columns[name], np.array(told, dtype=np.float32), equal_nan=True
             )

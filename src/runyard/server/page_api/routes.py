@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from runyard.server.page_api import agents, live, projects, reports, runs, sweeps
+from runyard.server.page_api import agents, live, openapi, projects, reports, runs, sweeps
 
 ROUTES = [
+    *openapi.ROUTES,
     *live.ROUTES,
     *projects.ROUTES,
     *runs.ROUTES,
