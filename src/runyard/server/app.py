@@ -31,6 +31,7 @@ from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
 from runyard.server.page import files as page_files
 from runyard.server.page import login
+from runyard.server.page_api import routes as page_routes
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -81,6 +82,7 @@ def create_app(
         *artifact_export.ROUTES,
         *export.ROUTES,
         *sweep_api.ROUTES,
+        *page_routes.ROUTES,
         *job_api.ROUTES,
         *login.ROUTES,
         *login.OPEN_ROUTES,
