@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.completer = complete_sweep  # type: ignore[attr-defined]
     parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
                         help="with add: trials at a time (default 1)")  # fmt: skip
+    parser.add_argument("--server", metavar="URL|cloud",
+                        help="with add: for ENTITY/PROJECT/SWEEP at this server, by W&B's "
+                        "protocol (default: WANDB_BASE_URL where it is not ours)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
@@ -47,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("runyard agents drain: which agent?", mend="runyard agents drain 3")
     if args.action == "list" and args.which is not None:
         raise UsageError("runyard agents list takes no name", mend="runyard agents")
-    api = server()
     if args.action == "add":
-        return _add(api, args)
+        return _add(args)
+    api = server()
     if args.action == "drain":
         return _drain(api, int(args.which))
     found = _agents(api)
@@ -111,23 +114,38 @@ def _is_agent(pid: int) -> bool:
         return False
 
 
-def _add(api: Api, args: argparse.Namespace) -> int:
+def _add(args: argparse.Namespace) -> int:
     from runyard.cli.sweep_watch import agent_command, working_folder
 
-    found = find_sweep(api, args.which)
+    if args.server is not None or "/" in (args.which or ""):
+        from runyard.cli.elsewhere import agent_words, find_elsewhere, server_elsewhere
+
+        url = server_elsewhere(args.server, locate(), os.environ)
+        if url is not None:
+            elsewhere = find_elsewhere(url, args.which or "")
+            words = agent_words(elsewhere, slots=args.slots)
+            return _start(words, elsewhere.path.rpartition("/")[2], args.slots, str(Path.cwd()))
+    found = find_sweep(server(), args.which)
     if found["state"] not in _OPEN:
         raise UsageError(
             f"sweep {found['id']} has ended: {found['state']}",
             mend=f"`runyard retry {found['id']}` runs what failed",
         )
-    home, folder = locate(), working_folder(found["folder"])
-    log = home.path / "agents" / f"{found['id']}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
-    log.parent.mkdir(mode=0o700, exist_ok=True)
+    folder = working_folder(found["folder"])
+    words = agent_command(
+        found["key"], slots=args.slots, count=None, folder=folder, leash=None, quiet=False
+    )
+    return _start(words, found["id"], args.slots, folder)
+
+
+def _start(words: list[str], sweep: str, slots: int, folder: str) -> int:
+    """An agent in the background, which outlives the terminal."""
+    home = locate()
+    log = home.path / "agents" / f"{sweep}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(
-            agent_command(
-                found["key"], slots=args.slots, count=None, folder=folder, leash=None, quiet=False
-            ),
+            words,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -135,6 +153,6 @@ def _add(api: Api, args: argparse.Namespace) -> int:
             cwd=folder,
             env={**os.environ, "RUNYARD_HOME": str(home.path)},
         )
-    say(f"an agent with {args.slots} slots works on {found['id']}: process {process.pid}")
+    say(f"an agent with {slots} slots works on {sweep}: process {process.pid}")
     say(f"what it says is in {log}")
     return 0

@@ -5,6 +5,7 @@
   runyard sweep sweep.yaml --dry-run  what it would run
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
+  runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
 
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks the running trials to end, and they go back to the queue; a second
@@ -14,6 +15,7 @@ Ctrl-C kills them.
 from __future__ import annotations
 
 import argparse
+import os
 
 from runyard.cli.connect import complete_sweep_or_file, server
 from runyard.cli.output import print_json, say
@@ -41,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grace", type=duration, metavar="TIME",
                         help="how long before the end programs are told to save "
                         "(default: a tenth of the time, at most 2m)")  # fmt: skip
+    parser.add_argument("--server", metavar="URL|cloud",
+                        help="join ENTITY/PROJECT/SWEEP at this server, by W&B's protocol "
+                        "(default: WANDB_BASE_URL where it is another one than ours)")  # fmt: skip
     parser.add_argument("--no-run", action="store_true", help="make it, and run nothing")
     parser.add_argument(
         "--dry-run", action="store_true", help="show what it would be; make nothing"
@@ -81,7 +86,27 @@ def run(args: argparse.Namespace) -> int:
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
                 mend="`runyard sweep SWEEP` joins a sweep; `runyard sweeps` lists them",
             )
-    return _join(args)
+    elsewhere = _elsewhere(args)
+    return elsewhere if elsewhere is not None else _join(args)
+
+
+def _elsewhere(args: argparse.Namespace) -> int | None:
+    """Work for a sweep at another server, where one is meant; None where none is."""
+    if args.server is None and "/" not in args.sweep:
+        return None
+    from runyard.cli.elsewhere import find_elsewhere, server_elsewhere, work_elsewhere
+
+    url = server_elsewhere(args.server, locate(), os.environ)
+    if url is None:
+        return None
+    return work_elsewhere(
+        locate(),
+        find_elsewhere(url, args.sweep),
+        slots=args.slots,
+        count=args.count,
+        seconds=args.time,
+        grace=args.grace,
+    )
 
 
 def _create(args: argparse.Namespace) -> int:

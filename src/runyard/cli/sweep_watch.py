@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import MappingProxyType
 from typing import Protocol
 
 import runyard
+from runyard.cli.asking import Asked
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.cli.sweep_output import Output
@@ -28,7 +28,6 @@ _LOOK_EVERY = 0.5
 _LAST_WORDS = 2000
 _EXPLAINED = 20
 _MANY_FAILED = 101
-_ASKS_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (
     "import sys; sys.path.insert(0, {0!r}); from runyard.node.agent import main; sys.exit(main())"
@@ -55,7 +54,6 @@ def agent_command(
     seconds: float | None = None,
     grace: float | None = None,
 ) -> list[str]:
-    source = str(Path(runyard.__file__).resolve().parent.parent)
     words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder]
     words += ["--leash", str(leash)] if leash is not None else []
     words += ["--output", str(output)] if output is not None else []
@@ -63,7 +61,12 @@ def agent_command(
     words += ["--time", str(seconds)] if seconds is not None else []
     words += ["--grace", str(grace)] if grace is not None else []
     words += ["--quiet"] if quiet else []
-    return [sys.executable, "-I", "-S", "-c", _START.format(source), *words]
+    return [*agent_start(), *words]
+
+
+def agent_start() -> list[str]:
+    source = str(Path(runyard.__file__).resolve().parent.parent)
+    return [sys.executable, "-I", "-S", "-c", _START.format(source)]
 
 
 def working_folder(folder: str | None) -> str:
@@ -94,7 +97,7 @@ def work(
     watch = _Watch(home, sweep, followers)
     # Held open as long as we live: an agent whose command is killed ends as if asked to.
     leash, held = os.pipe()
-    with _Asked() as asked:
+    with Asked() as asked:
         process = subprocess.Popen(
             agent_command(
                 sweep["key"],
@@ -131,41 +134,6 @@ def work(
         watch, as_json=as_json, seconds=lasted, asked=asked, is_timed=seconds is not None
     )
     return code or (1 if process.returncode else 0)
-
-
-class _Asked:
-    """Signals that ask us to end: the first time the agent is asked, the second time it kills."""
-
-    def __init__(self) -> None:
-        self.number: int | None = None
-        self.note = ""
-        self._times = self._passed = 0
-
-    def __enter__(self) -> _Asked:
-        self._before = {number: signal.signal(number, self._hear) for number in _ASKS_TO_END}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def pass_on(self, process: subprocess.Popen[bytes], sweep: str) -> None:
-        while self._passed < self._times:
-            self._passed += 1
-            process.send_signal(signal.SIGTERM)
-            if self._passed == 1:
-                self.note = "asking what runs to end (Ctrl-C again kills it)"
-                say(f"{self.note}; its trials go back to the queue of {sweep}")
-
-    def wait(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        end = time.monotonic() + seconds
-        # In pieces: a signal, or the agent's end, is not to wait for the next look.
-        while process.poll() is None and self._passed == self._times and time.monotonic() < end:
-            time.sleep(0.02)
-
-    def _hear(self, number: int, _frame: FrameType | None) -> None:
-        self.number = number
-        self._times += 1
 
 
 class _Watch:
@@ -275,7 +243,7 @@ def _speaks(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("wandb:")
 
 
-def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked, is_timed: bool) -> int:
+def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: Asked, is_timed: bool) -> int:
     watch.look_once_more()
     sweep = watch.sweep
     went_on = sweep["state"] in ("running", "paused")

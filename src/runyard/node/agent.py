@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 
-from runyard.node.channel import Channel
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
@@ -30,9 +29,11 @@ if TYPE_CHECKING:
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
+    from runyard.node.cloud import Cloud
     from runyard.node.echo import Show
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Timer
+    from runyard.node.place import Server
 
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
@@ -53,16 +54,17 @@ class Agent:
         show: Show | None = None,
         end: JobEnd | None = None,
         report: Callable[[str], None] = print,
+        cloud: Cloud | None = None,
     ) -> None:
         self._loop = Loop()
-        self._place = Place(home, self._spawn)
-        self._spool = f"{home}/spool"
+        self._place: Server = cloud or Place(home, self._spawn)
+        self._spool = f"{home}/spool" if cloud is None else _own_spool(home, cloud)
         self._sweep = sweep
         self._work = Work(
             self._loop,
             self._place,
-            Channel(self._loop, self._place),
-            [Slot(index, Channel(self._loop, self._place)) for index in range(slots)],
+            self._place.channel(self._loop),
+            [Slot(index, self._place.channel(self._loop)) for index in range(slots)],
             spool=self._spool,
             keeper=self._start_keeper(),
             end=end or JobEnd(None, time.time()),
@@ -261,10 +263,31 @@ def main(words: list[str] | None = None) -> int:
         show=_shown(options),
         end=_read_end(options),
         report=report,
+        cloud=_elsewhere(options),
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
     return agent.run()
+
+
+def _elsewhere(options: dict[str, str]) -> Cloud | None:
+    """The sweep at another server, where one is named: ENTITY/PROJECT/SWEEP."""
+    if "server" not in options:
+        return None
+    import json
+
+    from runyard.node.cloud import Cloud
+
+    command = json.loads(options["command"]) if "command" in options else None
+    return Cloud(options["server"], options["sweep"], command)
+
+
+def _own_spool(home: str, cloud: Cloud) -> str:
+    """Of each server elsewhere: who comes after a crash tells the one that it concerns."""
+    host = cloud.url.partition("://")[2].replace("/", "_")
+    spool = f"{home}/elsewhere/{host}"
+    os.makedirs(spool, mode=0o700, exist_ok=True)  # noqa: PTH103
+    return spool
 
 
 def _shown(options: dict[str, str]) -> Show | None:
@@ -286,6 +309,7 @@ def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
         "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet",
+        "server", "command",
     )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)
