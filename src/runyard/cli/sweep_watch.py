@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
@@ -23,6 +24,7 @@ from runyard.client.discover import find_server
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError
 from runyard.home import Home
+from runyard.node.agent import LET_GO
 
 _LOOK_EVERY = 0.5
 _LAST_WORDS = 2000
@@ -97,7 +99,7 @@ def work(
     watch = _Watch(home, sweep, followers)
     # Held open as long as we live: an agent whose command is killed ends as if asked to.
     leash, held = os.pipe()
-    with Asked() as asked:
+    with Asked(may_leave=show is None) as asked:
         process = subprocess.Popen(
             agent_command(
                 sweep["key"],
@@ -121,12 +123,17 @@ def work(
         if show is not None:
             show.begin()
         drawing = watch.drawn() if on_terminal else watch.told()
-        with drawing as update:
-            while process.poll() is None:
-                asked.pass_on(process, sweep["id"])
-                update(asked.note)
+        with drawing as view:
+            while process.poll() is None and not asked.is_left:
+                asked.pass_on(process, sweep["id"], view.pause)
+                view.update(asked.note)
                 asked.wait(process, _LOOK_EVERY)
+        if asked.is_left:
+            os.write(held, LET_GO)
         os.close(held)
+    if asked.is_left:
+        process.returncode = 0  # It lives on; Popen must not warn about that.
+        return _say_left(sweep["id"], process.pid)
     if show is not None:
         show.finish()
     lasted = time.monotonic() - begun
@@ -134,6 +141,25 @@ def work(
         watch, as_json=as_json, seconds=lasted, asked=asked, is_timed=seconds is not None
     )
     return code or (1 if process.returncode else 0)
+
+
+def _say_left(sweep: str, pid: int) -> int:
+    say(f"sweep {sweep} goes on in the background: process {pid}")
+    for command, what in (
+        (f"runyard status {sweep} --watch", "how far it is"),
+        (f"runyard sweep --stop {sweep}", "let what runs finish, then end"),
+        ("runyard agents", "who works on it; `runyard agents drain N` lets one go"),
+    ):
+        print(f"  {command:<34}  {what}", file=sys.stderr)
+    return 0
+
+
+@dataclass(frozen=True)
+class _View:
+    """How the sweep is shown while we wait; `pause` while something else is."""
+
+    update: Callable[[str], None]
+    pause: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class _Watch:
@@ -182,7 +208,7 @@ class _Watch:
             follower.look(api, self.sweep, is_last=is_last)
 
     @contextmanager
-    def drawn(self) -> Iterator[Callable[[str], None]]:
+    def drawn(self) -> Iterator[_View]:
         from rich.console import Console
         from rich.live import Live
 
@@ -194,12 +220,20 @@ class _Watch:
                 shown = live(self.sweep, self._running, self.failed, away or note, out.width)
                 drawing.update(shown, refresh=True)
 
-            yield update
+            @contextmanager
+            def pause() -> Iterator[None]:
+                drawing.stop()
+                try:
+                    yield
+                finally:
+                    drawing.start()
+
+            yield _View(update, pause)
 
     @contextmanager
-    def told(self) -> Iterator[Callable[[str], None]]:
+    def told(self) -> Iterator[_View]:
         """Without a terminal the agent's own lines tell of it."""
-        yield lambda _note: self._look_for_followers()
+        yield _View(lambda _note: self._look_for_followers())
 
     def _look_for_followers(self) -> None:
         if self._followers:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from runyard.node.loop import Timer
     from runyard.node.place import Server
 
+# What somebody who holds our leash says before they go without us.
+LET_GO = b"g"
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
@@ -102,12 +104,16 @@ class Agent:
         return 1 if self._trouble is not None else 0
 
     def hold_on_to(self, leash: int) -> None:
-        """End when this descriptor is closed at its other end: who started us is gone."""
+        """End when this descriptor is closed at its other end: who started us is gone.
+
+        Unless it let us go before: then we work on alone.
+        """
         os.set_inheritable(leash, False)
 
         def let_go(_events: int) -> None:
             self._loop.forget(leash)
-            self.drain()
+            if os.read(leash, 1) != LET_GO:
+                self.drain()
 
         self._loop.watch(leash, READ, let_go)
 
