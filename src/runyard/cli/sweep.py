@@ -3,6 +3,7 @@
   runyard sweep sweep.yaml -j 4       four trials at a time, until it is done
   runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
   runyard sweep sweep.yaml --dry-run  what it would run
+  runyard sweep sweep.yaml --check    try four settings for a few steps each; make nothing
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
   runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
@@ -50,6 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what it would be; make nothing"
     )
+    parser.add_argument("--check", type=positive, nargs="?", const=4, metavar="N",
+                        help="try N settings spread over the space (default 4) for a few steps "
+                        "each, here and offline; make nothing")  # fmt: skip
+    parser.add_argument("--check-time", type=duration, default=20.0, metavar="TIME",
+                        help="how long each may take with --check (default 20s)")  # fmt: skip
+    parser.add_argument("--no-check", action="store_true",
+                        help="make it even if the program does not know a parameter")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
     made.add_argument("-n", "--name", help="name of the sweep")
@@ -79,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
 
     if looks_like_file(args.sweep):
         return _create(args)
-    for option in ("dry_run", "no_run", "method", "name", "set", "prior_run", "seed"):
+    for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
         if getattr(args, option):
             name = option.replace("_", "-")
             raise UsageError(
@@ -113,6 +121,14 @@ def _create(args: argparse.Namespace) -> int:
     from runyard.cli.sweep_plan import make_plan
 
     plan = make_plan(args)
+    if not args.no_check:
+        from runyard.cli.checking import check_plan
+
+        check_plan(plan, refuses=not args.dry_run)
+    if args.check:
+        from runyard.cli.rehearsal import rehearse
+
+        return rehearse(plan, args.check, args.check_time, as_json=args.json)
     if args.dry_run:
         from runyard.cli.sweep_preview import preview
 
