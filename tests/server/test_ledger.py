@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pytest
 
@@ -75,6 +76,18 @@ def test_a_death_after_a_checkpoint_is_a_cut_and_not_a_failure() -> None:
     stuck = settle("cut", stop=None, tries={}, progressed=False, retries={"node": 0})
     assert stuck.state == "failed", "one that never gets on is not tried for ever"
     assert settle("nan", stop=None, tries={}, progressed=True, retries={}).state == "failed"
+
+
+def test_a_program_that_somebody_kills_is_tried_again_twice_unless_the_file_says_more() -> None:
+    tries: Mapping[str, int] = {}
+    states = []
+    for _ in range(3):
+        after = settle("killed", stop=None, tries=tries, progressed=False, retries={"node": 5})
+        tries = after.tries
+        states.append((after.state, after.queue))
+    assert states == [("waiting", "tail"), ("waiting", "tail"), ("failed", "final")]
+    patient = settle("killed", stop=None, tries=tries, progressed=False, retries={"node": 1000})
+    assert patient.state == "waiting"
 
 
 def test_a_sweep_gives_up_only_where_nothing_has_worked() -> None:

@@ -262,6 +262,8 @@ def why_failed(api: Api, trial: Trial) -> str:
     code = trial["exit_code"]
     cause = trial["cause"] or "failed"
     how = f"exit code {code}" if cause == "program" and code is not None else cause
+    if cause == "killed":
+        how = f"killed {trial['attempts']} times by signal 9, for memory or by somebody"
     try:
         detail = api.run(trial["id"])
         size = sum(attempt["console_bytes"] for attempt in detail["attempts"])

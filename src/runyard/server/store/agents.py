@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ _FIRST_POLL = 3.0
 # With its next beat, an agent would tell of a run that it was given: unless that died before. A
 # beat that comes sooner or later than this was not answered the last time, and is repeated.
 _NEXT_POLL = (4.0, 12.0)
+# Among a trial's tries: it was handed out, and nobody ever heard of it.
+_UNHEARD = "unheard"
 
 
 class NoAgent(LookupError):
@@ -311,7 +314,13 @@ def _settle_gone(connection: sqlite3.Connection, trial: Row, up_since: float, no
     if was_heard or trial["stop"] is not None:
         settling.lose(connection, trial, now)
     elif began > up_since and _NEXT_POLL[0] <= now - began < _NEXT_POLL[1]:
-        settling.settle(connection, trial, "program", now)
+        # Once, its answer may have been lost, and asked for again at just this time.
+        tries = json.loads(trial["tries"])
+        if tries.get(_UNHEARD):
+            settling.settle(connection, trial, "program", now)
+        else:
+            trials.update(connection, trial, tries=json.dumps({**tries, _UNHEARD: 1}))
+            settling.hand_back(connection, trial, now)
     else:
         settling.hand_back(connection, trial, now)
 

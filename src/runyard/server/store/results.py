@@ -55,7 +55,7 @@ def view(
     is_left_out = is_enough(at_work, len(ended))
     # A setting of several seeds has ended with the last of them.
     are_needed = not is_left_out or (ended and rules.seeds > 1)
-    open_settings = _open(connection, sweep) if are_needed else {}
+    open_settings = _open(connection, sweep, rules) if are_needed else {}
     results = []
     for trial in ended:
         found = _result(connection, trial, rules, open_settings)
@@ -76,12 +76,8 @@ def demand(connection: sqlite3.Connection, sweep: int) -> tuple[Row, int, int, i
     if row is None:
         return None
     found = sweeps.open_counts(connection, sweep)
-    return (
-        row,
-        found.get("waiting", 0),
-        found.get("running", 0),
-        row["trials"] - sum(found.values()),
-    )
+    waiting, running = found.get("waiting", 0), found.get("running", 0)
+    return row, waiting, running, row["trials"] - waiting - running
 
 
 def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> list[dict[str, Any]]:
@@ -106,12 +102,15 @@ def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> l
     return results
 
 
-def _open(connection: sqlite3.Connection, sweep: int) -> dict[int, str]:
-    """The points of settings of which a trial has not ended."""
+def _open(connection: sqlite3.Connection, sweep: int, rules: Rules) -> dict[int, str]:
+    """The points of settings of which a trial has not ended.
+
+    One that is paused counts with what it has reached; of several seeds, the setting waits for it.
+    """
     found = connection.execute(
         "SELECT setting, point FROM trials WHERE sweep = ? AND point IS NOT NULL "
-        "AND state IN ('waiting', 'running', 'paused')",
-        (sweep,),
+        "AND state IN ('waiting', 'running', CASE WHEN ? > 1 THEN 'paused' END)",
+        (sweep, rules.seeds),
     )
     return {row["setting"]: row["point"] for row in found}
 
@@ -148,7 +147,7 @@ def _measured(connection: sqlite3.Connection, trial: Row, rules: Rules) -> dict[
     aims = {aim.name for aim in rules.aims}
     if trial["state"] == "finished" and aims <= measured.keys():
         return measured
-    imputed = dict(measured) if trial["state"] == "stopped" else {}
+    imputed = dict(measured) if trial["state"] in ("stopped", "paused") else {}
     for aim in rules.aims:
         value = _imputed(connection, trial, aim, measured)
         if value is not None:
