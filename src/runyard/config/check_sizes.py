@@ -68,7 +68,8 @@ def _too_many(request: Request, count: int, name: str, model: GpuType) -> Iterat
     if model.per_node is not None and count > model.per_node:
         nodes = -(-count // model.per_node)
         yield Refusal(
-            f"{count} GPUs a node ({origin}) are more than the {model.per_node} of a {name} node",
+            f"{count} GPUs a node ({origin}) are more than a node with {name} has: "
+            f"{model.per_node}",
             f"write gpus: {model.per_node} and nodes: {nodes}",
             "resources.gpus",
         )
@@ -82,8 +83,8 @@ def _too_many(request: Request, count: int, name: str, model: GpuType) -> Iterat
     cpus = _cpus(request)
     if model.per_node and model.cpus and cpus > model.per_node * model.cpus:
         yield Refusal(
-            f"{cpus} CPUs a node ({request.origin('resources.cpus')}) are more than a {name} node "
-            f"has: {model.per_node * model.cpus}",
+            f"{cpus} CPUs a node ({request.origin('resources.cpus')}) are more than a node with "
+            f"{name} has: {model.per_node * model.cpus}",
             f"write cpus: {model.cpus * count}, which go with {count} GPUs",
             "resources.cpus",
         )
