@@ -24,6 +24,7 @@ from runyard.node.launching import launch
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place
 from runyard.node.processes import CLIENT_SECONDS
+from runyard.node.whereabouts import whereabouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ class Agent:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": len(self._slots),
+            **whereabouts(os.environ),
         }
         self._talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 

@@ -18,6 +18,7 @@ from runyard.server import (
     artifact_export,
     artifact_files,
     export,
+    job_api,
     people,
     sweep_api,
 )
@@ -30,6 +31,7 @@ from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
 from runyard.server.page import files as page_files
 from runyard.server.page import login
+from runyard.server.page_api import routes as page_routes
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -82,6 +84,8 @@ def create_app(
         *sweep_api.ROUTES,
         *login.ROUTES,
         *login.OPEN_ROUTES,
+        *page_routes.ROUTES,
+        *job_api.ROUTES,
         # Before the page, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),

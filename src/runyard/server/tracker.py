@@ -23,6 +23,7 @@ from runyard.server.permissions import Caller, may_write
 from runyard.server.store import deletion, leases, leftovers, people
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.field_memory import FieldMemory
+from runyard.server.store.project_keys import ProjectKeys
 from runyard.server.sweeps.desks import Desks
 from runyard.server.uploads import Uploads
 from runyard.server.vacuum import Vacuum
@@ -43,6 +44,7 @@ class Tracker:
         if exclusive is None:
             exclusive = is_network_folder(home.path)
         self._database = Database(home.database, exclusive=exclusive)
+        self.changes = self._database.changes
         self._people = people.People()
         self._uses: dict[str, float] = {}
         self.own_key = ""
@@ -54,6 +56,7 @@ class Tracker:
         self.joiner = Joiner()
         self.vacuum = Vacuum()
         self.remembered = FieldMemory()
+        self.project_keys = ProjectKeys(self.changes)
         self.sweeps = Desks(self)
 
     def open(self, key: str) -> None:
