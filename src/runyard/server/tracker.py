@@ -18,6 +18,7 @@ from runyard.server.addresses import Addresses, BadAddress, Kind
 from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
+from runyard.server.page.sessions import Codes, Sessions
 from runyard.server.permissions import Caller, may_write
 from runyard.server.store import deletion, leases, leftovers, people
 from runyard.server.store.database import Database, DiskFull
@@ -48,6 +49,8 @@ class Tracker:
         self._uses: dict[str, float] = {}
         self.own_key = ""
         self.addresses: Addresses
+        self.sessions: Sessions
+        self.codes = Codes()
         self.uploads = Uploads(home.files)
         self.blobs = Blobs(home.blobs)
         self.joiner = Joiner()
@@ -64,7 +67,8 @@ class Tracker:
             self._people = self._database.write(
                 lambda connection: _own(connection, key, time.time())
             ).result()
-            self.addresses = Addresses(_server_secret(self.home))
+            secret = _server_secret(self.home)
+            self.addresses, self.sessions = Addresses(secret), Sessions(secret)
             self.uploads.clear_unfinished()
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
@@ -95,10 +99,14 @@ class Tracker:
             self._uses[hashed] = time.time()
         return found
 
+    def by_key_id(self, key_id: str) -> Caller | None:
+        """The user of a key that was given out and is still good."""
+        return self._people.by_key_id.get(key_id)
+
     def signed(self, kind: Kind, token: str) -> tuple[Caller, list[Any]]:
         """Who asked for an address, if their key is still good, and what for."""
         key_id, claim = self.addresses.read(kind, token)
-        caller = self._people.by_key_id.get(key_id)
+        caller = self.by_key_id(key_id)
         if caller is None:
             raise BadAddress("the key that asked for this address has been revoked")
         return caller, claim
