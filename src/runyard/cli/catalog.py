@@ -13,6 +13,8 @@ COMMANDS = {
     "cancel": "end a sweep or a trial at once",
     "agents": "list, drain or add the agents of sweeps",
     "best": "show a sweep's best trials",
+    "compare": "compare runs or sweeps, over their seeds",
+    "ui": "open the page: charts, runs, sweeps and jobs in a browser",
     "runs": "list runs",
     "show": "show a run or a sweep",
     "logs": "print what a run printed",

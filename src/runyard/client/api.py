@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.artifacts import ArtifactsApi
 from runyard.client.http import Connection
+from runyard.client.jobs import JobsApi
 from runyard.client.people import PeopleApi
 from runyard.client.sweeps import SweepApi
 
@@ -174,6 +175,13 @@ class Health(TypedDict):
     database_bytes: int
 
 
+class LoginCode(TypedDict):
+    """Logs one browser in, once, within `seconds`."""
+
+    code: str
+    seconds: int
+
+
 class Api:
     """Every call of the server's own API."""
 
@@ -187,6 +195,10 @@ class Api:
     @property
     def artifacts(self) -> ArtifactsApi:
         return ArtifactsApi(self._connection)
+
+    @property
+    def jobs(self) -> JobsApi:
+        return JobsApi(self._connection)
 
     @property
     def people(self) -> PeopleApi:
@@ -203,6 +215,10 @@ class Api:
     def health(self) -> Health:
         health: Health = self._connection.get("/api/health")
         return health
+
+    def login_code(self) -> LoginCode:
+        made: LoginCode = self._connection.post("/api/login/codes")
+        return made
 
     def stop_server(self) -> None:
         self._connection.post("/api/server/stop")

@@ -10,8 +10,10 @@ from runyard.server.store.schema import (
     consoles,
     contents,
     history,
+    jobs,
     people,
     processes,
+    reports,
     runs,
     sweeps,
 )
@@ -33,7 +35,7 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES)
+STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, jobs.TABLES, reports.TABLES)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:
