@@ -13,7 +13,9 @@ from runyard.reading.records import kind_of_setting, settings_of
 
 
 def with_defaults(resources: Resources, profile: Profile) -> Resources:
-    """What nobody said is as the profile has it."""
+    """What nobody said is as the profile has it. Who names a type of GPU wants one."""
+    if resources.gpu_type is not None and resources.gpus is None:
+        resources = replace(resources, gpus=1)
     for name, text in profile.submission.defaults.items():
         known = settings_of(Resources)
         if name not in known or getattr(resources, name) not in (None, ()):
@@ -60,6 +62,12 @@ def settle_resources(
 def settle_environment(environment: Environment, origins: Mapping[str, str]) -> Environment:
     """The kind that an image or a name means, and no two kinds at once."""
     is_container = environment.kind in CONTAINER_KINDS
+    for name, kind in (("name", "conda"), ("path", "venv")):
+        if environment.kind == "none" and getattr(environment, name) is not None:
+            raise ConfigError(
+                f"{origins.get(f'environment.{name}')}: the environment has a {name} and no kind",
+                mend=f"add kind: {kind}, or the kind that it is",
+            )
     if environment.image is None:
         if is_container:
             raise ConfigError(
