@@ -366,3 +366,15 @@ def test_a_clusters_change_of_the_profile_is_told_with_its_own_line(project: Pat
     text = "clusters:\n  generic:\n    profile:\n      script: {interpreter: /bin/csh}\n"
     with pytest.raises(ConfigError, match=r"runyard\.yaml:4: the profile generic"):
         read(project, text)
+
+
+def test_the_kind_of_job_follows_and_a_kind_that_is_said_is_held_to(project: Path) -> None:
+    assert read(project, "").job_type == "standard"
+    assert read(project, "", flags("-w", "abc")).job_type == "sweep"
+    assert read(project, "sweep: sweep.yaml\n").job_type == "sweep"
+    assert read(project, "", flags("-W", "torchrun")).job_type == "distributed"
+    assert read(project, "", flags("-j", "distributed", "-W", "script")).job_type == "distributed"
+    with pytest.raises(ConfigError, match="--job-type distributed: a distributed job says how"):
+        read(project, "", flags("-j", "distributed"))
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:1: a sweep job says which sweep"):
+        read(project, "job_type: sweep\n")

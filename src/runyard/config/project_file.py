@@ -27,7 +27,12 @@ from runyard.config.project_text import (
     read_project_text,
 )
 from runyard.config.request import Request
-from runyard.config.settling import settle_environment, settle_resources, with_defaults
+from runyard.config.settling import (
+    settle_environment,
+    settle_job_type,
+    settle_resources,
+    with_defaults,
+)
 from runyard.config.variables import fill_in
 from runyard.errors import ConfigError
 from runyard.reading.fields import Fields
@@ -65,6 +70,7 @@ def read_project(
         command=read.command,
         sweep_file=read.sweep,
         sweep_id=read.sweep_id,
+        job_type=settle_job_type(read, origins),
         distributed=read.distributed,
         resources=settle_resources(resources, read.distributed, origins),
         environment=environment,

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runyard.clusters.profile import CONTAINER_KINDS, Profile
-from runyard.config.request import Environment, Resources
+from runyard.config.project_shape import ClusterFile
+from runyard.config.request import DISTRIBUTED, Environment, Resources
 from runyard.errors import ConfigError
 from runyard.reading.kinds import Unfit
 from runyard.reading.records import kind_of_setting, settings_of
@@ -57,6 +58,24 @@ def settle_resources(
             return replace(resources, tasks_per_node=gpus)
         return replace(resources, tasks_per_node=1, cpus=(resources.cpus or 1) * gpus)
     return resources
+
+
+def settle_job_type(read: ClusterFile, origins: Mapping[str, str]) -> str:
+    """What kind of job it is. Who says a kind has to say what it needs."""
+    sweeps = read.sweep_id or read.sweep
+    if read.job_type == "distributed" and read.distributed is None:
+        raise ConfigError(
+            f"{origins['job_type']}: a distributed job says how its processes find each other",
+            mend=f"add distributed: {' or '.join(DISTRIBUTED)}, or -W",
+        )
+    if read.job_type == "sweep" and not sweeps:
+        raise ConfigError(
+            f"{origins['job_type']}: a sweep job says which sweep",
+            mend="add sweep: FILE or sweep_id: ID, or -w",
+        )
+    if read.job_type is not None:
+        return read.job_type
+    return "distributed" if read.distributed else "sweep" if sweeps else "standard"
 
 
 def settle_environment(environment: Environment, origins: Mapping[str, str]) -> Environment:
