@@ -40,8 +40,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 # What a short job may need to be let in.
 _FLAGS = (
     "resources.partition", "resources.account", "resources.qos", "resources.constraint",
-    "resources.reservation", "resources.gpus", "resources.gpu_type", "resources.time",
-    "resources.extra", "cluster",
+    "resources.reservation", "resources.gpus", "resources.gpu_type", "resources.extra", "cluster",
 )  # fmt: skip
 
 
