@@ -90,8 +90,6 @@ def _memory(profile: Profile, ruled: Ruled, tasks: int) -> list[tuple[str, str |
     """The one amount that was asked, in the form that the site permits."""
     gpus, cpus = ruled.gpus or 0, (ruled.cpus or 1) * tasks
     total = ruled.memory
-    if total is None and ruled.memory_per_gpu is not None:
-        total = ruled.memory_per_gpu * max(1, gpus)
     if total is None:
         return []
     if profile.memory.form == "per_cpu" and total:

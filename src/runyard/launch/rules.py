@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 USUAL_SECONDS = 3600.0
 # The wandb client runs beside the program: with one CPU they take turns.
 _CPUS_BESIDE_A_GPU = 2
+_NOT_OPTIONS = ("extra", "nodes", "tasks_per_node", "memory_per_gpu")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,6 @@ class Ruled:
     cpus: int | None
     memory: int | None
     """MiB on each node; 0: all of it."""
-    memory_per_gpu: int | None
     time: float
     asks_time: bool
     partition: str | None
@@ -52,14 +52,10 @@ def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled
     rules = profile.submission
     for name, reason in {**rules.forbidden, **rules.ignored}.items():
         key = _plain(name)
-        if asked.pop(key, None) is not None:
+        if asked.pop(key, None) is not None and _path_of(key) in request.origins:
             how = "is not allowed" if name in rules.forbidden else "has no effect"
             notes.append(f"{name} {how} on {profile.name} and is left out: {reason}")
     left_out = {_plain(name) for name in {**rules.forbidden, **rules.ignored}}
-    for name, value in rules.defaults.items():
-        key = _plain(name)
-        if key not in left_out and not _conflicts(key, asked):
-            asked.setdefault(key, value)
     extra = [*rules.always, *request.resources.extra]
     for name, reason in rules.mandatory.items():
         key = _plain(name)
@@ -74,18 +70,17 @@ def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled
     partition, qos = _text(asked, "partition"), _text(asked, "qos")
     gpus, gpu_type = _gpus(request, profile, asked, partition, notes)
     time = _time(request, profile, asked, partition, qos, notes)
-    cpus = _cpus(asked, profile, gpus, gpu_type, slots, left_out)
-    memory, per_gpu = _whole(asked, "memory"), _whole(asked, "memory_per_gpu")
-    if (memory is not None or per_gpu is not None) and profile.memory.form == "none":
+    cpus = _cpus(request, profile, gpus, gpu_type, slots) if "cpus" not in left_out else None
+    memory = _whole(asked, "memory")
+    if memory is not None and profile.memory.form == "none":
         notes.append(f"memory is not asked for on {profile.name}: its jobs get what nodes have")
-        memory = per_gpu = None
+        memory = None
     known = ("constraint", "reservation", "exclude", "mail", "mail_to")
     return Ruled(
         gpus=gpus,
         gpu_type=gpu_type,
         cpus=cpus,
         memory=memory,
-        memory_per_gpu=per_gpu,
         time=time,
         asks_time="time" not in left_out,
         partition=partition,
@@ -101,7 +96,7 @@ def _asked(request: Request) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in fields(resources):
         value = getattr(resources, one.name)
-        if value is None or value == () or one.name in ("extra", "nodes", "tasks_per_node"):
+        if value is None or value == () or one.name in _NOT_OPTIONS:
             continue
         found[one.name] = ",".join(value) if isinstance(value, tuple) else value
     return found
@@ -193,29 +188,16 @@ def _time(
 
 
 def _cpus(
-    asked: Mapping[str, Any],
-    profile: Profile,
-    gpus: int | None,
-    gpu_type: str | None,
-    slots: int,
-    left_out: set[str],
-) -> int | None:
-    if "cpus" in left_out:
-        return None
-    given = _whole(asked, "cpus")
-    if given is not None:
+    request: Request, profile: Profile, gpus: int | None, gpu_type: str | None, slots: int
+) -> int:
+    given = request.resources.cpus or 1
+    if "resources.cpus" in request.origins:
         return given
     # One for each program at least; a site's share of a GPU is an upper bound.
-    wanted = max(slots, _CPUS_BESIDE_A_GPU if gpus else 1)
+    wanted = max(given, slots, _CPUS_BESIDE_A_GPU if gpus else 1)
     kind = profile.gpus.types.get(gpu_type or "") or profile.gpus.slices.get(gpu_type or "")
     most = kind.cpus * (gpus or 1) if kind is not None and kind.cpus else None
     return wanted if most is None else max(1, min(wanted, most))
-
-
-def _conflicts(key: str, asked: Mapping[str, Any]) -> bool:
-    """A default for memory in one form is none for who asks in the other."""
-    pair = {"memory": "memory_per_gpu", "memory_per_gpu": "memory"}
-    return pair.get(key) in asked
 
 
 def clock(seconds: float) -> str:
@@ -234,7 +216,8 @@ def _plain(name: str) -> str:
     bare = name.lstrip("-").replace("-", "_")
     return {
         "mem": "memory",
-        "mem_per_gpu": "memory_per_gpu",
+        "mem_per_gpu": "memory",
+        "mem_per_cpu": "memory",
         "cpus_per_task": "cpus",
         "mail_type": "mail",
         "mail_user": "mail_to",

@@ -5,6 +5,7 @@ Every value is quoted. Nothing secret is in it: the agent finds server and key i
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 # What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
 # of its own for quotes and backslashes.
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]+")
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]*")
 _START = (
-    "import sys; sys.path.insert(0, {0!r}); from runyard.node.{1} import main; sys.exit(main())"
+    "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
 )
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _LIGHT = ("-I", "-S", "-c")
@@ -65,7 +66,6 @@ def script(plan: Plan, part: Part | None = None) -> str:
         _lines("Before the program.", plan.before),
         _lines("The environment.", plan.wrapping.before),
         _work_folder(plan),
-        _signals(),
         _nodes(plan) if plan.form == "nodes" else _one(plan),
         _clean_up(plan),
     ]
@@ -194,32 +194,81 @@ def _work_folder(plan: Plan) -> list[str]:
     ]
 
 
-def _signals() -> list[str]:
-    return [
-        "# A signal to the job is passed on, so that programs can save; the job ends as they do.",
-        'started="" heard=""',
-        'pass_on() { heard="$1"; for one in ${=started}; do kill -s "$1" "$one"; done; }',
-    ]
-
-
 def _one(plan: Plan) -> list[str]:
     return [
-        "# The agent takes trials until none is left or the job's time is up.",
-        f"{_agent_words(plan)} &",
-        "agent=$!",
-        "wait_for_it",
+        "# The agent takes trials until none is left or the time is up. A signal to the job is",
+        "# passed on to it, so that programs can save; the job ends as it does.",
+        f"agent=({_agent_words(plan)})",
+        'ended="$SLURM_TMPDIR/.runyard-ended.${SLURM_JOB_ID:-$$}"',
+        'pass_on() { [ -z "$process" ] || kill -s "$1" "$process" 2>/dev/null; }',
+        'process="" early=""',
+        "trap 'early=USR2; pass_on USR2' USR2",
+        "trap 'early=TERM; pass_on TERM' TERM",
+        '"${agent[@]}" --ended "$ended" &',
+        "process=$!",
+        '[ -z "$early" ] || pass_on "$early"',
+        'wait "$process"; code=$?',
+        "# A signal interrupts the waiting, and the code is then not the agent's.",
+        'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
+        '[ ! -r "$ended" ] || code="$(cat "$ended")"',
+        'rm -f "$ended"',
     ]
 
 
 def _nodes(plan: Plan) -> list[str]:
-    return []
+    return [
+        "# One agent a node. They end when no trial is left or the time is up; one that dies is",
+        "# told of, and the others go on. The job ends as they did.",
+        f"agent=({_agent_words(plan)})",
+        'codes="$(mktemp -d "$SLURM_TMPDIR/.runyard.XXXXXX")"',
+        'pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }',
+        "trap 'pass_on USR2' USR2",
+        "trap 'pass_on TERM' TERM",
+        "processes=()",
+        'for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do',
+        "  (",
+        "    trap '' USR2 TERM",
+        '    srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0 \\',
+        f"      --output={quote(plan.logs)}/{quote(plan.log_prefix)}%j-%N.log --open-mode=append \\"
+        if is_plain(plan.logs)
+        else "      \\",
+        '      "${agent[@]}"',
+        "    code=$?",
+        '    echo "$code" >"$codes/$node"',
+        '    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2',
+        "  ) &",
+        "  processes+=($!)",
+        "done",
+        'for process in "${processes[@]}"; do',
+        '  while kill -0 "$process" 2>/dev/null; do wait "$process"; done',
+        "done",
+        "code=0",
+        'for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do',
+        '  one="$(cat "$codes/$node" 2>/dev/null || echo 1)"',
+        '  [ "$one" = 0 ] || code="$one"',
+        "done",
+        'rm -rf "$codes"',
+    ]
+
+
+def _node_log(plan: Plan) -> list[str]:
+    if not _logs_by_slurm(plan):
+        return []
+    log = f"{plan.logs}/{plan.log_prefix}%j-%N.log"
+    return [f"      --output={quote(log)} --open-mode=append \\"]
 
 
 def _agent_words(plan: Plan) -> str:
-    start = _START.format(plan.runyard.source, "agent")
+    start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False), "agent")
     words = [plan.runyard.python, *_LIGHT, start]
     return " ".join([*(quote(one) for one in words), "--job", '"$job/job.json"'])
 
 
 def _clean_up(plan: Plan) -> list[str]:
-    return []
+    return [
+        "# Whatever became of it.",
+        *plan.profile.script.after,
+        '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
+        'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
+        'exit "$code"',
+    ]

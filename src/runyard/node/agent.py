@@ -28,7 +28,7 @@ from runyard.node.whereabouts import whereabouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from runyard.node.attempts import Attempt, Setting
@@ -71,7 +71,12 @@ class Agent:
         show: Show | None = None,
         end: JobEnd | None = None,
         report: Callable[[str], None] = print,
+        launcher: Sequence[str] = (),
+        exits_as_trials: bool = False,
     ) -> None:
+        self._launcher = list(launcher)
+        self._exits_as_trials = exits_as_trials
+        self._failures: list[int] = []
         self._loop = Loop()
         self._place = Place(home, self._spawn)
         self._spool = f"{home}/spool"
@@ -119,7 +124,15 @@ class Agent:
             self._show.close()
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
-        return 1 if self._trouble is not None else 0
+            return 1
+        return self._exit_code()
+
+    def _exit_code(self) -> int:
+        """The one trial's own code if it failed; 1 where some of several did."""
+        if not self._exits_as_trials or not self._failures:
+            return 0
+        code = self._failures[0] if len(self._taken) == 1 else 1
+        return code if code > 0 else 128 - code
 
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone."""
@@ -269,7 +282,7 @@ class Agent:
         if self._end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{self._end.deadline:.3f}"
         try:
-            setting = Setting(told, found, folder, environ)
+            setting = Setting(told, found, folder, environ, self._launcher)
         except OSError as error:
             self._cannot_run(slot, told, error)
             return
@@ -339,6 +352,8 @@ class Agent:
         told = answer.json() if answer.is_good else {}
         self._typical = told.get("typical_seconds", self._typical)
         trial = told.get("trial")
+        if trial is not None and trial["state"] == "failed":
+            self._failures.append(attempt.exit_code or 1)
         self._report(f"{_clock()} {end_line(attempt, trial)}")
 
     def _clear_up(self, attempt: Attempt, then: Callable[[], None]) -> None:
@@ -467,6 +482,7 @@ def _clock() -> str:
 
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
+    job = _read_job(options)
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -480,10 +496,33 @@ def main(words: list[str] | None = None) -> int:
         show=_shown(options),
         end=_read_end(options),
         report=report,
+        launcher=job.get("launcher", ()),
+        exits_as_trials=job.get("exit") == "trials",
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
-    return agent.run()
+    code = agent.run()
+    if "ended" in options:
+        with contextlib.suppress(OSError), open(options["ended"], "w") as file:  # noqa: PTH123
+            file.write(f"{code}\n")
+    return code
+
+
+def _read_job(options: dict[str, str]) -> dict[str, Any]:
+    """What job.json says, for an agent in a job; options that it has too go before it."""
+    if "job" not in options:
+        return {}
+    import json
+
+    try:
+        with open(options["job"], encoding="utf-8") as file:  # noqa: PTH123
+            job: dict[str, Any] = json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"runyard: {options['job']} cannot be read on {socket.gethostname()}: {error}")
+    for name in ("sweep", "slots", "count", "folder", "grace"):
+        if job.get(name) is not None:
+            options.setdefault(name, str(job[name]))
+    return job
 
 
 def _shown(options: dict[str, str]) -> Show | None:
@@ -504,7 +543,8 @@ def _read_end(options: dict[str, str]) -> JobEnd:
 def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
-        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet",
+        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
+        "ended",
     )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)
@@ -513,7 +553,7 @@ def _read_options(words: list[str]) -> dict[str, str]:
         if name not in known or (name != "quiet" and not left):
             sys.exit(f"runyard.node.agent: it takes --{' --'.join(known)}, not {name!r}")
         options[name] = "" if name == "quiet" else left.pop(0)
-    if "sweep" not in options:
+    if "sweep" not in options and "job" not in options:
         sys.exit("runyard.node.agent: which sweep? --sweep KEY")
     return options
 
