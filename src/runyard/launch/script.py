@@ -204,7 +204,7 @@ def _one(plan: Plan) -> list[str]:
         'process="" early=""',
         "trap 'early=USR2; pass_on USR2' USR2",
         "trap 'early=TERM; pass_on TERM' TERM",
-        '"${agent[@]}" --ended "$ended" &',
+        '"${agent[@]}" --ended "$ended" --output 3 3>&1 &',
         "process=$!",
         '[ -z "$early" ] || pass_on "$early"',
         'wait "$process"; code=$?',
@@ -232,7 +232,7 @@ def _nodes(plan: Plan) -> list[str]:
         f"      --output={quote(plan.logs)}/{quote(plan.log_prefix)}%j-%N.log --open-mode=append \\"
         if is_plain(plan.logs)
         else "      \\",
-        '      "${agent[@]}"',
+        '      "${agent[@]}" --quiet',
         "    code=$?",
         '    echo "$code" >"$codes/$node"',
         '    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2',
