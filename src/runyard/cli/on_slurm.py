@@ -8,14 +8,16 @@ import secrets
 import shlex
 import sys
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import runyard
+from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.errors import RunyardError, UsageError
-from runyard.home import Home, locate, prepare
+from runyard.home import Home, locate
 
 if TYPE_CHECKING:
     from runyard.client.api import Api
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from runyard.launch.submitting import Submitted
 
 HERE, SLURM = "here", "slurm"
+_LONG_SECONDS = 6 * 3600.0
 
 
 def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
@@ -47,6 +50,8 @@ class Submission:
     plan: Plan
     request: Request
     home: Home
+    make: Callable[[int | None], Plan]
+    """The plan for another number of agents."""
 
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
@@ -62,15 +67,21 @@ class Submission:
         sys.stdout.write(script(self.plan, parts[0]))
         say("nothing was made or submitted")
 
-    def confirm(self, args: argparse.Namespace) -> bool:
-        """Show what will be asked of Slurm; on a terminal, ask whether to go on."""
+    def confirmed(self, args: argparse.Namespace) -> Submission | None:
+        """Show what will be asked of Slurm. On a terminal ask how many agents, where nobody said,
+        and whether to go on; None where not."""
         for note in (*self.request.warnings, *self.plan.notes):
             say(note)
-        say(describe(self.plan))
-        if args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return True
-        print("submit this? [Y/n] ", end="", file=sys.stderr, flush=True)
-        return sys.stdin.readline().strip().lower() in ("", "y", "yes")
+        for advice in advise(self):
+            say(advice)
+        found, asks = self, not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
+        if asks and self.request.agents.count is None and self.plan.agents > 1:
+            found = self.with_agents(_ask_number("how many agents?", self.plan.agents))
+        say(describe(found.plan))
+        return found if not asks or _ask_yes("submit this?") else None
+
+    def with_agents(self, count: int) -> Submission:
+        return replace(self, plan=self.make(count))
 
     def send(self, api: Api, sweep: Sweep) -> Submitted:
         """Submit it for this sweep, and have the server remember the jobs."""
@@ -126,14 +137,54 @@ def plan_submission(
         project=request.folder,
         scratch=None,
     )
-    made = plan(
-        request,
-        request.profile,
-        work=Work(None, slots=slots, trials=trials, kind=kind),
-        places=places,
-        runyard=Interpreter(sys.executable, str(Path(runyard.__file__).resolve().parent.parent)),
-    )
-    return Submission(made, request, home)
+
+    def make(agents: int | None) -> Plan:
+        asked = request
+        if agents is not None:
+            asked = replace(request, agents=replace(request.agents, count=agents))
+        return plan(
+            asked,
+            request.profile,
+            work=Work(None, slots=slots, trials=trials, kind=kind),
+            places=places,
+            runyard=Interpreter(sys.executable, str(Path(runyard.__file__).resolve().parents[1])),
+        )
+
+    return Submission(make(None), request, home, make)
+
+
+def advise(submission: Submission) -> list[str]:
+    """What an old hand would say, looking over the shoulder."""
+    plan, found = submission.plan, []
+    if plan.form == "array" and plan.agents > 1 and plan.asked.get("time", 0) > _LONG_SECONDS:
+        found.append(
+            "short jobs start sooner: trials go on from their checkpoints in the next job, so "
+            "--time can be less than the whole sweep needs"
+        )
+    if submission.request.staging.data:
+        found.append(
+            "what is read often and in small pieces is quick in ${SLURM_TMPDIR}; checkpoints and "
+            "large files belong in ${scratch_dir}"
+        )
+    return found
+
+
+def _ask_number(question: str, usual: int) -> int:
+    while True:
+        print(f"{question} [{usual}] ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        text = line.strip()
+        if not text:
+            return usual
+        if text.isdecimal() and int(text) > 0:
+            return int(text)
+        say(f"{text!r} is no whole number, 1 or more")
+
+
+def _ask_yes(question: str) -> bool:
+    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    return bool(line) and line.strip().lower() in ("", "y", "yes")
 
 
 def describe(plan: Plan) -> str:
@@ -173,9 +224,10 @@ def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
 
 
 def send_or_undo(
-    submission: Submission, api: Api, sweep: Sweep, *, as_json: bool, is_new: bool = True
+    submission: Submission, sweep: Sweep, *, as_json: bool, is_new: bool = True
 ) -> int:
     """Submit; a sweep that was made for it and gets no job is canceled."""
+    api = server(quiet=True)
     try:
         done = submission.send(api, sweep)
     except RunyardError:
@@ -200,18 +252,3 @@ def nothing_was_submitted() -> int:
     say("nothing was submitted")
     return 1
 
-
-__all__ = [
-    "HERE",
-    "SLURM",
-    "Submission",
-    "add_slurm_arguments",
-    "describe",
-    "not_here",
-    "nothing_was_submitted",
-    "plan_submission",
-    "prepare",
-    "send_or_undo",
-    "tell",
-]
-_ = Any
