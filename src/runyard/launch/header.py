@@ -79,11 +79,12 @@ def _gpus(profile: Profile, ruled: Ruled) -> list[tuple[str, str | None]]:
     if not ruled.gpus:
         return []
     typed = f"{ruled.gpu_type}:{ruled.gpus}" if ruled.gpu_type else str(ruled.gpus)
-    return {
-        "gpus_per_node": [("gpus-per-node", typed)],
-        "gpus_per_task": [("gpus-per-task", typed)],
-        "gres": [("gres", f"gpu:{typed}")],
-    }.get(profile.gpus.form, [])
+    forms: dict[str, tuple[str, str | None]] = {
+        "gpus_per_node": ("gpus-per-node", typed),
+        "gpus_per_task": ("gpus-per-task", typed),
+        "gres": ("gres", f"gpu:{typed}"),
+    }
+    return [forms[profile.gpus.form]] if profile.gpus.form in forms else []
 
 
 def _memory(profile: Profile, ruled: Ruled, tasks: int) -> list[tuple[str, str | None]]:

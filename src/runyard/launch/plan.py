@@ -50,6 +50,10 @@ class Places:
     """The project's own root, to which what programs leave in the snapshot is brought."""
     scratch: Path | None = None
     """The large shared folder; None where the cluster has none."""
+    manifest: Path | None = None
+    """Of the snapshot, where programs run in one."""
+    python_path: Path | None = None
+    """Packages of the snapshot that an editable installation would look for in the project."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ def plan(
     }
     return Plan(
         name=name,
-        form=agents.form,
+        form="jobs" if count == 1 and agents.form == "array" else agents.form,
         agents=count,
         at_once=at_once,
         header=header(name, request, profile, ruled, form=agents.form, agents=count, grace=grace),

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 # What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
 # of its own for quotes and backslashes.
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]*")
-_START = (
-    "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
-)
+_START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _LIGHT = ("-I", "-S", "-c")
 
@@ -105,7 +103,9 @@ def _opening(plan: Plan, part: Part) -> list[str]:
     if not _logs_by_slurm(plan):
         number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
         number = number if plan.form == "array" else "${SLURM_JOB_ID}"
-        log = f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
+        log = (
+            f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
+        )
         lines.append(f"exec >>{log} 2>&1  # Slurm cannot write to a folder of this name.")
     if plan.form == "array" and part.offset:
         lines.append(
@@ -139,6 +139,7 @@ def _places(plan: Plan) -> list[str]:
         f"export project_name={quote(plan.project_name)} exp_name={quote(plan.exp_name)}",
         f"export source_dir={quote(places.source)}",
         f"export scratch_dir={quote(_scratch(plan))}",
+        *_python_path(plan),
         'mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"',
     ]
     local = plan.profile.storage.local
@@ -161,6 +162,12 @@ def _places(plan: Plan) -> list[str]:
         'export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi'
     )
     return lines
+
+
+def _python_path(plan: Plan) -> list[str]:
+    if plan.places.python_path is None:
+        return []
+    return [f'export PYTHONPATH={quote(plan.places.python_path)}"${{PYTHONPATH:+:$PYTHONPATH}}"']
 
 
 def _scratch(plan: Plan) -> Path:
@@ -232,7 +239,7 @@ def _nodes(plan: Plan) -> list[str]:
         f"      --output={quote(plan.logs)}/{quote(plan.log_prefix)}%j-%N.log --open-mode=append \\"
         if is_plain(plan.logs)
         else "      \\",
-        '      "${agent[@]}" --quiet',
+        '      sh -c \'exec "$@" --output 3 3>&1\' agent "${agent[@]}"',
         "    code=$?",
         '    echo "$code" >"$codes/$node"',
         '    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2',
@@ -254,20 +261,30 @@ def _nodes(plan: Plan) -> list[str]:
 def _node_log(plan: Plan) -> list[str]:
     if not _logs_by_slurm(plan):
         return []
-    log = f"{plan.logs}/{plan.log_prefix}%j-%N.log"
-    return [f"      --output={quote(log)} --open-mode=append \\"]
+    # Not %N: a host may be several nodes.
+    log = quote(f"{plan.logs}/{plan.log_prefix}%j-")
+    return [f'      --output={log}"$node.log" --open-mode=append \\']
 
 
 def _agent_words(plan: Plan) -> str:
-    start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False), "agent")
-    words = [plan.runyard.python, *_LIGHT, start]
-    return " ".join([*(quote(one) for one in words), "--job", '"$job/job.json"'])
+    return f'{_start(plan, "agent")} --job "$job/job.json"'
+
+
+def _start(plan: Plan, module: str) -> str:
+    start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False), module)
+    return " ".join(quote(one) for one in (plan.runyard.python, *_LIGHT, start))
+
+
+def _bring_back(plan: Plan) -> list[str]:
+    manifest = plan.places.manifest
+    return [] if manifest is None else [f"{_start(plan, 'bring_back')} {quote(manifest)}"]
 
 
 def _clean_up(plan: Plan) -> list[str]:
     return [
         "# Whatever became of it.",
         *plan.profile.script.after,
+        *_bring_back(plan),
         '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
         'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
         'exit "$code"',
