@@ -20,18 +20,20 @@ from runyard.node.channel import Channel
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
-from runyard.node.place import Place
+from runyard.node.place import Place, moves
+from runyard.node.unreached import Watch
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
     from runyard.node.echo import Show
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Timer
+    from runyard.node.relay import Door
 
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
@@ -51,10 +53,14 @@ class Agent:
         folder: str | None = None,
         show: Show | None = None,
         end: JobEnd | None = None,
+        launcher: Sequence[str] = (),
+        relay: bool = False,
         report: Callable[[str], None] = print,
     ) -> None:
         self._loop = Loop()
+        self._home = home
         self._place = Place(home, self._spawn)
+        self._door = _open_door(home) if relay or moves(home) else None
         self._spool = f"{home}/spool"
         self._sweep = sweep
         self._work = Work(
@@ -68,11 +74,14 @@ class Agent:
             count=count,
             folder=folder,
             show=show,
+            launcher=launcher,
+            url=self._door.url if self._door is not None else None,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
+        self._unreached: Watch | None = None
         self._helpers: set[int] = set()
         self._is_asked = False
         self._trouble: str | None = None
@@ -88,6 +97,7 @@ class Agent:
         if end.end is not None:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
+        self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
@@ -152,6 +162,8 @@ class Agent:
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
     def _has_joined(self, answer: Answer) -> None:
+        if self._unreached is not None:
+            self._unreached.heard()
         if not answer.is_good:
             self._fail(answer.error)
             return
@@ -201,6 +213,10 @@ class Agent:
         with contextlib.suppress(ChildProcessError):
             if os.waitpid(self._work.keeper.pid, os.WNOHANG)[0]:
                 self._replace_keeper()
+        if self._door is not None:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(self._door.pid, os.WNOHANG)[0]:
+                    self._door.open()
 
     def _start_keeper(self) -> Keeper:
         def tell(spool: str) -> None:
@@ -208,7 +224,8 @@ class Agent:
 
             deliver_leftovers(spool, self._place)
 
-        return start_keeper(self._spool, tell)
+        held = self._door.handles if self._door is not None else ()
+        return start_keeper(self._spool, tell, held)
 
     def _replace_keeper(self) -> None:
         self._work.keeper.dismiss()
@@ -242,6 +259,14 @@ class Agent:
         end = time.monotonic() + _FAREWELL_SECONDS
         while not answered and time.monotonic() < end:
             self._loop.turn(end - time.monotonic())
+
+
+def _open_door(home: str) -> Door:
+    from runyard.node.relay import Door  # Here: most servers stay where they are.
+
+    door = Door(home)
+    door.open()
+    return door
 
 
 def main(words: list[str] | None = None) -> int:

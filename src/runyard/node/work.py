@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from runyard.node.attempts import Attempt
     from runyard.node.channel import Channel
@@ -46,6 +46,8 @@ class Work:
         count: int | None,
         folder: str | None,
         show: Show | None,
+        launcher: Sequence[str],
+        url: str | None,
         report: Callable[[str], None],
     ) -> None:
         self.loop = loop
@@ -58,6 +60,10 @@ class Work:
         self.count = count
         self.folder = folder
         self.show = show
+        self.launcher = launcher
+        """Words before every program's own: what starts a container."""
+        self.url = url
+        """Where programs find the server, where that is not its own address."""
         self.report = report
         self.agent = ""
         """The number under which the server knows us; empty before it does."""
