@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.artifacts import ArtifactsApi
 from runyard.client.http import Connection
+from runyard.client.jobs import JobsApi
 from runyard.client.people import PeopleApi
 from runyard.client.sweeps import SweepApi
 
@@ -187,6 +188,10 @@ class Api:
     @property
     def artifacts(self) -> ArtifactsApi:
         return ArtifactsApi(self._connection)
+
+    @property
+    def jobs(self) -> JobsApi:
+        return JobsApi(self._connection)
 
     @property
     def people(self) -> PeopleApi:

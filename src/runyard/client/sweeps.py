@@ -38,6 +38,8 @@ class Trial(TypedDict):
     attempts: int
     agent: int | None
     host: str | None
+    node: str | None
+    job: str | None
     created_at: float
     started_at: float | None
     ended_at: float | None
@@ -51,6 +53,8 @@ class SweepAgent(TypedDict):
     host: str
     pid: int | None
     slots: int
+    job: str | None
+    node: str | None
     created_at: float
     heard_at: float
     running: int
@@ -196,11 +200,23 @@ class SweepApi:
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/retry", {"trials": numbers})
         return changed
 
-    def begin_agent(self, key: int, *, token: str, host: str, pid: int, slots: int) -> Begun:
-        """Announce an agent; `token` makes a repeated call the same call."""
-        begun: Begun = self._connection.post(
-            f"/api/sweeps/{key}/agents", {"token": token, "host": host, "pid": pid, "slots": slots}
-        )
+    def begin_agent(
+        self,
+        key: int,
+        *,
+        token: str,
+        host: str,
+        pid: int,
+        slots: int,
+        job: str | None = None,
+        node: str | None = None,
+    ) -> Begun:
+        """Announce an agent; `token` makes a repeated call the same call.
+
+        `job` and `node` are Slurm's words for where it is: 123, or 123_4 in an array.
+        """
+        given = {"token": token, "host": host, "pid": pid, "slots": slots, "job": job, "node": node}
+        begun: Begun = self._connection.post(f"/api/sweeps/{key}/agents", given)
         return begun
 
     def claim(self, agent: int, *, token: str, wait: float = 0.0) -> Claimed:

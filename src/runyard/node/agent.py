@@ -17,11 +17,13 @@ import sys
 import time
 
 from runyard.node.channel import Channel
+from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place, moves
 from runyard.node.unreached import Watch
+from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
@@ -53,10 +55,12 @@ class Agent:
         folder: str | None = None,
         show: Show | None = None,
         end: JobEnd | None = None,
+        report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
         relay: bool = False,
-        report: Callable[[str], None] = print,
+        exits_as_trials: bool = False,
     ) -> None:
+        self._exits_as_trials = exits_as_trials
         self._loop = Loop()
         self._home = home
         self._place = Place(home, self._spawn)
@@ -74,7 +78,7 @@ class Agent:
             count=count,
             folder=folder,
             show=show,
-            launcher=launcher,
+            launcher=list(launcher),
             url=self._door.url if self._door is not None else None,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
@@ -106,7 +110,8 @@ class Agent:
             self._work.show.close()
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
-        return 1 if self._trouble is not None else 0
+            return 1
+        return exit_code(self._work) if self._exits_as_trials else 0
 
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone."""
@@ -158,6 +163,7 @@ class Agent:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": len(self._work.slots),
+            **whereabouts(os.environ),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
@@ -271,6 +277,7 @@ def _open_door(home: str) -> Door:
 
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
+    job = read_job(options) if "job" in options else {}
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -284,10 +291,16 @@ def main(words: list[str] | None = None) -> int:
         show=_shown(options),
         end=_read_end(options),
         report=report,
+        launcher=job.get("launcher", ()),
+        relay=bool(job.get("relay")),
+        exits_as_trials=job.get("exit") == "trials",
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
-    return agent.run()
+    code = agent.run()
+    if "ended" in options:
+        write_end(options["ended"], code)
+    return code
 
 
 def _shown(options: dict[str, str]) -> Show | None:
@@ -308,7 +321,8 @@ def _read_end(options: dict[str, str]) -> JobEnd:
 def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
-        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet",
+        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
+        "ended",
     )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)
@@ -317,7 +331,7 @@ def _read_options(words: list[str]) -> dict[str, str]:
         if name not in known or (name != "quiet" and not left):
             sys.exit(f"runyard.node.agent: it takes --{' --'.join(known)}, not {name!r}")
         options[name] = "" if name == "quiet" else left.pop(0)
-    if "sweep" not in options:
+    if "sweep" not in options and "job" not in options:
         sys.exit("runyard.node.agent: which sweep? --sweep KEY")
     return options
 

@@ -18,7 +18,7 @@ from runyard.node.saved import GO_ON_NOTE, asked_to_go_on, has_saved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
     from runyard.node.channel import Channel
@@ -49,14 +49,14 @@ class Setting:
         found: Found,
         folder: str,
         environ: dict[str, str],
-        launcher: Sequence[str] = (),
+        launcher: list[str] | None = None,
         url: str | None = None,
     ) -> None:
         from runyard.client.environment import wandb_environment
 
         run, trial = told["run"], told["trial"]
         self.folder = folder
-        self._launcher = launcher
+        self._launcher = launcher or []
         self.trial_folder = _make_trial_folder(
             run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
         )

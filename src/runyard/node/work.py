@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from runyard.node.attempts import Attempt
     from runyard.node.channel import Channel
@@ -46,7 +46,7 @@ class Work:
         count: int | None,
         folder: str | None,
         show: Show | None,
-        launcher: Sequence[str],
+        launcher: list[str],
         url: str | None,
         report: Callable[[str], None],
     ) -> None:
@@ -61,7 +61,7 @@ class Work:
         self.folder = folder
         self.show = show
         self.launcher = launcher
-        """Words before every program's own: what starts a container."""
+        """Words before every program's own: what brings it into its container."""
         self.url = url
         """Where programs find the server, where that is not its own address."""
         self.report = report
@@ -70,6 +70,8 @@ class Work:
         self.typical: float | None = None
         self.saves = False
         self.taken: set[int] = set()
+        self.failures: list[int] = []
+        """The exit codes of trials that failed for good."""
         self.untold: set[Attempt] = set()
         self.unclear: set[Attempt] = set()
         self.is_draining = False

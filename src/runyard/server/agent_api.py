@@ -31,6 +31,7 @@ from runyard.server.sweeps.desks import Answer, Plan
 _LONGEST_WAIT = 30.0
 _LARGEST_KEY = 2**63 - 1
 _MOST_SLOTS = 10_000
+_LONGEST_NAME = 200
 
 
 async def begin_agent(request: Request) -> Response:
@@ -45,6 +46,8 @@ async def begin_agent(request: Request) -> Response:
         host=arguments.field(given, "host", str),
         pid=arguments.field(given, "pid", int),
         slots=min(max(1, slots), _MOST_SLOTS),
+        job=_named(given, "job"),
+        node=_named(given, "node"),
     )
     return answer(
         {
@@ -174,6 +177,10 @@ async def _while_connected(request: Request, asked: Any, nothing: Answer) -> Ans
     finally:
         claiming.cancel()
         gone.cancel()
+
+
+def _named(given: dict[str, Any], name: str) -> str | None:
+    return arguments.field(given, name, str)[:_LONGEST_NAME] if given.get(name) else None
 
 
 def _handed(plan: Plan, handed: Handed) -> Response:

@@ -19,6 +19,7 @@ from runyard.server import (
     artifact_export,
     artifact_files,
     export,
+    job_api,
     people,
     sweep_api,
 )
@@ -81,6 +82,7 @@ def create_app(
         *artifact_export.ROUTES,
         *export.ROUTES,
         *sweep_api.ROUTES,
+        *job_api.ROUTES,
         # Before the signposts, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),

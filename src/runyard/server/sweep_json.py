@@ -62,13 +62,20 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "metrics": measured,
         "attempts": trial["attempts"],
         "agent": trial["agent"],
-        "host": trial["host"] if "host" in trial.keys() else None,  # noqa: SIM118  (a Row)
+        "host": _if_there(trial, "host"),
+        "node": _if_there(trial, "node"),
+        "job": _if_there(trial, "job"),
         "created_at": trial["created_at"],
         "started_at": trial["started_at"],
         "ended_at": trial["ended_at"],
         "seconds": trial["seconds"],
         "exit_code": trial["exit_code"],
     }
+
+
+def _if_there(row: Row, name: str) -> Any:
+    """A column that only some questions bring along."""
+    return row[name] if name in row.keys() else None  # noqa: SIM118  (a Row)
 
 
 def _attempts(connection: sqlite3.Connection, sweep: int) -> int:
@@ -86,7 +93,7 @@ def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
         (sweep,),
     )
     running = {row["agent"]: row["count"] for row in at_work}
-    told = ("key", "kind", "host", "pid", "slots", "created_at", "heard_at")
+    told = ("key", "kind", "host", "pid", "slots", "job", "node", "created_at", "heard_at")
     return [
         {**{name: row[name] for name in told}, "running": running.get(row["key"], 0)}
         for row in agents.of_sweep(connection, sweep)

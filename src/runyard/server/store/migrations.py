@@ -10,6 +10,7 @@ from runyard.server.store.schema import (
     consoles,
     contents,
     history,
+    jobs,
     people,
     processes,
     runs,
@@ -33,7 +34,7 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES)
+STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, jobs.TABLES)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:

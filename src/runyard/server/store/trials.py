@@ -39,9 +39,10 @@ def by_mark(connection: sqlite3.Connection, sweep: int, mark: str) -> Row | None
 
 
 def of_sweep(connection: sqlite3.Connection, sweep: int, state: str | None = None) -> list[Row]:
-    """By number; with the host of the agent that had it last, and its kind."""
+    """By number; with the host, the job and the kind of the agent that had it last."""
     return connection.execute(
-        "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind FROM trials "
+        "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
+        "agents.node AS node FROM trials "
         "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.number",
         (sweep, state),
@@ -58,7 +59,7 @@ def at_work(connection: sqlite3.Connection, agent: int) -> list[Row]:
 def best(connection: sqlite3.Connection, sweep: int) -> Row | None:
     """The trial whose first metric is the best of those that keep all limits."""
     row: Row | None = connection.execute(
-        "SELECT trials.*, agents.host AS host FROM trials "
+        "SELECT trials.*, agents.host AS host, agents.job AS job, agents.node AS node FROM trials "
         "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ? AND trials.score IS NOT NULL ORDER BY trials.score LIMIT 1",
         (sweep,),
