@@ -11,16 +11,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import runyard
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
-from runyard.errors import RunyardError, UsageError
+from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
 
 if TYPE_CHECKING:
     from runyard.client.api import Api
+    from runyard.client.jobs import NewJob
     from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
     from runyard.launch.plan import Places, Plan
@@ -64,7 +65,8 @@ class Submission:
         for note in (*self.request.warnings, *self.plan.notes):
             say(note)
         parts = parts_of(self.plan, self.plan.profile.limits.array_size)
-        say(f"this is sent to:  {shlex.join(['sbatch', '--parsable', *arguments(self.plan)])}")
+        words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
+        say(f"this is sent to:  {shlex.join(words)}")
         if len(parts) > 1:
             say(f"as {len(parts)} jobs, of {parts[0].count} and fewer tasks; the first is:")
         sys.stdout.write(script(self.plan, parts[0]))
@@ -88,29 +90,27 @@ class Submission:
 
     def send(self, api: Api, sweep: Sweep) -> Submitted:
         """Submit it for this sweep, and have the server remember the jobs."""
-        from runyard.launch.submitting import submit, with_sweep
+        from runyard.launch.held import hold
+        from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
         plan = with_sweep(self.plan, sweep["key"])
         if self.copy is not None:
             self._store(self.copy)
-        done = submit(plan, environ=os.environ, notice=say)
-        for job in done.jobs:
-            api.jobs.record(
-                {
-                    "cluster": plan.profile.name,
-                    "job_id": job.job_id,
-                    "kind": "agents",
-                    "name": plan.name,
-                    "submitted_at": time.time(),
-                    "sweep": sweep["key"],
-                    "array": job.array,
-                    "tasks": job.tasks,
-                    "folder": str(plan.places.job),
-                    "log_pattern": plan.log_pattern,
-                    "asked": dict(plan.asked),
-                    "snapshot": (plan.job.get("snapshot") or {}).get("digest"),
-                }
-            )
+        size = ask_array_size(os.environ) if plan.form == "array" else None
+        done = submit(plan, environ=os.environ, array_size=size, notice=say)
+        record = {
+            "cluster": plan.profile.name,
+            "kind": "agents",
+            "name": plan.name,
+            "sweep": sweep["key"],
+            "folder": str(plan.places.job),
+            "log_pattern": plan.log_pattern,
+            "asked": dict(plan.asked),
+            "snapshot": (plan.job.get("snapshot") or {}).get("digest"),
+        }
+        if done.left:
+            hold(plan, done, sweep["key"], record)
+        remember(api, record, done)
         return done
 
     def _store(self, copy: Snapshot) -> None:
@@ -123,6 +123,34 @@ class Submission:
                 f"{changed} changed while the code was copied; nothing was submitted",
                 mend="type the same again when it is saved",
             ) from None
+
+
+def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
+    """Have the server remember the jobs of a submission."""
+    for job in done.jobs:
+        new: dict[str, Any] = {
+            **record,
+            "job_id": job.job_id,
+            "array": job.array,
+            "tasks": job.tasks,
+            "submitted_at": time.time(),
+        }
+        api.jobs.record(cast("NewJob", new))
+
+
+def send_held_agents(api: Api, home: Home) -> int:
+    """Send what Slurm's limits kept out before; how many agents it took now."""
+    from runyard.launch.held import send_held
+
+    def is_wanted(key: int) -> bool:
+        try:
+            return api.sweeps.sweep(key)["state"] in ("running", "paused")
+        except NotFoundError:
+            return False
+
+    return send_held(
+        home.path, os.environ, is_wanted, lambda record, done: remember(api, record, done)
+    )
 
 
 def plan_submission(
@@ -276,7 +304,7 @@ def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
     say(f"job {', '.join(ids)}: {many} for sweep {sweep['id']}")
     if done.held:
         say(
-            f"{done.held} more agents are held back ({done.why_held}); they are sent when there is "
+            f"{done.held} more agents are held back ({done.why_left}); they are sent when there is "
             "room, and until then the others do their work"
         )
     say(f"watch it:  runyard status {sweep['id']} --watch")

@@ -13,10 +13,10 @@ LARGEST_CODE = 10_000_000
 _MOST_LINKS = 2_000
 _DATA_SUFFIXES = frozenset(
     {
-        ".arrow", ".avi", ".bin", ".bz2", ".ckpt", ".db", ".feather", ".gguf", ".gz", ".h5", ".hdf5",
-        ".img", ".lmdb", ".mat", ".mov", ".mp4", ".msgpack", ".nc", ".npy", ".npz", ".onnx",
-        ".parquet", ".pb", ".pickle", ".pkl", ".pt", ".pth", ".rar", ".safetensors", ".sif",
-        ".simg", ".sqlite", ".sqsh", ".tar", ".tfrecord", ".tfrecords", ".tgz", ".wav", ".webm",
+        ".arrow", ".avi", ".bin", ".bz2", ".ckpt", ".db", ".feather", ".gguf", ".gz", ".h5",
+        ".hdf5", ".img", ".lmdb", ".mat", ".mov", ".mp4", ".msgpack", ".nc", ".npy", ".npz",
+        ".onnx", ".parquet", ".pb", ".pickle", ".pkl", ".pt", ".pth", ".rar", ".safetensors",
+        ".sif", ".simg", ".sqlite", ".sqsh", ".tar", ".tfrecord", ".tfrecords", ".tgz", ".wav", ".webm",
         ".xz", ".zarr", ".zip", ".zst", ".7z",
     }
 )  # fmt: skip
@@ -27,6 +27,8 @@ _RUBBISH = frozenset(
         ".ipynb_checkpoints", ".tox", ".nox", ".DS_Store", ".eggs", ".cache",
     }
 )  # fmt: skip
+# Made by runs, and by nobody ignored yet: what jobs left must not be taken for new code.
+_RESULT_FOLDERS = frozenset({"sweeps", "wandb", "hpc_outputs", "lightning_logs", "mlruns"})
 # Without git nobody has said what is data: folders of these names are.
 _DATA_FOLDERS = frozenset(
     {
@@ -56,14 +58,21 @@ def list_project(root: Path) -> Listing:
 def _by_git(root: Path) -> Listing | None:
     if not any((folder / ".git").exists() for folder in (root, *root.parents)):
         return None
-    tracked = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    tracked = _git(root, "ls-files", "-z", "--cached")
+    new = _git(root, "ls-files", "-z", "--others", "--exclude-standard")
     ignored = _git(
         root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"
     )
-    if tracked is None or ignored is None:
+    if tracked is None or new is None or ignored is None:
         return None
+    known = set(tracked)
     code, links, large, size = [], [], [], 0
-    for path in dict.fromkeys(tracked):
+    results = set[str]()
+    for path in dict.fromkeys((*tracked, *new)):
+        above = None if path in known else _result_folder(path)
+        if above is not None:
+            results.add(above)
+            continue
         kind, length = _measure(root / path, path)
         if kind == "code":
             code.append(path)
@@ -73,6 +82,7 @@ def _by_git(root: Path) -> Listing | None:
             large.append(path)
         elif kind == "folder":  # Another repository inside of this one.
             links.append(path.rstrip("/"))
+    links += sorted(results)
     for path in ignored:
         bare = path.rstrip("/")
         if not _RUBBISH.intersection(bare.split("/")) and not bare.endswith((".pyc", ".egg-info")):
@@ -112,6 +122,15 @@ def _by_walking(root: Path) -> Listing:
                     links.append(path)
                     large.append(path)
     return Listing(tuple(code), tuple(links[:_MOST_LINKS]), tuple(large), size, None)
+
+
+def _result_folder(path: str) -> str | None:
+    """Of a file that git does not know: the folder of results that it lies in, if it does."""
+    parts = path.split("/")[:-1]
+    for place, part in enumerate(parts):
+        if part in _RESULT_FOLDERS:
+            return "/".join(parts[: place + 1])
+    return None
 
 
 def _measure(path: Path, name: str) -> tuple[str, int]:
