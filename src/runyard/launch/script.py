@@ -136,18 +136,21 @@ def _places(plan: Plan) -> list[str]:
         *_python_path(plan),
         'mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"',
     ]
-    local = plan.profile.storage.local
+    local = expandable(plan.profile.storage.local)
     if plan.profile.storage.local_made_by_us:
         lines += [
-            f'export SLURM_TMPDIR="{expandable(local)}"',
+            f'export SLURM_TMPDIR="{local}"',
             'made_here="$SLURM_TMPDIR"',
             'mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1',
         ]
     else:
         lines += [
-            'if [ -z "${SLURM_TMPDIR:-}" ]; then',
+            f'export SLURM_TMPDIR="${{SLURM_TMPDIR:-{local}}}"'
+            if local != "${SLURM_TMPDIR}"
+            else 'export SLURM_TMPDIR="${SLURM_TMPDIR:-}"',
+            'if [ -z "$SLURM_TMPDIR" ]; then',
             '  SLURM_TMPDIR="$(mktemp -d "${TMPDIR:-/tmp}/runyard-${SLURM_JOB_ID:-0}.XXXXXX")"',
-            '  export SLURM_TMPDIR; made_here="$SLURM_TMPDIR"',
+            '  made_here="$SLURM_TMPDIR"',
             "fi",
         ]
     # Since 22.05 srun does not take it over from the batch job.
