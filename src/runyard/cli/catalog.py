@@ -3,6 +3,7 @@
 COMMANDS = {
     "init": "write a runyard.yaml for this project",
     "run": "run a program on this machine and track it",
+    "submit": "run a program as a job of the cluster",
     "sweep": "make a sweep of a file and run it, or join one",
     "farm": "run a list of command lines",
     "repeat": "run one command with several seeds",

@@ -55,7 +55,10 @@ class Ending:
         attempt.is_told("end")
         told = answer.json() if answer.is_good else {}
         self._work.typical = told.get("typical_seconds", self._work.typical)
-        self._work.report(end_line(attempt, told.get("trial")))
+        trial = told.get("trial")
+        if trial is not None and trial["state"] == "failed":
+            self._work.failures.append(attempt.exit_code or 1)
+        self._work.report(end_line(attempt, trial))
 
     def _clear_up(self, attempt: Attempt, then: Callable[[], None]) -> None:
         """End what a program left running behind it, then call; the keeper forgets it only then."""
