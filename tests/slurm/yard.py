@@ -18,7 +18,7 @@ from tests.live.sweeping import with_python
 from tests.slurm.cluster import SlurmCluster
 
 # What people do to folders: every one of these has broken somebody's submit script.
-HOSTILE = "it's a \"mess\", ü\n${HOME}; $(false) `x` %j #"
+HOSTILE = 'it\'s a "mess", ü\n${HOME}; $(false) `x` %j #'
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,11 @@ HOME_CASE    *) place=;;
 
 def _mounts(kind: Container, box: Box) -> str:
     home = '    "$HOME"/*) place="$box/home/${to#"$HOME"/}";;\n' if kind.mounts_home else ""
-    lines = [_LET_IN.strip("\n").replace("HOME_CASE", home), *([kind.mount_point] if kind.mount_point else []), "}"]
+    lines = [
+        _LET_IN.strip("\n").replace("HOME_CASE", home),
+        *([kind.mount_point] if kind.mount_point else []),
+        "}",
+    ]
 
     def add(source: str, inside: str = '""', mode: str = '""') -> None:
         lines.append(f"let_in {source} {inside} {mode} && {kind.mount}")
