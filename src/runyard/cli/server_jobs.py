@@ -151,7 +151,7 @@ def _alive(jobs: ServerJobs) -> list[str]:
 
 
 def _request(args: argparse.Namespace) -> Request:
-    """The project's settings for the cluster, where we stand in one; without those of its trials."""
+    """The settings for the cluster of the project that we stand in, not those of its trials."""
     from runyard.config.project_file import read_project
 
     request = read_project(Path.cwd())

@@ -1,6 +1,6 @@
 """Small jobs of runyard's own: the server, the building of an environment. No trials run in them.
 
-What a site demands and forbids holds for them as for any job; the script is as pure and as readable.
+What a site demands and forbids holds for them as for any job; the script is as readable.
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ class Ruled:
         named = {one.name: getattr(self, one.name) for one in fields(self)}
         dropped = ("notes", "options", "asks_time")
         kept = {name: value for name, value in named.items() if name not in dropped}
-        return {name: value for name, value in {**kept, **self.options}.items() if value is not None}
+        return {
+            name: value for name, value in {**kept, **self.options}.items() if value is not None
+        }
 
 
 def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled:

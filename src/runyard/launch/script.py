@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 # What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
 # of its own for quotes and backslashes.
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]*")
-_START = (
-    "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
-)
+_START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _LIGHT = ("-I", "-S", "-c")
 
@@ -105,7 +103,9 @@ def _opening(plan: Plan, part: Part) -> list[str]:
     if not _logs_by_slurm(plan):
         number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
         number = number if plan.form == "array" else "${SLURM_JOB_ID}"
-        log = f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
+        log = (
+            f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
+        )
         lines.append(f"exec >>{log} 2>&1  # Slurm cannot write to a folder of this name.")
     if plan.form == "array" and part.offset:
         lines.append(

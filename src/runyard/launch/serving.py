@@ -87,9 +87,7 @@ def submit_server(
     return jobs
 
 
-def server_job(
-    home: Home, request: Request, *, python: str, source: str, seconds: float
-) -> OwnJob:
+def server_job(home: Home, request: Request, *, python: str, source: str, seconds: float) -> OwnJob:
     """One link: it takes the server over from whoever has it, and is it until its time is up."""
     words = " ".join(quote(word) for word in (python, "-m", "runyard", "server", "run"))
     return OwnJob(

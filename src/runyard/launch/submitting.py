@@ -61,9 +61,7 @@ def parts_of(plan: Plan, array_size: int) -> list[Part]:
         return [Part(1, offset) for offset in range(plan.agents)]
     # Slurm caps the index, not the count, and ours begin at 1.
     most = max(1, array_size - 1)
-    return [
-        Part(min(most, plan.agents - offset), offset) for offset in range(0, plan.agents, most)
-    ]
+    return [Part(min(most, plan.agents - offset), offset) for offset in range(0, plan.agents, most)]
 
 
 def submit(
@@ -148,7 +146,9 @@ class Sender:
         )
         if not answer.is_good:
             return answer
-        job_id = answer.said.strip().splitlines()[-1].partition(";")[0] if answer.said.strip() else ""
+        job_id = (
+            answer.said.strip().splitlines()[-1].partition(";")[0] if answer.said.strip() else ""
+        )
         if not job_id.isdecimal():
             return Answer(1, "", f"sbatch: error: it answered {answer.said.strip()!r}")
         array = f"1-{part.count}" if plan.form == "array" else None
