@@ -3,6 +3,7 @@
   runyard sweep sweep.yaml -j 4       four trials at a time, until it is done
   runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
   runyard sweep sweep.yaml --dry-run  what it would run
+  runyard sweep sweep.yaml --on slurm --gpus 1 --at-once 8    on the cluster; comes back at once
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
 
@@ -104,7 +105,8 @@ def _create(args: argparse.Namespace) -> int:
         if args.dry_run:
             submission.preview()
             return 0
-        if not submission.confirm(args):
+        submission = submission.confirmed(args)
+        if submission is None:
             return nothing_was_submitted()
     if args.dry_run:
         from runyard.cli.sweep_preview import preview
@@ -124,7 +126,7 @@ def _create(args: argparse.Namespace) -> int:
     named = "" if made["name"] == made["id"] else f" ({made['name']})"
     say(f"sweep {made['id']}{named}: {made['method']}, {size}")
     if submission is not None:
-        return send_or_undo(submission, api, made, as_json=args.json)
+        return send_or_undo(submission, made, as_json=args.json)
     place = f"{made['entity']}/{made['project']}/{made['id']}"
     if args.no_run:
         say(f"to run it:  runyard sweep {made['id']}")
@@ -141,6 +143,10 @@ def _create(args: argparse.Namespace) -> int:
 def _join(args: argparse.Namespace) -> int:
     api = server()
     found = find_sweep(api, args.sweep)
+    if args.on == SLURM:
+        from runyard.cli.agents import add_on_slurm
+
+        return add_on_slurm(args, found)
     if args.run_cap:
         found = api.sweeps.set_cap(found["key"], args.run_cap)
     if found["state"] in _OVER:

@@ -120,7 +120,7 @@ class Agents:
     """How many agents work on a sweep, and in which form of job."""
 
     count: int | None = setting(
-        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",)
+        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",), shared=True
     )
     at_once: int | None = setting(Whole(1), "how many of them run at once", flags=("--at-once",))
     per_gpu: int | str | None = setting(
