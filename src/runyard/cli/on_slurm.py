@@ -56,13 +56,15 @@ class Submission:
     """The plan for another number of agents."""
     copy: Snapshot | None = None
     """The code to be copied, unless it is there."""
+    notes: tuple[str, ...] = ()
+    """What the site changes in what was asked."""
 
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
         from runyard.launch.script import arguments, script
         from runyard.launch.submitting import parts_of
 
-        for note in (*self.request.warnings, *self.plan.notes):
+        for note in (*self.notes, *self.plan.notes):
             say(note)
         parts = parts_of(self.plan, self.plan.profile.limits.array_size)
         words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
@@ -75,7 +77,7 @@ class Submission:
     def confirmed(self, args: argparse.Namespace) -> Submission | None:
         """Show what will be asked of Slurm. On a terminal ask how many agents, where nobody said,
         and whether to go on; None where not."""
-        for note in (*self.request.warnings, *self.plan.notes):
+        for note in (*self.notes, *self.plan.notes):
             say(note)
         for advice in advise(self):
             say(advice)
@@ -166,6 +168,7 @@ def plan_submission(
 
     `code`: the record of a snapshot that these agents are to run, in place of today's code.
     """
+    from runyard.config.check import check
     from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project
     from runyard.launch.commands import find_slurm
@@ -173,7 +176,9 @@ def plan_submission(
 
     if not args.dry_run:
         find_slurm()
-    request = read_project(folder, given_flags(args))
+    request = with_environment(read_project(folder, given_flags(args)), os.environ)
+    checked = check(request)
+    request = checked.accepted()
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
 
@@ -190,7 +195,20 @@ def plan_submission(
             snapshot=code if copy is None else copy.record,
         )
 
-    return Submission(make(None), request, home, make, copy)
+    notes = (*request.warnings, *checked.notes)
+    return Submission(make(None), request, home, make, copy, notes)
+
+
+def with_environment(request: Request, environ: Mapping[str, str]) -> Request:
+    """What the shell says for sbatch where nobody else does: some sites advise an account there."""
+    resources, origins = request.resources, dict(request.origins)
+    for name in ("account", "partition", "qos", "reservation"):
+        variable = f"SBATCH_{name.upper()}"
+        if environ.get(variable) and f"resources.{name}" not in origins:
+            changed: dict[str, Any] = {name: environ[variable]}
+            resources = replace(resources, **changed)
+            origins[f"resources.{name}"] = variable
+    return replace(request, resources=resources, origins=origins)
 
 
 def _find_places(
@@ -204,8 +222,8 @@ def _find_places(
     from runyard.launch.plan import Places
     from runyard.launch.snapshot import MANIFEST, find_stored, folder_of, look
 
-    scratch = scratch_of(request, os.environ)
-    check_home(request, home.path, scratch)
+    scratch = scratch_of(request.profile, os.environ)
+    check_home(request.profile, home.path, scratch, os.environ)
     token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     job, root, copy, tree = home.path / "jobs" / token, request.folder, None, None
     if code is not None:

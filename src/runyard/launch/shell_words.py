@@ -25,7 +25,7 @@ def quote(text: object) -> str:
 
 def expandable(path: str) -> str:
     """A path inside double quotes: its `${VARIABLES}` are the node's, the rest is text."""
-    return re.sub(r'(["\\`]|\$(?!\{\w+\}))', r"\\\1", path)
+    return re.sub(r'(["\\`]|\$(?!\{\w+(:-\w*)?\}))', r"\\\1", path)
 
 
 def failing(line: str, why: str) -> str:
