@@ -79,6 +79,8 @@ class RunDetail(Run):
     alerts: list[Alert]
     archives: list[Archive]
     file_bytes: int
+    job: str | None
+    node: str | None
 
 
 class ArchiveDetail(TypedDict):
@@ -223,9 +225,11 @@ class Api:
         project: str | None = None,
         state: str | None = None,
         limit: int | None = None,
+        alone: bool = False,
     ) -> list[Run]:
+        """The newest first; with `alone`, those that are no trial of a sweep."""
         found: list[Run] = self._connection.get(
-            "/api/runs", project=project, state=state, limit=limit
+            "/api/runs", project=project, state=state, limit=limit, alone=1 if alone else None
         )
         return found
 

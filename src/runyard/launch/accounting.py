@@ -58,7 +58,7 @@ def records(
     *,
     seconds: float = 30.0,
 ) -> dict[str, list[Record]]:
-    """What accounting knows of these jobs, each with its tasks; those that it lacks are left out."""
+    """What accounting knows of these jobs, by job; those that it lacks are left out."""
     wanted = list(dict.fromkeys(ids))
     found: dict[str, list[Record]] = {}
     for begin in range(0, len(wanted), _AT_A_TIME):
@@ -79,7 +79,7 @@ def own_records(
 
 
 def read_records(text: str) -> list[Record]:
-    """What sacct printed; a step's figures go to its job, a line that makes no sense is left out."""
+    """What sacct printed; a step's figures go to its job, and odd lines are left out."""
     found: dict[str, Record] = {}
     for line in text.splitlines():
         parts = line.split("|")
@@ -99,6 +99,8 @@ def read_records(text: str) -> list[Record]:
 def used(of_job: Sequence[Record]) -> dict[str, float]:
     """What a job's tasks used, against what they had: the ledger's `used`."""
     ran = [one for one in of_job if one.start is not None]
+    if not ran:
+        return {}
     peaks = [one.memory_peak for one in ran if one.memory_peak is not None]
     asked = [one.memory_asked for one in ran if one.memory_asked is not None]
     limits = [one.limit for one in ran if one.limit is not None]
