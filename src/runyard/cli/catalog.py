@@ -2,6 +2,7 @@
 
 COMMANDS = {
     "run": "run a program on this machine and track it",
+    "submit": "run a program as a job of the cluster",
     "sweep": "make a sweep of a file and run it, or join one",
     "farm": "run a list of command lines",
     "repeat": "run one command with several seeds",

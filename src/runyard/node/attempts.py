@@ -44,12 +44,18 @@ class Setting:
     """Where an attempt runs, and with what: files and environment of one trial on this node."""
 
     def __init__(
-        self, told: dict[str, Any], found: Found, folder: str, environ: dict[str, str]
+        self,
+        told: dict[str, Any],
+        found: Found,
+        folder: str,
+        environ: dict[str, str],
+        launcher: list[str] | None = None,
     ) -> None:
         from runyard.client.environment import wandb_environment
 
         run, trial = told["run"], told["trial"]
         self.folder = folder
+        self._launcher = launcher or []
         self.trial_folder = _make_trial_folder(
             run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
         )
@@ -97,7 +103,8 @@ class Setting:
             return f"{self._files}.json"
 
         told = self._told
-        return expand(told["command"], told["program"], told["args"], self.environ, json_file)
+        words = expand(told["command"], told["program"], told["args"], self.environ, json_file)
+        return [*self._launcher, *words]
 
 
 class Attempt:

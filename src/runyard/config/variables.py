@@ -1,0 +1,69 @@
+"""Variables in runyard.yaml: which are filled in where the file is read, and which on the node.
+
+`command`, `environment.variables` and `environment.before` are for the node: what stands in them is
+left as it is, and `${SLURM_TMPDIR}` means the node's. Everywhere else `${NAME}` is a variable of
+the shell that submits, `~` at the beginning is the home folder, and a variable that is not set is
+an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from runyard.config.project_shape import ClusterFile
+from runyard.errors import ConfigError
+from runyard.reading.records import settings_of
+
+_ON_THE_NODE = ("environment.variables", "environment.before")
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_SECTIONS = ("resources", "environment", "agents", "staging", "tracking", "checkpoints")
+
+
+def fill_in(
+    read: ClusterFile, origins: Mapping[str, str], environ: Mapping[str, str]
+) -> ClusterFile:
+    """The same with variables filled in."""
+    for section in _SECTIONS:
+        record = getattr(read, section)
+        for name in settings_of(type(record)):
+            path = f"{section}.{name}"
+            value = getattr(record, name)
+            if path in _ON_THE_NODE or not value:
+                continue
+            record = replace(record, **{name: _filled(value, origins.get(path, path), environ)})
+        read = replace(read, **{section: record})
+    for name in ("name", "command_file", "sweep", "sweep_id"):
+        value = getattr(read, name)
+        if value:
+            read = replace(read, **{name: _filled(value, origins.get(name, name), environ)})
+    return read
+
+
+def expand(text: str, origin: str, environ: Mapping[str, str]) -> str:
+    """A text with its variables filled in; ConfigError names one that is not set."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in environ:
+            raise ConfigError(
+                f"{origin}: ${{{name}}} is not set in this shell",
+                mend=f"export {name}=…, or write the value itself",
+            )
+        return environ[name]
+
+    filled = _VARIABLE.sub(value, text)
+    if filled == "~" or filled.startswith("~/"):
+        filled = str(Path(environ.get("HOME", "~"))) + filled[1:]
+    return filled
+
+
+def _filled(value: Any, origin: str, environ: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return expand(value, origin, environ)
+    if isinstance(value, tuple):
+        return tuple(_filled(one, origin, environ) for one in value)
+    return value
