@@ -97,6 +97,16 @@ def test_details_are_kept() -> None:
     assert "UnavailableNodes:n[3-4]" in reason.says
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Priority", "PartitionTimeLimit", "QOSMaxGRESPerUser", "PhaseOfTheMoon",
+     "ReqNodeNotAvail, UnavailableNodes:n[3-4]"],
+)  # fmt: skip
+def test_what_was_made_of_a_reason_can_be_read_again(text: str) -> None:
+    reason = read_reason(text)
+    assert read_reason(str(reason)) == reason
+
+
 def test_an_unknown_reason_is_quoted() -> None:
     reason = read_reason("PhaseOfTheMoon")
     assert reason is not None

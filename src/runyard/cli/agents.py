@@ -23,6 +23,7 @@ from runyard.cli.on_slurm import (
     add_slurm_arguments,
     nothing_was_submitted,
     plan_submission,
+    send_held_agents,
     send_or_undo,
 )
 from runyard.cli.output import ago, duration, print_json, print_table, say
@@ -38,8 +39,9 @@ _OPEN = ("running", "paused")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "drain", "add"), metavar="ACTION",
-        help="list (the default), drain or add",
+        "action", nargs="?", default="list", choices=("list", "drain", "add", "send-held"),
+        metavar="ACTION",
+        help="list (the default), drain or add; send-held: submit what a limit kept out",
     )  # fmt: skip
     which = parser.add_argument(
         "which", nargs="?", metavar="AGENT|SWEEP",
@@ -48,8 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.completer = complete_sweep  # type: ignore[attr-defined]
     parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
                         help="with add: trials at a time (default 1)")  # fmt: skip
-    parser.add_argument("-n", "--agents", type=positive, metavar="N",
-                        help="with add: how many (default 1, or as many as trials are left)")  # fmt: skip
+    parser.add_argument(
+        "-n", "--agents", type=positive, metavar="N",
+        help="with add: how many (default 1; on slurm, as many as trials are left)",
+    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="with add: show what would be sent")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_slurm_arguments(parser)
@@ -63,6 +67,10 @@ def run(args: argparse.Namespace) -> int:
     api = server()
     if args.action == "add":
         return _add(api, args)
+    if args.action == "send-held":
+        sent = send_held_agents(api, locate())
+        say(f"{sent} agents that were held back are submitted" if sent else "nothing was sent")
+        return 0
     if args.action == "drain":
         return _drain(api, int(args.which))
     found = _agents(api)

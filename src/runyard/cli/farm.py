@@ -184,12 +184,13 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     if args.dry_run:
         submission.preview()
         return 0
-    submission = submission.confirmed(args)
-    if submission is None:
+    confirmed = submission.confirmed(args)
+    if confirmed is None:
         return nothing_was_submitted()
     made = make_list(args, found, folder=folder)
-    say(f"{_named(made)}: {made['expected']} command lines")
-    return send_or_undo(submission, made, as_json=args.json)
+    many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
+    say(f"{_named(made)}: {many}")
+    return send_or_undo(confirmed, made, as_json=args.json)
 
 
 def _named(made: Sweep) -> str:

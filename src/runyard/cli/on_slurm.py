@@ -8,22 +8,24 @@ import secrets
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import runyard
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
-from runyard.errors import RunyardError, UsageError
+from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
 
 if TYPE_CHECKING:
     from runyard.client.api import Api
+    from runyard.client.jobs import NewJob
     from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
-    from runyard.launch.plan import Plan
+    from runyard.launch.plan import Places, Plan
+    from runyard.launch.snapshot import Snapshot
     from runyard.launch.submitting import Submitted
 
 HERE, SLURM = "here", "slurm"
@@ -52,6 +54,8 @@ class Submission:
     home: Home
     make: Callable[[int | None], Plan]
     """The plan for another number of agents."""
+    copy: Snapshot | None = None
+    """The code to be copied, unless it is there."""
 
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
@@ -61,7 +65,8 @@ class Submission:
         for note in (*self.request.warnings, *self.plan.notes):
             say(note)
         parts = parts_of(self.plan, self.plan.profile.limits.array_size)
-        say(f"this is sent to:  {shlex.join(['sbatch', '--parsable', *arguments(self.plan)])}")
+        words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
+        say(f"this is sent to:  {shlex.join(words)}")
         if len(parts) > 1:
             say(f"as {len(parts)} jobs, of {parts[0].count} and fewer tasks; the first is:")
         sys.stdout.write(script(self.plan, parts[0]))
@@ -85,28 +90,67 @@ class Submission:
 
     def send(self, api: Api, sweep: Sweep) -> Submitted:
         """Submit it for this sweep, and have the server remember the jobs."""
-        from runyard.launch.submitting import submit, with_sweep
+        from runyard.launch.held import hold
+        from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
         plan = with_sweep(self.plan, sweep["key"])
-        done = submit(plan, environ=os.environ, notice=say)
-        for job in done.jobs:
-            api.jobs.record(
-                {
-                    "cluster": plan.profile.name,
-                    "job_id": job.job_id,
-                    "kind": "agents",
-                    "name": plan.name,
-                    "submitted_at": time.time(),
-                    "sweep": sweep["key"],
-                    "array": job.array,
-                    "tasks": job.tasks,
-                    "folder": str(plan.places.job),
-                    "log_pattern": plan.log_pattern,
-                    "asked": dict(plan.asked),
-                    "snapshot": None,
-                }
-            )
+        if self.copy is not None:
+            self._store(self.copy)
+        size = ask_array_size(os.environ) if plan.form == "array" else None
+        done = submit(plan, environ=os.environ, array_size=size, notice=say)
+        record = {
+            "cluster": plan.profile.name,
+            "kind": "agents",
+            "name": plan.name,
+            "sweep": sweep["key"],
+            "folder": str(plan.places.job),
+            "log_pattern": plan.log_pattern,
+            "asked": dict(plan.asked),
+            "snapshot": (plan.job.get("snapshot") or {}).get("digest"),
+        }
+        if done.left:
+            hold(plan, done, sweep["key"], record)
+        remember(api, record, done)
         return done
+
+    def _store(self, copy: Snapshot) -> None:
+        from runyard.launch.snapshot import Changed, store
+
+        try:
+            store(self.home.path, copy)
+        except Changed as changed:
+            raise UsageError(
+                f"{changed} changed while the code was copied; nothing was submitted",
+                mend="type the same again when it is saved",
+            ) from None
+
+
+def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
+    """Have the server remember the jobs of a submission."""
+    for job in done.jobs:
+        new: dict[str, Any] = {
+            **record,
+            "job_id": job.job_id,
+            "array": job.array,
+            "tasks": job.tasks,
+            "submitted_at": time.time(),
+        }
+        api.jobs.record(cast("NewJob", new))
+
+
+def send_held_agents(api: Api, home: Home) -> int:
+    """Send what Slurm's limits kept out before; how many agents it took now."""
+    from runyard.launch.held import send_held
+
+    def is_wanted(key: int) -> bool:
+        try:
+            return api.sweeps.sweep(key)["state"] in ("running", "paused")
+        except NotFoundError:
+            return False
+
+    return send_held(
+        home.path, os.environ, is_wanted, lambda record, done: remember(api, record, done)
+    )
 
 
 def plan_submission(
@@ -116,27 +160,22 @@ def plan_submission(
     folder: Path,
     trials: int | None,
     slots: int = 1,
-    name: str | None = None,
+    code: Mapping[str, Any] | None = None,
 ) -> Submission:
-    """Everything that can be known before anything is made; refuses what the site would refuse."""
+    """Everything that can be known before anything is made; refuses what the site would refuse.
+
+    `code`: the record of a snapshot that these agents are to run, in place of today's code.
+    """
     from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project
     from runyard.launch.commands import find_slurm
-    from runyard.launch.plan import Interpreter, Places, Work, plan
+    from runyard.launch.plan import Interpreter, Work, plan
 
-    if not getattr(args, "dry_run", False):
+    if not args.dry_run:
         find_slurm()
     request = read_project(folder, given_flags(args))
     home = locate()
-    token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-    places = Places(
-        home=home.path,
-        job=home.path / "jobs" / token,
-        work=folder,
-        source=request.folder,
-        project=request.folder,
-        scratch=None,
-    )
+    copy, places = _find_places(args, request, home, folder, code)
 
     def make(agents: int | None) -> Plan:
         asked = request
@@ -148,9 +187,49 @@ def plan_submission(
             work=Work(None, slots=slots, trials=trials, kind=kind),
             places=places,
             runyard=Interpreter(sys.executable, str(Path(runyard.__file__).resolve().parents[1])),
+            snapshot=code if copy is None else copy.record,
         )
 
-    return Submission(make(None), request, home, make)
+    return Submission(make(None), request, home, make, copy)
+
+
+def _find_places(
+    args: argparse.Namespace,
+    request: Request,
+    home: Home,
+    folder: Path,
+    code: Mapping[str, Any] | None,
+) -> tuple[Snapshot | None, Places]:
+    from runyard.launch.places import check_home, scratch_of
+    from runyard.launch.plan import Places
+    from runyard.launch.snapshot import MANIFEST, find_stored, folder_of, look
+
+    scratch = scratch_of(request, os.environ)
+    check_home(request, home.path, scratch)
+    token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+    job, root, copy, tree = home.path / "jobs" / token, request.folder, None, None
+    if code is not None:
+        tree = find_stored(home.path, str(code.get("digest")))
+    elif not args.no_snapshot:
+        copy = look(root)
+        tree = folder_of(home.path, copy)
+    if tree is None:
+        return None, Places(home.path, job, folder, root, root, scratch)
+    packages = tree / "src" if copy is None or _has_packages(copy) else None
+    return copy, Places(
+        home=home.path,
+        job=job,
+        work=tree / folder.resolve().relative_to(root.resolve()),
+        source=tree,
+        project=root,
+        scratch=scratch,
+        manifest=tree.parent / MANIFEST,
+        python_path=packages if copy is not None or (tree / "src").is_dir() else None,
+    )
+
+
+def _has_packages(copy: Snapshot) -> bool:
+    return any(path.startswith("src/") and path.endswith("/__init__.py") for path in copy.files)
 
 
 def advise(submission: Submission) -> list[str]:
@@ -160,6 +239,12 @@ def advise(submission: Submission) -> list[str]:
         found.append(
             "short jobs start sooner: trials go on from their checkpoints in the next job, so "
             "--time can be less than the whole sweep needs"
+        )
+    if submission.copy is not None and submission.copy.large:
+        large = submission.copy.large
+        more = f" and {len(large) - 3} more" if len(large) > 3 else ""
+        found.append(
+            f"not copied with the code, read from the project itself: {', '.join(large[:3])}{more}"
         )
     if submission.request.staging.data:
         found.append(
@@ -189,11 +274,14 @@ def _ask_yes(question: str) -> bool:
 
 def describe(plan: Plan) -> str:
     """The submission in a line."""
-    what = {"array": "an array of", "nodes": "one job over", "jobs": "jobs:"}[plan.form]
-    unit = {"array": "tasks", "nodes": "nodes", "jobs": "jobs"}[plan.form]
+    what = {
+        "array": f"an array of {plan.agents} tasks",
+        "nodes": f"one job over {plan.agents} nodes",
+        "jobs": "one job" if plan.agents == 1 else f"{plan.agents} jobs",
+    }[plan.form]
     at_once = f", {plan.at_once} at once" if plan.at_once else ""
     options = " ".join(plan.header.lines()[1:])
-    return f"to {plan.profile.name}: {what} {plan.agents} {unit}{at_once}; {options}"
+    return f"to {plan.profile.name}: {what}{at_once}; {options}"
 
 
 def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
@@ -212,10 +300,11 @@ def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
     else:
         print("\n".join(ids))
     tasks = sum(job.tasks for job in done.jobs)
-    say(f"job {', '.join(ids)}: {tasks} agents for sweep {sweep['id']}")
+    many = "an agent" if tasks == 1 else f"{tasks} agents"
+    say(f"job {', '.join(ids)}: {many} for sweep {sweep['id']}")
     if done.held:
         say(
-            f"{done.held} more agents are held back ({done.why_held}); they are sent when there is "
+            f"{done.held} more agents are held back ({done.why_left}); they are sent when there is "
             "room, and until then the others do their work"
         )
     say(f"watch it:  runyard status {sweep['id']} --watch")
@@ -251,4 +340,3 @@ def not_here(args: argparse.Namespace, *names: str) -> None:
 def nothing_was_submitted() -> int:
     say("nothing was submitted")
     return 1
-

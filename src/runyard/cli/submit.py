@@ -23,7 +23,9 @@ from runyard.cli.parser import count, positive
 from runyard.cli.repeat import seeds, with_seed
 from runyard.errors import UsageError
 
-_KEY = re.compile(r"(?i)(wandb_api_key=\S+|--?[\w-]*(api[_-]?key|token|secret|password)[=\s]\S{8,})")
+_KEY = re.compile(
+    r"(?i)(wandb_api_key=\S+|--?[\w-]*(api[_-]?key|token|secret|password)[=\s]\S{8,})"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -40,6 +40,8 @@ class Trial(TypedDict):
     host: str | None
     node: str | None
     job: str | None
+    usage: dict[str, Any] | None
+    began_at: float | None
     created_at: float
     started_at: float | None
     ended_at: float | None

@@ -13,6 +13,7 @@ from runyard.launch.states import State, read_state
 _FIELDS = (
     "JobID", "State", "ExitCode", "Start", "End", "ElapsedRaw", "TimelimitRaw", "AllocCPUS",
     "TotalCPU", "MaxRSS", "ReqMem", "AllocTRES", "NodeList", "Partition", "JobName", "Submit",
+    "Account",
 )  # fmt: skip
 _AT_A_TIME = 500
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
@@ -25,6 +26,7 @@ class Record:
     which: str
     """123, or 123_4 in an array; 123_[5-9] are tasks that never started."""
     name: str
+    account: str
     state: State
     exit_code: str
     partition: str
@@ -161,6 +163,7 @@ def _record(which: str, told: Mapping[str, str]) -> Record:
     return Record(
         which=which,
         name=told["JobName"],
+        account=told["Account"],
         state=read_state(told["State"]),
         exit_code=told["ExitCode"],
         partition=told["Partition"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ def header(
     form: str,
     agents: int,
     grace: float,
+    more: Sequence[str] = (),
 ) -> Header:
     resources = request.resources
     nodes = agents if form == "nodes" else resources.nodes or 1
@@ -68,7 +70,7 @@ def header(
     add("open-mode", "append")
     add("mail-type", ruled.options.get("mail"))
     add("mail-user", ruled.options.get("mail_to"))
-    for word in (*profile.submission.always, *resources.extra):
+    for word in (*profile.submission.always, *more, *resources.extra):
         option, equals, value = word.lstrip("-").partition("=")
         options = [one for one in options if one[0] != option]
         options.append((option, value if equals else None))
@@ -79,11 +81,12 @@ def _gpus(profile: Profile, ruled: Ruled) -> list[tuple[str, str | None]]:
     if not ruled.gpus:
         return []
     typed = f"{ruled.gpu_type}:{ruled.gpus}" if ruled.gpu_type else str(ruled.gpus)
-    return {
-        "gpus_per_node": [("gpus-per-node", typed)],
-        "gpus_per_task": [("gpus-per-task", typed)],
-        "gres": [("gres", f"gpu:{typed}")],
-    }.get(profile.gpus.form, [])
+    forms: dict[str, tuple[str, str | None]] = {
+        "gpus_per_node": ("gpus-per-node", typed),
+        "gpus_per_task": ("gpus-per-task", typed),
+        "gres": ("gres", f"gpu:{typed}"),
+    }
+    return [forms[profile.gpus.form]] if profile.gpus.form in forms else []
 
 
 def _memory(profile: Profile, ruled: Ruled, tasks: int) -> list[tuple[str, str | None]]:

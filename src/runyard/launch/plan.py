@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.errors import ConfigError
+from runyard.launch.environments import Wrapping
 from runyard.launch.header import Header, header
 from runyard.launch.rules import Ruled, follow_rules
 
@@ -50,16 +51,10 @@ class Places:
     """The project's own root, to which what programs leave in the snapshot is brought."""
     scratch: Path | None = None
     """The large shared folder; None where the cluster has none."""
-
-
-@dataclass(frozen=True)
-class Wrapping:
-    """What makes an environment of a program: see `launch/environments.py`."""
-
-    before: tuple[str, ...] = ()
-    """Lines of the script."""
-    launcher: tuple[str, ...] = ()
-    """Words before the program's own."""
+    manifest: Path | None = None
+    """Of the snapshot, where programs run in one."""
+    python_path: Path | None = None
+    """Packages of the snapshot that an editable installation would look for in the project."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,6 @@ class Work:
     trials: int | None = None
     """How many there are to run; None where the sweep has no end of its own."""
     kind: str = "sweep"
-    exits_as_trials: bool = True
 
 
 @dataclass(frozen=True)
@@ -148,15 +142,25 @@ def plan(
         "folder": str(places.work),
         "grace": grace,
         "launcher": list(wrapping.launcher),
-        "exit": "trials" if work.exits_as_trials else None,
+        "exit": "trials",
+        "relay": (request.tracking.mode or profile.network.wandb) == "relay" or None,
         "snapshot": None if snapshot is None else dict(snapshot),
     }
     return Plan(
         name=name,
-        form=agents.form,
+        form="jobs" if count == 1 and agents.form == "array" else agents.form,
         agents=count,
         at_once=at_once,
-        header=header(name, request, profile, ruled, form=agents.form, agents=count, grace=grace),
+        header=header(
+            name,
+            request,
+            profile,
+            ruled,
+            form=agents.form,
+            agents=count,
+            grace=grace,
+            more=wrapping.header,
+        ),
         places=places,
         runyard=runyard,
         profile=profile,
@@ -165,12 +169,18 @@ def plan(
         exp_name=request.name or "",
         grace=grace,
         modules=tuple(dict.fromkeys((*profile.script.modules, *request.environment.modules))),
-        variables={**variables, **request.environment.variables},
+        variables={**_git_variables(snapshot), **variables, **request.environment.variables},
         before=(*profile.script.before, *request.environment.before),
         job={name: value for name, value in job.items() if value not in (None, [])},
-        notes=ruled.notes,
+        notes=(*ruled.notes, *wrapping.notes),
         asked=ruled.asked,
     )
+
+
+def _git_variables(snapshot: Mapping[str, Any] | None) -> dict[str, str]:
+    """A snapshot is no repository: wandb is told the commit that it would have found."""
+    commit = (snapshot or {}).get("commit")
+    return {"WANDB_GIT_COMMIT": str(commit)} if commit else {}
 
 
 def _slots(request: Request, work: Work) -> int:

@@ -159,10 +159,16 @@ _THINGS = {
 
 
 def read_reason(text: str | None) -> Reason | None:
-    """A reason as Slurm writes it, in plain words; None where it gives none."""
+    """A reason as Slurm writes it, in plain words; None where it gives none.
+
+    What this has made of one, as text, it reads as well.
+    """
     bare = (text or "").strip().strip("()")
     if bare in ("", "None", "N/A", "null"):
         return None
+    told = re.fullmatch(r"(\w+): (.*)", bare, re.DOTALL)
+    if told is not None and (known := read_reason(told[1])) is not None:
+        return Reason(told[1], told[2].removesuffix(f"; {known.mend}"), known.mend)
     # Details follow a comma: ReqNodeNotAvail, UnavailableNodes:n[3-4].
     word, _, more = bare.partition(",")
     word = word.strip()

@@ -43,7 +43,9 @@ class Ruled:
         named = {one.name: getattr(self, one.name) for one in fields(self)}
         dropped = ("notes", "options", "asks_time")
         kept = {name: value for name, value in named.items() if name not in dropped}
-        return {name: value for name, value in {**kept, **self.options}.items() if value is not None}
+        return {
+            name: value for name, value in {**kept, **self.options}.items() if value is not None
+        }
 
 
 def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled:
@@ -142,7 +144,8 @@ def _gpus(
             f"{profile.name} wants the type of GPU named",
             mend=f"--gpu-type, one of {', '.join(known) or 'those that sinfo -o %G shows'}",
         )
-    per_node = rules.types[kind].per_node if kind in rules.types else None
+    model = rules.types.get(kind or "")
+    per_node = model.per_node if model is not None else None
     if rules.whole_nodes and per_node and gpus != per_node:
         notes.append(f"jobs on {profile.name} get whole nodes: {per_node} GPUs instead of {gpus}")
         gpus = per_node

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.launch.shell_words import expandable, module_lines, quote
 from runyard.version import __version__
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 # What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
 # of its own for quotes and backslashes.
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]*")
-_START = (
-    "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
-)
+_START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _LIGHT = ("-I", "-S", "-c")
 
@@ -37,21 +35,20 @@ class Part:
     """What is added to an array index to have the number of the task in the whole submission."""
 
 
-def quote(text: object) -> str:
-    """One word, for bash and zsh."""
-    word = str(text)
-    # zsh takes =word for the path of a command.
-    return f"'{word}'" if word.startswith("=") and shlex.quote(word) == word else shlex.quote(word)
-
-
 def is_plain(text: object) -> bool:
     """Whether it can stand in an #SBATCH line."""
     return _PLAIN.fullmatch(str(text)) is not None
 
 
-def arguments(plan: Plan) -> list[str]:
+def arguments(job: Path) -> list[str]:
     """What has to be said to sbatch beside the script, since no line of it can hold it."""
-    return [] if is_plain(plan.places.job) else [f"--chdir={plan.places.job}"]
+    return [] if is_plain(job) else [f"--chdir={job}"]
+
+
+def renumber(text: str, part: Part) -> str:
+    """The same script for another part of the submission."""
+    text = re.sub(r"^(#SBATCH --array=1-)\d+", rf"\g<1>{part.count}", text, flags=re.MULTILINE)
+    return re.sub(r"^offset=\d+$", f"offset={part.offset}", text, flags=re.MULTILINE)
 
 
 def script(plan: Plan, part: Part | None = None) -> str:
@@ -105,14 +102,15 @@ def _opening(plan: Plan, part: Part) -> list[str]:
     if not _logs_by_slurm(plan):
         number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
         number = number if plan.form == "array" else "${SLURM_JOB_ID}"
-        log = f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
-        lines.append(f"exec >>{log} 2>&1  # Slurm cannot write to a folder of this name.")
-    if plan.form == "array" and part.offset:
-        lines.append(
-            f"export RUNYARD_TASK=$((SLURM_ARRAY_TASK_ID + {part.offset}))  # in all jobs of it"
+        log = (
+            f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
         )
-    elif plan.form == "array":
-        lines.append('export RUNYARD_TASK="$SLURM_ARRAY_TASK_ID"')
+        lines.append(f"exec >>{log} 2>&1  # Slurm cannot write to a folder of this name.")
+    if plan.form == "array":
+        lines += [
+            f"offset={part.offset}",
+            "export RUNYARD_TASK=$((SLURM_ARRAY_TASK_ID + offset))  # Among all jobs of it.",
+        ]
     task = "${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)}"
     lines.append(
         f'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${{SLURM_JOB_ID:-none}}{task}'
@@ -122,13 +120,9 @@ def _opening(plan: Plan, part: Part) -> list[str]:
 
 
 def _modules(plan: Plan) -> list[str]:
-    lines = [f'PATH={quote(":".join(plan.profile.script.path))}:"$PATH"'] * bool(
-        plan.profile.script.path
-    )
-    if plan.modules:
-        words = " ".join(quote(one) for one in plan.modules)
-        lines.append(f"module load {words} || exit 1")
-    return ["# The cluster's software.", *lines] if lines else []
+    path = plan.profile.script.path
+    lines = [f'export PATH={quote(":".join(path))}:"$PATH"'] if path else []
+    return _lines("The cluster's software.", [*lines, *module_lines(plan.modules)])
 
 
 def _places(plan: Plan) -> list[str]:
@@ -139,12 +133,13 @@ def _places(plan: Plan) -> list[str]:
         f"export project_name={quote(plan.project_name)} exp_name={quote(plan.exp_name)}",
         f"export source_dir={quote(places.source)}",
         f"export scratch_dir={quote(_scratch(plan))}",
+        *_python_path(plan),
         'mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"',
     ]
     local = plan.profile.storage.local
     if plan.profile.storage.local_made_by_us:
         lines += [
-            f'export SLURM_TMPDIR="{_expandable(local)}"',
+            f'export SLURM_TMPDIR="{expandable(local)}"',
             'made_here="$SLURM_TMPDIR"',
             'mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1',
         ]
@@ -163,18 +158,19 @@ def _places(plan: Plan) -> list[str]:
     return lines
 
 
+def _python_path(plan: Plan) -> list[str]:
+    if plan.places.python_path is None:
+        return []
+    return [f'export PYTHONPATH={quote(plan.places.python_path)}"${{PYTHONPATH:+:$PYTHONPATH}}"']
+
+
 def _scratch(plan: Plan) -> Path:
     base = plan.places.scratch or plan.places.home / "scratch"
     return base / plan.project_name
 
 
-def _expandable(path: str) -> str:
-    """A profile's path inside double quotes: its variables are the node's, the rest is text."""
-    return re.sub(r'(["\\`]|\$(?!\{))', r"\\\1", path)
-
-
 def _variables(title: str, variables: Mapping[str, str]) -> list[str]:
-    lines = [f'export {name}="{_expandable(value)}"' for name, value in variables.items()]
+    lines = [f'export {name}="{expandable(value)}"' for name, value in variables.items()]
     return [f"# {title}", *lines] if lines else []
 
 
@@ -232,7 +228,7 @@ def _nodes(plan: Plan) -> list[str]:
         f"      --output={quote(plan.logs)}/{quote(plan.log_prefix)}%j-%N.log --open-mode=append \\"
         if is_plain(plan.logs)
         else "      \\",
-        '      "${agent[@]}" --quiet',
+        '      sh -c \'exec "$@" --output 3 3>&1\' agent "${agent[@]}"',
         "    code=$?",
         '    echo "$code" >"$codes/$node"',
         '    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2',
@@ -254,20 +250,44 @@ def _nodes(plan: Plan) -> list[str]:
 def _node_log(plan: Plan) -> list[str]:
     if not _logs_by_slurm(plan):
         return []
-    log = f"{plan.logs}/{plan.log_prefix}%j-%N.log"
-    return [f"      --output={quote(log)} --open-mode=append \\"]
+    # Not %N: a host may be several nodes.
+    log = quote(f"{plan.logs}/{plan.log_prefix}%j-")
+    return [f'      --output={log}"$node.log" --open-mode=append \\']
 
 
 def _agent_words(plan: Plan) -> str:
-    start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False), "agent")
-    words = [plan.runyard.python, *_LIGHT, start]
-    return " ".join([*(quote(one) for one in words), "--job", '"$job/job.json"'])
+    return f'{_start(plan, "agent")} --job "$job/job.json"'
+
+
+def _start(plan: Plan, module: str) -> str:
+    start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False), module)
+    return " ".join(quote(one) for one in (plan.runyard.python, *_LIGHT, start))
+
+
+def _top_up(plan: Plan) -> list[str]:
+    if not plan.profile.submission.from_compute_nodes:
+        return []
+    held = quote(held_file(plan.places.home, plan.places.job))
+    words = f"{quote(plan.runyard.python)} -m runyard agents send-held"
+    return [f"[ ! -e {held} ] || {words}  # Agents that Slurm did not take at first."]
+
+
+def held_file(home: Path, job: Path) -> Path:
+    """Where it is written which agents of a submission Slurm has not taken yet."""
+    return home / "held" / f"{job.name}.json"
+
+
+def _bring_back(plan: Plan) -> list[str]:
+    manifest = plan.places.manifest
+    return [] if manifest is None else [f"{_start(plan, 'bring_back')} {quote(manifest)}"]
 
 
 def _clean_up(plan: Plan) -> list[str]:
     return [
         "# Whatever became of it.",
         *plan.profile.script.after,
+        *_bring_back(plan),
+        *_top_up(plan),
         '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
         'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
         'exit "$code"',

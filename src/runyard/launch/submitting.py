@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from runyard.launch.script import Part, arguments, is_plain, script
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
 
-HELD = "held.json"
 # Slurm's words for "you have enough jobs in the queue"; the reasons come on lines of their own.
 _LIMIT = re.compile(
     r"MaxSubmit|job submit limit|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE
@@ -32,6 +31,10 @@ _LIMIT = re.compile(
 # account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
 _WELCOME = ("ACCOUNT", "PARTITION", "QOS", "CONSTRAINT", "RESERVATION", "CLUSTERS")
 _OF_SLURM = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
+
+
+class TooMany(SlurmError):
+    """A limit on submitted jobs let nothing in."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,16 @@ class SubmittedJob:
 
 @dataclass(frozen=True)
 class Submitted:
-    """What became of a plan. `held`: agents that a limit kept out, and Slurm's words for it."""
+    """What became of a plan. `left`: what a limit kept out, and Slurm's words for that."""
 
     jobs: tuple[SubmittedJob, ...]
-    held: int = 0
-    why_held: str | None = None
+    left: tuple[Part, ...] = ()
+    why_left: str | None = None
+
+    @property
+    def held(self) -> int:
+        """How many agents were kept out."""
+        return sum(part.count for part in self.left)
 
 
 def parts_of(plan: Plan, array_size: int) -> list[Part]:
@@ -61,9 +69,25 @@ def parts_of(plan: Plan, array_size: int) -> list[Part]:
         return [Part(1, offset) for offset in range(plan.agents)]
     # Slurm caps the index, not the count, and ours begin at 1.
     most = max(1, array_size - 1)
-    return [
-        Part(min(most, plan.agents - offset), offset) for offset in range(0, plan.agents, most)
-    ]
+    return [Part(min(most, plan.agents - offset), offset) for offset in range(0, plan.agents, most)]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is sent for each part: the script's text, and what goes with it."""
+
+    job: Path
+    """The submission's own folder."""
+    name: str
+    form: str
+    text: Callable[[Part], str]
+    pause: float = 0.0
+
+    @property
+    def options(self) -> set[str]:
+        """The options that the script gives itself."""
+        first = self.text(Part(1))
+        return set(re.findall(r"^#SBATCH --([\w-]+)", first, flags=re.MULTILINE))
 
 
 def submit(
@@ -77,11 +101,14 @@ def submit(
     """Make the job folder and send the plan; SlurmError where nothing of it was taken."""
     write_folder(plan)
     parts = parts_of(plan, array_size or plan.profile.limits.array_size)
-    sender = Sender(plan, environ, notice, sleep)
-    done = sender.send(parts)
-    if done.held:
-        hold(plan.places.job, sender.left, done.why_held or "")
-    return done
+    sheet = Sheet(
+        job=plan.places.job,
+        name=plan.name,
+        form=plan.form,
+        text=lambda part: script(plan, part),
+        pause=plan.profile.limits.pause,
+    )
+    return Sender(sheet, environ, notice, sleep).send(parts)
 
 
 class Sender:
@@ -89,41 +116,40 @@ class Sender:
 
     def __init__(
         self,
-        plan: Plan,
+        sheet: Sheet,
         environ: Mapping[str, str],
         notice: Callable[[str], None] | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._plan = plan
-        self._environ = clean_environment(environ, plan)
+        self._sheet = sheet
+        self._environ = clean_environment(environ, sheet.options)
         self._notice = notice
         self._sleep = sleep
         self._jobs: list[SubmittedJob] = []
-        self.left: list[Part] = []
 
-    def send(self, parts: list[Part]) -> Submitted:
-        why = None
-        for place, part in enumerate(parts):
-            if place and self._plan.profile.limits.pause:
-                self._sleep(self._plan.profile.limits.pause)
+    def send(self, parts: Sequence[Part]) -> Submitted:
+        left, why = list(parts), None
+        while left:
+            part = left[0]
+            if self._jobs and self._sheet.pause:
+                self._sleep(self._sheet.pause)
             answer = self._send(part)
             if answer is None:
+                left.pop(0)
                 continue
-            if _LIMIT.search(answer.complained) is None or not (self._jobs or part.count > 1):
-                if self._jobs:
-                    why, self.left = answer.words, parts[place:]
-                    break
-                raise _refusal(answer, self._plan)
             why = answer.words
-            self.left = [*self._send_some(part), *parts[place + 1 :]]
+            if _LIMIT.search(answer.complained) is not None:
+                left[:1] = self._send_some(part)
+            elif not self._jobs:
+                raise _refusal(answer, self._sheet.name)
             break
         if not self._jobs:
-            raise SlurmError(
+            raise TooMany(
                 "Slurm takes no more jobs of yours now",
                 said=why,
                 mend="wait until some of them have ended (`squeue --me`), then type it again",
             )
-        return Submitted(tuple(self._jobs), sum(one.count for one in self.left), why)
+        return Submitted(tuple(self._jobs), tuple(left), why)
 
     def _send_some(self, part: Part) -> list[Part]:
         """As much of an array as a limit lets in; the rest. Halving finds it in a few questions."""
@@ -137,10 +163,10 @@ class Sender:
 
     def _send(self, part: Part) -> Answer | None:
         """None where Slurm took it, else its answer."""
-        plan = self._plan
+        sheet = self._sheet
         answer = ask(
-            ["sbatch", "--parsable", *arguments(plan)],
-            stdin=script(plan, part),
+            ["sbatch", "--parsable", *arguments(sheet.job)],
+            stdin=sheet.text(part),
             environ=self._environ,
             before_again=self._find_taken,
             notice=self._notice,
@@ -148,24 +174,23 @@ class Sender:
         )
         if not answer.is_good:
             return answer
-        job_id = answer.said.strip().splitlines()[-1].partition(";")[0] if answer.said.strip() else ""
+        job_id = answer.said.strip().rpartition("\n")[2].partition(";")[0]
         if not job_id.isdecimal():
             return Answer(1, "", f"sbatch: error: it answered {answer.said.strip()!r}")
-        array = f"1-{part.count}" if plan.form == "array" else None
-        tasks = plan.agents if plan.form == "nodes" else part.count
-        self._jobs.append(SubmittedJob(job_id, tasks, array, part.offset))
+        array = f"1-{part.count}" if sheet.form == "array" else None
+        self._jobs.append(SubmittedJob(job_id, part.count, array, part.offset))
         return None
 
     def _find_taken(self) -> Answer | None:
         """Whether a submission whose answer got lost was taken all the same."""
-        if not is_plain(self._plan.places.job):
+        if not is_plain(self._sheet.job):
             return None
         words = ["squeue", "--me", "--noheader", "--states=all", "--format=%F|%Z"]
         found = ask(words, environ=self._environ, sleep=self._sleep)
         known = {one.job_id for one in self._jobs}
         for line in found.said.splitlines():
             job_id, _, folder = line.partition("|")
-            if folder.strip() == str(self._plan.places.job) and job_id not in known:
+            if folder.strip() == str(self._sheet.job) and job_id not in known:
                 return Answer(0, job_id, "")
         return None
 
@@ -187,27 +212,18 @@ def write_folder(plan: Plan) -> None:
         ) from error
 
 
-def clean_environment(environ: Mapping[str, str], plan: Plan) -> dict[str, str]:
+def clean_environment(environ: Mapping[str, str], said: Collection[str]) -> dict[str, str]:
     """The shell's environment, without what would overrule the script, what belongs to another job,
     and the key, which the agent finds by itself: Slurm keeps a copy of all the rest."""
-    said = {name.replace("-", "_").upper() for name, _ in plan.header.options}
-    kept = {}
-    for name, value in environ.items():
+    written = {name.replace("-", "_").upper() for name in said}
+
+    def is_kept(name: str) -> bool:
         if name.startswith("SBATCH_"):
             option = name.removeprefix("SBATCH_")
-            if option not in _WELCOME or option in said:
-                continue
-        elif name.startswith("SLURM") and name not in _OF_SLURM:
-            continue
-        elif name == "WANDB_API_KEY":
-            continue
-        kept[name] = value
-    return kept
+            return option in _WELCOME and option not in written
+        return name in _OF_SLURM or not (name.startswith("SLURM") or name == "WANDB_API_KEY")
 
-
-def hold(folder: Path, left: list[Part], why: str) -> None:
-    content = {"why": why, "parts": [{"count": one.count, "offset": one.offset} for one in left]}
-    write_whole(folder / HELD, json.dumps(content) + "\n")
+    return {name: value for name, value in environ.items() if is_kept(name)}
 
 
 def ask_array_size(environ: Mapping[str, str]) -> int | None:
@@ -222,7 +238,7 @@ def with_sweep(plan: Plan, sweep: int) -> Plan:
     return replace(plan, job={**plan.job, "sweep": sweep})
 
 
-def _refusal(answer: Answer, plan: Plan) -> SlurmError:
+def _refusal(answer: Answer, name: str) -> SlurmError:
     mends = {
         "invalid account": "`--account NAME`; `sacctmgr show user $USER -s` lists yours",
         "invalid partition": "`--partition NAME`; `sinfo -s` lists them",
@@ -232,13 +248,13 @@ def _refusal(answer: Answer, plan: Plan) -> SlurmError:
         "less memory; `sinfo -N -o '%N %c %m %G'` shows what nodes have",
         "invalid generic resource": "`sinfo -o %G` shows the names of the GPUs",
         "invalid feature": "`sinfo -o %f` shows the features that --constraint can name",
-        "invalid job array": "the array is too large for this cluster: set limits.array_size in its "
-        "profile to MaxArraySize (`scontrol show config`)",
+        "invalid job array": "the array is too large for this cluster: limits.array_size in its "
+        "profile is to be MaxArraySize (`scontrol show config`)",
     }
     said = answer.complained.lower()
     mend = next((mend for words, mend in mends.items() if words in said), None)
     return refused(
-        f"Slurm does not take the job {plan.name}; nothing was submitted",
+        f"Slurm does not take the job {name}; nothing was submitted",
         answer,
         mend or "`--dry-run` shows what was sent",
     )

@@ -13,6 +13,7 @@ from runyard.clusters.slurm_name import cluster_name
 from runyard.errors import RunyardError
 from runyard.launch.accounting import NoAccounting, Record, records, used
 from runyard.launch.commands import SlurmError
+from runyard.launch.reasons import read_reason
 from runyard.launch.slurm import JobState, poll
 from runyard.launch.states import read_state
 
@@ -66,6 +67,45 @@ def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None
     )
 
 
+def account_for(
+    api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None = None
+) -> tuple[list[Job], str | None]:
+    """What accounting knows of the use of jobs that are over and whose use is not known yet: asked
+    for all of them at once, and told to the server. With it, why there is none, if so."""
+    here = cluster_name(os.environ if environ is None else environ)
+    asked = [
+        job
+        for job in jobs
+        if job["ended_at"] is not None
+        and job["mine"]
+        and job["cluster"] in (here, "")
+        and job["started_at"] is not None
+        and "cpu_seconds" not in job["used"]
+    ]
+    if not asked:
+        return list(jobs), None
+    try:
+        found = records([job["job_id"] for job in asked], environ, seconds=ANSWER_SECONDS)
+    except NoAccounting as error:
+        return list(jobs), str(error)
+    except SlurmError as error:
+        return list(jobs), error.what
+    news: dict[int, JobNews] = {}
+    for job in asked:
+        known = used(found.get(job["job_id"], ()))
+        if known:
+            news[job["key"]] = {
+                "polled_at": time.time(),
+                "states": job["states"],
+                "started_at": job["started_at"],
+                "ended_at": job["ended_at"],
+                "used": known,
+            }
+    with contextlib.suppress(RunyardError):
+        api.update_all(news)
+    return [_with_news(job, news.get(job["key"])) for job in jobs], None
+
+
 def news_of(
     job: Job,
     state: JobState,
@@ -91,7 +131,8 @@ def news_of(
     return {
         "polled_at": now,
         "states": counts,
-        "reason": state.reason,
+        # In plain words: others who look have nothing but what is told here.
+        "reason": str(reason) if (reason := read_reason(state.reason)) is not None else None,
         "starts_at": state.start,
         "started_at": min(began, default=None),
         "ended_at": None if is_open else _end(job, state, known, now, detail),

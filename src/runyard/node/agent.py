@@ -21,7 +21,8 @@ from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
-from runyard.node.place import Place
+from runyard.node.place import Place, moves
+from runyard.node.unreached import Watch
 from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from runyard.node.echo import Show
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Timer
+    from runyard.node.relay import Door
 
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
@@ -55,11 +57,14 @@ class Agent:
         end: JobEnd | None = None,
         report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
+        relay: bool = False,
         exits_as_trials: bool = False,
     ) -> None:
         self._exits_as_trials = exits_as_trials
         self._loop = Loop()
+        self._home = home
         self._place = Place(home, self._spawn)
+        self._door = _open_door(home) if relay or moves(home) else None
         self._spool = f"{home}/spool"
         self._sweep = sweep
         self._work = Work(
@@ -74,11 +79,13 @@ class Agent:
             folder=folder,
             show=show,
             launcher=list(launcher),
+            url=self._door.url if self._door is not None else None,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
+        self._unreached: Watch | None = None
         self._helpers: set[int] = set()
         self._is_asked = False
         self._trouble: str | None = None
@@ -94,6 +101,7 @@ class Agent:
         if end.end is not None:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
+        self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
@@ -160,6 +168,8 @@ class Agent:
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
     def _has_joined(self, answer: Answer) -> None:
+        if self._unreached is not None:
+            self._unreached.heard()
         if not answer.is_good:
             self._fail(answer.error)
             return
@@ -209,6 +219,10 @@ class Agent:
         with contextlib.suppress(ChildProcessError):
             if os.waitpid(self._work.keeper.pid, os.WNOHANG)[0]:
                 self._replace_keeper()
+        if self._door is not None:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(self._door.pid, os.WNOHANG)[0]:
+                    self._door.open()
 
     def _start_keeper(self) -> Keeper:
         def tell(spool: str) -> None:
@@ -216,7 +230,8 @@ class Agent:
 
             deliver_leftovers(spool, self._place)
 
-        return start_keeper(self._spool, tell)
+        held = self._door.handles if self._door is not None else ()
+        return start_keeper(self._spool, tell, held)
 
     def _replace_keeper(self) -> None:
         self._work.keeper.dismiss()
@@ -252,6 +267,14 @@ class Agent:
             self._loop.turn(end - time.monotonic())
 
 
+def _open_door(home: str) -> Door:
+    from runyard.node.relay import Door  # Here: most servers stay where they are.
+
+    door = Door(home)
+    door.open()
+    return door
+
+
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
     job = read_job(options) if "job" in options else {}
@@ -269,6 +292,7 @@ def main(words: list[str] | None = None) -> int:
         end=_read_end(options),
         report=report,
         launcher=job.get("launcher", ()),
+        relay=bool(job.get("relay")),
         exits_as_trials=job.get("exit") == "trials",
     )
     if "leash" in options:

@@ -50,6 +50,7 @@ class Setting:
         folder: str,
         environ: dict[str, str],
         launcher: list[str] | None = None,
+        url: str | None = None,
     ) -> None:
         from runyard.client.environment import wandb_environment
 
@@ -67,7 +68,7 @@ class Setting:
         self._told = told
         self.environ = {
             **environ,
-            **wandb_environment(found.url, found.key, environ),
+            **wandb_environment(url or found.url, found.key, environ),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],

@@ -47,6 +47,7 @@ class Work:
         folder: str | None,
         show: Show | None,
         launcher: list[str],
+        url: str | None,
         report: Callable[[str], None],
     ) -> None:
         self.loop = loop
@@ -61,6 +62,8 @@ class Work:
         self.show = show
         self.launcher = launcher
         """Words before every program's own: what brings it into its container."""
+        self.url = url
+        """Where programs find the server, where that is not its own address."""
         self.report = report
         self.agent = ""
         """The number under which the server knows us; empty before it does."""
