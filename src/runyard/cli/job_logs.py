@@ -1,6 +1,7 @@
 """What a job printed: the log files of all its tasks, merged, each line marked with its task.
 
-The files are there when Slurm has forgotten the job; what its trials printed comes from the server.
+The files are there when Slurm has forgotten the job, and hold what its trials print, too. The
+server has that as well, trial by trial.
 """
 
 from __future__ import annotations
@@ -81,8 +82,13 @@ def find_logs(job: Job, task: str | None = None) -> list[LogFile]:
         glob.escape(part) if place % 2 == 0 else _filled(known.get(part))
         for place, part in enumerate(parts)
     ]
-    found = sorted(glob.glob("".join(words)), key=_natural)  # noqa: PTH207  (whole patterns)
-    return [LogFile(Path(path), _label(path, job)) for path in found]
+    whole = "".join(words)
+    found = set(glob.glob(whole))  # noqa: PTH207  (whole patterns)
+    if job["array"] is None and task is None:
+        # A job over several nodes has a log of each beside its own.
+        base, dot, suffix = whole.rpartition(".")
+        found |= set(glob.glob(f"{base}-*{dot}{suffix}"))  # noqa: PTH207
+    return [LogFile(Path(path), _label(path, job)) for path in sorted(found, key=_natural)]
 
 
 def _filled(value: str | None) -> str:
@@ -90,8 +96,9 @@ def _filled(value: str | None) -> str:
 
 
 def _label(path: str, job: Job) -> str:
-    name = Path(path).stem
-    return name if name.startswith(job["job_id"]) else f"{job['job_id']} {name}"
+    # What stands before the job's number is the same for all of them.
+    found = re.search(rf"(?<!\d){job['job_id']}(?!\d).*", Path(path).stem)
+    return found[0] if found else job["job_id"]
 
 
 def _natural(path: str) -> list[int | str]:
@@ -107,8 +114,9 @@ def print_job_logs(
     lines: int | None,
     trials: bool,
 ) -> int:
-    """The job's own log, and with `trials` the consoles of those that it ran."""
-    merged = _Merged(api, job, task, with_trials=trials)
+    """The job's own log; with `trials`, or where it has none, what its trials printed."""
+    trials = trials or not (job["log_pattern"] or job["sweep"] is None)
+    merged = _Merged(api, job, task, of_trials=trials)
     merged.print_new(lines)
     while follow and not merged.is_over():
         time.sleep(_LOOK_EVERY)
@@ -122,12 +130,12 @@ def print_job_logs(
 class _Merged:
     """Files and consoles of a job, read side by side."""
 
-    def __init__(self, api: Api, job: Job, task: str | None, *, with_trials: bool) -> None:
+    def __init__(self, api: Api, job: Job, task: str | None, *, of_trials: bool) -> None:
         self._api, self._job, self._task = api, job, task
         self._files: dict[Path, LogFile] = {}
         self._asked_at = time.monotonic()
         self._consoles: TrialConsoles | None = None
-        if with_trials and job["sweep"] is not None:
+        if of_trials and job["sweep"] is not None:
             self._consoles = TrialConsoles(job["sweep"], _of_job(job, task))
         self.has_printed = False
 
@@ -136,7 +144,7 @@ class _Merged:
         return list(self._files)
 
     def print_new(self, lines: int | None = None) -> None:
-        for log in find_logs(self._job, self._task):
+        for log in find_logs(self._job, self._task) if self._consoles is None else ():
             if log.path not in self._files:
                 self._files[log.path] = log
                 if lines is not None:
@@ -188,4 +196,5 @@ def _say_nothing(job: Job, merged: _Merged, follow: bool) -> None:
                 mend="it may have been cleaned, or is on another machine's disk",
             )
     waits = "" if job["started_at"] or follow else "; it has not started"
-    say(f"job {job['job_id']} has printed nothing yet{waits}")
+    also = f"; `runyard logs {job['job_id']} --trials` asks the server" if job["sweep"] else ""
+    say(f"job {job['job_id']} has printed nothing{waits}{also}")

@@ -3,7 +3,7 @@
   runyard logs              the newest run
   runyard logs TRIAL -f     a run by id or name, until it ends
   runyard logs SWEEP        all its trials, each line marked with its trial
-  runyard logs 4021 -f      a job: the logs of all its tasks, and what its trials print
+  runyard logs 4021 -f      a job: the logs of all its tasks, each line marked with its task
   runyard logs 4021_7       one task of it
 
 It works when the job is long gone: the files stay, and the server keeps what trials printed.
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.completer = naming.complete  # type: ignore[attr-defined]
     parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
     parser.add_argument("-n", "--lines", type=count, help="only the last so many lines, then go on")
-    parser.add_argument("--job-log", action="store_true",
-                        help="of a job: its log alone, without what its trials print")  # fmt: skip
+    parser.add_argument("--trials", action="store_true",
+                        help="of a job: what its trials printed, instead of its log")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         found.task,
         follow=args.follow,
         lines=args.lines,
-        trials=not args.job_log,
+        trials=args.trials,
     )
 
 

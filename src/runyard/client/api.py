@@ -73,12 +73,20 @@ class Archive(TypedDict):
     steps: int
 
 
+class Place(TypedDict):
+    """Which trial a run is: its sweep's key, and its number there."""
+
+    sweep: int
+    number: int
+
+
 class RunDetail(Run):
     attempts: list[Attempt]
     files: list[str]
     alerts: list[Alert]
     archives: list[Archive]
     file_bytes: int
+    trial: Place | None
     job: str | None
     node: str | None
 

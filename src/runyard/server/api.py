@@ -269,13 +269,17 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
 
 
 def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
-    """Of a trial: the job and the node, in Slurm's words, of the agent that had it last."""
+    """Of a trial: which one, and job and node, in Slurm's words, of the agent that had it last."""
     found = connection.execute(
-        "SELECT agents.job AS job, agents.node AS node FROM trials "
-        "JOIN agents ON agents.key = trials.agent WHERE trials.run = ?",
+        "SELECT trials.sweep AS sweep, trials.number AS number, agents.job AS job, "
+        "agents.node AS node FROM trials LEFT JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.run = ?",
         (run,),
     ).fetchone()
-    return {"job": found["job"] if found else None, "node": found["node"] if found else None}
+    if found is None:
+        return {"trial": None, "job": None, "node": None}
+    trial = {"sweep": found["sweep"], "number": found["number"]}
+    return {"trial": trial, "job": found["job"], "node": found["node"]}
 
 
 def _list_runs(
