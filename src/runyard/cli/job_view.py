@@ -130,9 +130,13 @@ def memory_text(count: int) -> str:
     left: float = count
     for unit in ("bytes", "KB", "MB", "GB"):
         if left < 1024:
-            return f"{left:.4g} {unit}"
+            return f"{_three(left)} {unit}"
         left /= 1024
-    return f"{left:.4g} TB"
+    return f"{_three(left)} TB"
+
+
+def _three(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def task_lines(job: Job, task: str, looked: Looked) -> list[Line]:

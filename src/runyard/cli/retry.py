@@ -8,8 +8,8 @@
   runyard retry 4021                         those that failed in a job
 
 A sweep that ran on Slurm gets a new job for them, with what its last job asked for, changed by what
-is said here. Otherwise an agent that is at work takes them, or they run here. SWEEP and TRIAL are an
-id, a name, or a part of either; without it, the newest sweep.
+is said here. Otherwise an agent that is at work takes them, or they run here. SWEEP and TRIAL are
+an id, a name, or a part of either; without it, the newest sweep.
 """
 
 from __future__ import annotations

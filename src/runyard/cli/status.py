@@ -197,7 +197,14 @@ def _job_lines(job: Job, looked: Looked) -> list[Line]:
     head = f"{lines[0][0].strip()}  {job['name']}"
     of = f"    agents of sweep {job['sweep_id']}" if job["sweep_id"] else ""
     asked = asked_text(job["asked"])
-    more = [part for part in (of.strip(), f"each asks for {asked}" if asked else "") if part]
+    more = [
+        part
+        for part in (
+            of.strip(),
+            f"{'each asks' if job['tasks'] > 1 else 'asks'} for {asked}" if asked else "",
+        )
+        if part
+    ]
     return [
         (head, "bold"),
         *([(f"    {'; '.join(more)}", None)] if more else []),

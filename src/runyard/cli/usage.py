@@ -69,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
             (
                 one.account or "-",
                 str(one.jobs),
-                f"{one.cpu_hours:.1f}",
-                f"{one.gpu_hours:.1f}",
+                _hours(one.cpu_hours),
+                _hours(one.gpu_hours),
                 "-" if one.fair_share is None else f"{one.fair_share:.3f}",
             )
             for one in found
@@ -78,6 +78,10 @@ def run(args: argparse.Namespace) -> int:
     )
     say(f"the last {args.days} days, from {source}")
     return 0
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.0f}" if hours >= 100 else f"{hours:.2f}"
 
 
 def _site_command() -> str | None:

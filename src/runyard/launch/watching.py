@@ -18,7 +18,8 @@ from runyard.launch.slurm import JobState, poll
 from runyard.launch.states import read_state
 
 # A person waits for it: a controller that takes longer is said to hang, and what is known is shown.
-ANSWER_SECONDS = 10.0
+ANSWER_SECONDS = float(os.environ.get("RUNYARD_SLURM_SECONDS") or 10.0)
+_ACCOUNTED_AFTER = 60.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def account_for(
         and job["mine"]
         and job["cluster"] in (here, "")
         and job["started_at"] is not None
-        and "cpu_seconds" not in job["used"]
+        and not _is_accounted(job)
     ]
     if not asked:
         return list(jobs), None
@@ -99,11 +100,17 @@ def account_for(
                 "states": job["states"],
                 "started_at": job["started_at"],
                 "ended_at": job["ended_at"],
-                "used": known,
+                "used": {**known, "accounted_at": time.time()},
             }
     with contextlib.suppress(RunyardError):
         api.update_all(news)
     return [_with_news(job, news.get(job["key"])) for job in jobs], None
+
+
+def _is_accounted(job: Job) -> bool:
+    """A step's last figures may come to accounting a little after its end."""
+    asked = job["used"].get("accounted_at", 0.0)
+    return "memory_peak" in job["used"] or asked > (job["ended_at"] or 0.0) + _ACCOUNTED_AFTER
 
 
 def news_of(
