@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import runyard
 from runyard.cli.output import print_json, say
+from runyard.cli.own_jobs import remember
 from runyard.errors import ConfigError
 from runyard.home import locate, prepare
 
@@ -41,8 +43,12 @@ def builder() -> Builder:
     """runyard as jobs find it."""
     from runyard.launch.building import Builder
 
-    source = Path(runyard.__file__).resolve().parent.parent
-    return Builder(sys.executable, str(source), locate().path)
+    home, source = locate(), Path(runyard.__file__).resolve().parent.parent
+
+    def submitted(job_id: str, folder: str) -> None:
+        remember(home, "build", [job_id], folder, time.time())
+
+    return Builder(sys.executable, str(source), home.path, submitted)
 
 
 def _request(args: argparse.Namespace) -> Request:
