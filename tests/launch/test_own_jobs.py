@@ -26,7 +26,8 @@ def request_for(profile: Profile, **resources: str) -> Request:
 
 
 def server_script(request: Request, seconds: float = 86_400.0) -> str:
-    job = server_job(HOME, request, python="/opt/run yard/python", source="/opt/src", seconds=seconds)
+    python, source = BUILDER.python, BUILDER.source
+    job = server_job(HOME, request, python=python, source=source, seconds=seconds)
     return own_script(job, request, Path("/home/ada/jobs/server-1"))
 
 
@@ -60,7 +61,8 @@ def test_what_a_site_demands_and_forbids_holds_for_them_too() -> None:
     strict = replace(
         load_profile("generic"),
         submission=Submission(
-            mandatory={"account": "jobs are paid by accounts"}, forbidden={"memory": "nodes are whole"}
+            mandatory={"account": "jobs are paid by accounts"},
+            forbidden={"memory": "nodes are whole"},
         ),
     )
     with pytest.raises(ConfigError, match="account"):

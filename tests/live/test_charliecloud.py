@@ -72,7 +72,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("bin", "lib", "lib64", "sbin"):
         target = Path("/") / name
         if target.is_symlink():
-            (root / name).symlink_to(os.readlink(target))
+            (root / name).symlink_to(target.readlink())
     for name, text in (("passwd", ""), ("group", ""), ("hosts", ""), ("resolv.conf", "")):
         (root / "etc" / name).write_text(text)
     (root / "ch" / "environment").write_text("FROM_IMAGE=yes\n")

@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -68,13 +67,13 @@ def test_a_server_is_opened_under_a_program_that_logs(
 
 
 @pytest.fixture
-def lonely_node(tmp_path: Path) -> Iterator[list[str]]:
+def lonely_node() -> list[str]:
     """Words that run a command as on another node, with another name and no network at all."""
     words = ["unshare", "--map-root-user", "--net", "--uts", "sh", "-c",
              'hostname n9 2>/dev/null; exec "$@"', "n9"]  # fmt: skip
     if shutil.which("unshare") is None or subprocess.run([*words, "true"], check=False).returncode:
         skip_or_fail("namespaces of one's own are not allowed here")
-    yield words
+    return words
 
 
 @pytest.mark.parametrize("opened", [False, True])
@@ -109,7 +108,7 @@ def test_an_agent_that_sees_no_state_folder_says_what_to_share(
     done = subprocess.run(
         [sys.executable, "-m", "runyard.node.agent", "--sweep", "1"],
         capture_output=True, text=True, check=False, timeout=60,
-        env={**os.environ, "RUNYARD_HOME": str(tmp_path / "elsewhere"), "RUNYARD_REACH_SECONDS": "1"},
+        env={**os.environ, "RUNYARD_HOME": str(tmp_path / "away"), "RUNYARD_REACH_SECONDS": "1"},
     )  # fmt: skip
     assert done.returncode == 1
     assert "is the state folder on storage that the nodes share?" in done.stderr

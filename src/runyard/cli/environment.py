@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def add_environment_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("with build, check and show (else as runyard.yaml says)")
+    group = parser.add_argument_group("with build, check and show (default: as runyard.yaml says)")
     group.add_argument("--kind", help="venv, uv, conda, pixi, modules, apptainer, ...")
     group.add_argument("--name", help="its name (conda, pixi)")
     group.add_argument("--path", metavar="FOLDER", help="its folder (venv, uv, conda, pixi)")
     group.add_argument("--image", help="the container's image")
-    group.add_argument("--build", action="store_true", help="the one that is built from the project's files")
+    group.add_argument("--build", action="store_true", help="one made of project files")
     # What a build's job is given: the steps as they were planned where it was submitted.
     group.add_argument("--plan", type=Path, help=argparse.SUPPRESS)
 
