@@ -7,7 +7,7 @@ already for something else keep their long form. `given_flags(args)` says what w
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
@@ -54,12 +54,19 @@ def flag_fields() -> Iterator[tuple[str, Field[Any]]]:
     return walk(ProjectFile, "")
 
 
-def add_resource_flags(parser: argparse.ArgumentParser, *, title: str = "on the cluster") -> None:
-    """Give a command the options. Call it after the command's own."""
+def add_resource_flags(
+    parser: argparse.ArgumentParser,
+    *,
+    title: str = "on the cluster",
+    only: Collection[str] | None = None,
+) -> None:
+    """Give a command the options, or those of some settings `only`. Call it after its own."""
     taken = parser._option_string_actions
     shared: dict[str, str] = {}
     group = parser.add_argument_group(f"{title} (each is a key of runyard.yaml too)")
     for path, one in flag_fields():
+        if only is not None and path not in only:
+            continue
         wanted: tuple[str, ...] = one.metadata["flags"]
         free = [option for option in wanted if option not in taken]
         longest = [option for option in wanted if option.startswith("--")]

@@ -110,7 +110,9 @@ class Environment:
         {},
         flags=("--variable",),
     )
-    before: tuple[str, ...] = setting(Items(Text("LINE")), "lines of shell before the program", ())
+    before: tuple[str, ...] = setting(
+        Items(Text("LINE")), "lines of shell before the program", (), flags=("--before",)
+    )
     build: bool = setting(
         Flag(), "whether to build it from the project's files where it is not there", False,
         flags=("--build",),
