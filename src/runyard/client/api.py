@@ -185,6 +185,13 @@ class Health(TypedDict):
     database_bytes: int
 
 
+class LoginCode(TypedDict):
+    """Logs one browser in, once, within `seconds`."""
+
+    code: str
+    seconds: int
+
+
 class Api:
     """Every call of the server's own API."""
 
@@ -218,6 +225,10 @@ class Api:
     def health(self) -> Health:
         health: Health = self._connection.get("/api/health")
         return health
+
+    def login_code(self) -> LoginCode:
+        made: LoginCode = self._connection.post("/api/login/codes")
+        return made
 
     def stop_server(self) -> None:
         self._connection.post("/api/server/stop")

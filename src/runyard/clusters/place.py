@@ -52,6 +52,8 @@ def recognise(place: Place, folders: Sequence[Path] | None = None) -> Recognised
         return Recognised(named, f"{CLUSTER} says so")
     folders = profile_folders(place.environ) if folders is None else folders
     known = [load_profile(name, folders=folders) for name in profile_names(folders)]
+    # A group's profile has the hosts of the one that it inherits, and goes before it.
+    known.sort(key=lambda profile: -len(profile.files))
     for profile in known:
         if _matches(place.cluster_name, profile.identity.cluster_names):
             return Recognised(profile.name, f"Slurm calls the cluster {place.cluster_name}")

@@ -50,7 +50,9 @@ class Resources:
         Whole(1), "processes that srun starts on a node",
         flags=("--tasks-per-node", "--ntasks-per-node"),
     )  # fmt: skip
-    partition: str | None = setting(Text("NAME"), "partition", flags=("-p", "--partition"))
+    partition: str | None = setting(
+        Text("NAME"), "the partition to run in", flags=("-p", "--partition")
+    )
     account: str | None = setting(Text("NAME"), "who pays", flags=("-a", "--account"))
     qos: str | None = setting(Text("NAME"), "quality of service", flags=("--qos",))
     constraint: str | None = setting(

@@ -15,7 +15,7 @@ from dataclasses import Field, field, fields
 from typing import Any, TypeVar
 
 from runyard.reading.fields import Fields
-from runyard.reading.kinds import Kind, Schema, Unfit
+from runyard.reading.kinds import Items, Kind, Schema, Table, Unfit
 from runyard.reading.problems import Findings, Path, kind_of
 
 Record = TypeVar("Record")
@@ -66,7 +66,7 @@ class Section(Kind):
         return made
 
     def schema(self) -> Schema:
-        return record_schema(self.record)
+        return {"$ref": f"#/definitions/{self.record.__name__}"}
 
 
 def read_record(record: type[Record], given: Fields) -> Record:
@@ -115,10 +115,24 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record_schema(record: type[Any]) -> Schema:
-    """JSON Schema of a record, with its help texts."""
+    """JSON Schema of a record, with its help texts; records inside of it stand in `definitions`."""
+    definitions: Schema = {}
+    whole = _properties(record, definitions)
+    return {**whole, "definitions": definitions}
+
+
+def _properties(record: type[Any], definitions: Schema) -> Schema:
     properties = {}
     for name, one in settings_of(record).items():
-        kind = kind_of_setting(one).schema()
+        kind = kind_of_setting(one)
+        _define(kind, definitions)
         # Left empty, a key counts as not written.
-        properties[name] = {"description": help_of(one), "anyOf": [kind, {"type": "null"}]}
+        properties[name] = {"description": help_of(one), "anyOf": [kind.schema(), {"type": "null"}]}
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _define(kind: Kind, definitions: Schema) -> None:
+    inner = kind.kind if isinstance(kind, Items | Table) else kind
+    if isinstance(inner, Section) and inner.record.__name__ not in definitions:
+        definitions[inner.record.__name__] = {}  # It may hold itself.
+        definitions[inner.record.__name__] = _properties(inner.record, definitions)

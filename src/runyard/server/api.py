@@ -323,7 +323,7 @@ ROUTES = [
     Route("/api/server/backup", backup, methods=["POST"]),
     Route("/api/run", find_run),
     Route("/api/runs", list_runs),
-    Route("/api/curves", curves),
+    Route("/api/curves", curves, methods=["POST"]),
     Route("/api/runs", create_run, methods=["POST"]),
     Route("/api/runs/{key:int}", delete_run, methods=["DELETE"]),
     Route("/api/runs/{key:int}/stop", stop_run, methods=["POST"]),
