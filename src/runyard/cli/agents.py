@@ -56,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="with add: show what would be sent")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--code", choices=("then", "now"), default="then",
+                        help="with add on slurm: run the code with which the sweep began, or "
+                        "today's (default then)")  # fmt: skip
     add_slurm_arguments(parser)
 
 
@@ -150,7 +153,14 @@ def add_on_slurm(args: argparse.Namespace, found: Sweep) -> int:
     folder = Path(working_folder(found["folder"]))
     waits = found["expected"]
     left = None if waits is None else max(1, waits - _done(found))
-    submission = plan_submission(args, kind="agents", folder=folder, trials=left, slots=args.slots)
+    code = None
+    if not args.no_snapshot and getattr(args, "code", "then") == "then":
+        from runyard.cli.sweep_code import code_for_more
+
+        code = code_for_more(server(quiet=True), locate(), found, folder)
+    submission = plan_submission(
+        args, kind="agents", folder=folder, trials=left, slots=args.slots, code=code
+    )
     if args.dry_run:
         submission.preview()
         return 0

@@ -16,8 +16,8 @@ _DATA_SUFFIXES = frozenset(
         ".arrow", ".avi", ".bin", ".bz2", ".ckpt", ".db", ".feather", ".gguf", ".gz", ".h5",
         ".hdf5", ".img", ".lmdb", ".mat", ".mov", ".mp4", ".msgpack", ".nc", ".npy", ".npz",
         ".onnx", ".parquet", ".pb", ".pickle", ".pkl", ".pt", ".pth", ".rar", ".safetensors",
-        ".sif", ".simg", ".sqlite", ".sqsh", ".tar", ".tfrecord", ".tfrecords", ".tgz", ".wav", ".webm",
-        ".xz", ".zarr", ".zip", ".zst", ".7z",
+        ".sif", ".simg", ".sqlite", ".sqsh", ".tar", ".tfrecord", ".tfrecords", ".tgz", ".wav",
+        ".webm", ".xz", ".zarr", ".zip", ".zst", ".7z",
     }
 )  # fmt: skip
 # Made by tools, wanted by nobody.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from runyard.errors import ConfigError
 from runyard.launch.environments import Wrapping
 from runyard.launch.header import Header, header
-from runyard.launch.rules import Ruled, follow_rules
+from runyard.launch.rules import follow_rules
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
@@ -124,7 +124,7 @@ def plan(
     """Plan a submission; ConfigError where the site would not take it."""
     agents = request.agents
     ruled = follow_rules(request, profile, slots=_slots(request, work))
-    count, at_once = _how_many(request, profile, work, ruled)
+    count, at_once = _how_many(request, profile, work)
     wrapping = wrapping or Wrapping()
     _refuse_secrets(request)
     grace = request.checkpoints.grace
@@ -172,7 +172,7 @@ def plan(
         variables={**_git_variables(snapshot), **variables, **request.environment.variables},
         before=(*profile.script.before, *request.environment.before),
         job={name: value for name, value in job.items() if value not in (None, [])},
-        notes=(*ruled.notes, *wrapping.notes),
+        notes=wrapping.notes,
         asked=ruled.asked,
     )
 
@@ -190,18 +190,10 @@ def _slots(request: Request, work: Work) -> int:
     return max(work.slots, per_gpu * max(1, gpus) if isinstance(per_gpu, int) else 1)
 
 
-def _how_many(
-    request: Request, profile: Profile, work: Work, ruled: Ruled
-) -> tuple[int, int | None]:
+def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int | None]:
     """Agents, and how many of them at once."""
     agents, resources = request.agents, request.resources
     if agents.chain is not None:
-        limit = profile.limit(ruled.partition, ruled.qos)
-        if not limit.chaining:
-            raise ConfigError(
-                f"{profile.name} lets no jobs follow one another there",
-                mend="leave --chain out, or name another --qos",
-            )
         return agents.chain, 1
     count = agents.count
     if count is None and agents.form == "nodes":

@@ -25,7 +25,7 @@ def quote(text: object) -> str:
 
 def expandable(path: str) -> str:
     """A path inside double quotes: its `${VARIABLES}` are the node's, the rest is text."""
-    return re.sub(r'(["\\`]|\$(?!\{\w+\}))', r"\\\1", path)
+    return re.sub(r'(["\\`]|\$(?!\{\w+(:-\w*)?\}))', r"\\\1", path)
 
 
 def failing(line: str, why: str) -> str:
@@ -42,7 +42,5 @@ def module_lines(modules: Iterable[str]) -> tuple[str, ...]:
     return (
         "command -v module >/dev/null 2>&1 || "
         f'for start in {starts}; do if [ -r "$start" ]; then . "$start"; break; fi; done',
-        failing(
-            f"module load {' '.join(map(quote, words))}", f"cannot load {', '.join(words)}"
-        ),
+        failing(f"module load {' '.join(map(quote, words))}", f"cannot load {', '.join(words)}"),
     )

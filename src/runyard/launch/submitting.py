@@ -23,10 +23,10 @@ from runyard.launch.script import Part, arguments, is_plain, script
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
 
-# Slurm's words for "you have enough jobs in the queue"; the reasons come on lines of their own.
-_LIMIT = re.compile(
-    r"MaxSubmit|job submit limit|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE
-)
+# Slurm's words for "you have enough jobs in the queue". The general ones stand for limits of size
+# and time as well; a line before them says which, where the release is not too old for it.
+_LIMIT = re.compile(r"MaxSubmit|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE)
+_ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w+")
 # Of the shell's own settings for sbatch, those that may stand where nobody says anything else: an
 # account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
 _WELCOME = ("ACCOUNT", "PARTITION", "QOS", "CONSTRAINT", "RESERVATION", "CLUSTERS")
@@ -138,7 +138,7 @@ class Sender:
                 left.pop(0)
                 continue
             why = answer.words
-            if _LIMIT.search(answer.complained) is not None:
+            if is_limit(answer.complained):
                 left[:1] = self._send_some(part)
             elif not self._jobs:
                 raise _refusal(answer, self._sheet.name)
@@ -236,6 +236,13 @@ def ask_array_size(environ: Mapping[str, str]) -> int | None:
 def with_sweep(plan: Plan, sweep: int) -> Plan:
     """The same plan for a sweep that exists by now."""
     return replace(plan, job={**plan.job, "sweep": sweep})
+
+
+def is_limit(complaint: str) -> bool:
+    """Whether Slurm says that there are too many jobs, and not that this one is wrong."""
+    if _LIMIT.search(complaint) is not None:
+        return True
+    return _ANY_LIMIT in complaint and _NAMED_LIMIT.search(complaint) is None
 
 
 def _refusal(answer: Answer, name: str) -> SlurmError:
