@@ -106,6 +106,7 @@ class Submission:
 
     def send(self, api: Api, sweep: Sweep) -> Submitted:
         """Submit it for this sweep, and have the server remember the jobs."""
+        from runyard.clusters.slurm_name import cluster_name
         from runyard.launch.held import hold
         from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
@@ -115,7 +116,7 @@ class Submission:
         size = ask_array_size(os.environ) if plan.form == "array" else None
         done = submit(plan, environ=os.environ, array_size=size, notice=say)
         record = {
-            "cluster": plan.profile.name,
+            "cluster": cluster_name() or "",
             "kind": "agents",
             "name": plan.name,
             "sweep": sweep["key"],

@@ -69,6 +69,36 @@ def script(plan: Plan, part: Part | None = None) -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
+def shell_script(plan: Plan) -> str:
+    """What `srun --pty` runs: a shell with the places, variables and environment of a job."""
+    launcher = " ".join(quote(one) for one in plan.wrapping.launcher)
+    sections = [
+        [
+            f"#!{plan.profile.script.interpreter}",
+            f"# Made by runyard {__version__}: a shell with the environment of a job.",
+            f"job={quote(plan.places.job)}",
+        ],
+        _modules(plan),
+        _places(plan),
+        _variables("Variables of the cluster and the project.", plan.variables),
+        _lines("Before the program.", plan.before),
+        _lines("The environment.", plan.wrapping.before),
+        _work_folder(plan),
+        [
+            "# What is given, or a shell.",
+            '[ $# -gt 0 ] || set -- "${SHELL:-/bin/bash}" -i',
+            f'{launcher} "$@"'.strip(),
+            "code=$?",
+        ],
+        [
+            *plan.profile.script.after,
+            '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
+            'exit "$code"',
+        ],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
 def _sbatch_lines(plan: Plan, part: Part) -> list[str]:
     shell = plan.profile.script
     login = " -l" if shell.login_shell and " " not in shell.interpreter else ""

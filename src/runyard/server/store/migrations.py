@@ -13,6 +13,7 @@ from runyard.server.store.schema import (
     jobs,
     people,
     processes,
+    reports,
     runs,
     sweeps,
 )
@@ -34,7 +35,7 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, jobs.TABLES)
+STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, jobs.TABLES, reports.TABLES)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:

@@ -1,0 +1,94 @@
+// All projects that one may see.
+
+import { useMemo } from "preact/hooks";
+import { useAsked } from "../ask";
+import { Link } from "../components/Link";
+import { Empty, Loading, Trouble } from "../components/States";
+import { formatAgo, plural } from "../format";
+import { useLive } from "../live";
+import { pathOf } from "../root";
+import { useQuery } from "../router";
+
+interface Project {
+  entity: string;
+  name: string;
+  runs: number;
+  running: number;
+  sweeps: number;
+  last_at: number | null;
+  counts: Record<string, number>;
+  metric: string | null;
+  spark: (number | null)[];
+}
+
+export default function Projects() {
+  const { data, error, again } = useAsked<{ revision: number; projects: Project[] }>("api/projects");
+  const [words, setWords] = useQuery("q");
+  useLive({ jobs: "1" }, data?.revision ?? null, (news) => (news.projects || news.whole) && again());
+  const found = useMemo(() => {
+    const wanted = words.toLowerCase();
+    return (data?.projects ?? []).filter((one) => `${one.entity}/${one.name}`.toLowerCase().includes(wanted));
+  }, [data, words]);
+  if (error && !data) return <Trouble error={error} again={again} />;
+  if (!data) return <Loading />;
+  if (!data.projects.length) {
+    return (
+      <Empty what="No runs yet" command="runyard run -- python train.py">
+        Track any program, as it is. It appears here the moment it starts.
+      </Empty>
+    );
+  }
+  return (
+    <div class="sheet">
+      <div class="sheet-head">
+        <h1>Projects</h1>
+        <input type="search" class="right" placeholder="Search (/)" aria-label="Search projects" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+      </div>
+      {found.length === 0 && <Empty what={`No project is called like “${words}”.`} />}
+      <ul class="projects">
+        {found.map((project) => (
+          <li key={`${project.entity}/${project.name}`} class="card project">
+            <Link to={pathOf(project.entity, project.name)} class="project-link">
+              <span class="project-name">{project.name}</span>
+              <span class="faint">{project.entity}</span>
+            </Link>
+            <Spark values={project.spark} label={project.metric} />
+            <div class="project-facts">
+              <span>{plural(project.runs, "run")}</span>
+              {project.sweeps > 0 && <span>{plural(project.sweeps, "sweep")}</span>}
+              {project.running > 0 && (
+                <span class="badge state-running">
+                  <span class="dot" />
+                  {project.running} running
+                </span>
+              )}
+              <span class="right faint">{formatAgo(project.last_at)}</span>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Spark({ values, label }: { values: (number | null)[]; label: string | null }) {
+  const known = values.filter((value): value is number => typeof value === "number");
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const path = values
+    .map((value, place) => {
+      if (typeof value !== "number") return "";
+      const x = (place / Math.max(1, values.length - 1)) * 200;
+      const y = high > low ? 36 - ((value - low) / (high - low)) * 32 : 20;
+      return `${x.toFixed(1)} ${y.toFixed(1)}`;
+    })
+    .filter(Boolean)
+    .join("L");
+  return (
+    <div class="spark" title={label ? `${label} of the newest run` : ""}>
+      <svg viewBox="0 0 200 40" preserveAspectRatio="none" aria-hidden="true">
+        {known.length > 1 && <path d={`M${path}`} />}
+      </svg>
+      <span class="faint">{label ?? ""}</span>
+    </div>
+  );
+}
