@@ -255,6 +255,7 @@ def test_variables_are_the_shells_except_in_what_is_for_the_node(project: Path) 
     text = (
         "command: python train.py ${SLURM_TMPDIR}/data\n"
         "environment:\n"
+        "  kind: venv\n"
         "  path: ~/envs/${WHICH}\n"
         "  before: ['export A=${B}']\n"
         "resources:\n"
@@ -265,7 +266,7 @@ def test_variables_are_the_shells_except_in_what_is_for_the_node(project: Path) 
     assert request.environment.path == "/home/me/envs/torch"
     assert request.environment.before == ("export A=${B}",)
     assert request.resources.account == "def-me"
-    with pytest.raises(ConfigError, match=r"runyard\.yaml:3: \$\{WHICH\} is not set") as caught:
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:4: \$\{WHICH\} is not set") as caught:
         read(project, text)
     assert "export WHICH" in str(caught.value.mend)
 
@@ -338,3 +339,42 @@ def test_a_command_file_that_is_not_there_is_told(project: Path) -> None:
     (project / "a.txt").write_text("# nothing\n")
     with pytest.raises(ConfigError, match="holds no command"):
         read(project, "command_file: a.txt\n")
+
+
+def test_a_part_for_a_cluster_that_nobody_knows_is_warned_of(project: Path) -> None:
+    text = "name: a\nclusters:\n  narvall: {name: b}\n"
+    (warning,) = read(project, text).warnings
+    assert warning == (
+        f"{project / 'runyard.yaml'}:3: no profile is called narvall, so nothing reads this part "
+        "here; did you mean narval?"
+    )
+
+
+def test_who_names_a_type_of_gpu_wants_one(project: Path) -> None:
+    assert read(project, "resources: {gpu_type: a100}\n").resources.gpus == 1
+    assert read(project, "resources: {gpu_type: a100, gpus: 0}\n").resources.gpus == 0
+
+
+@pytest.mark.parametrize(("key", "kind"), [("name: torch", "conda"), ("path: env", "venv")])
+def test_an_environment_says_its_kind(project: Path, key: str, kind: str) -> None:
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:1: the environment has a") as caught:
+        read(project, f"environment: {{{key}}}\n")
+    assert f"kind: {kind}" in str(caught.value.mend)
+
+
+def test_a_clusters_change_of_the_profile_is_told_with_its_own_line(project: Path) -> None:
+    text = "clusters:\n  generic:\n    profile:\n      script: {interpreter: /bin/csh}\n"
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:4: the profile generic"):
+        read(project, text)
+
+
+def test_the_kind_of_job_follows_and_a_kind_that_is_said_is_held_to(project: Path) -> None:
+    assert read(project, "").job_type == "standard"
+    assert read(project, "", flags("-w", "abc")).job_type == "sweep"
+    assert read(project, "sweep: sweep.yaml\n").job_type == "sweep"
+    assert read(project, "", flags("-W", "torchrun")).job_type == "distributed"
+    assert read(project, "", flags("-j", "distributed", "-W", "script")).job_type == "distributed"
+    with pytest.raises(ConfigError, match="--job-type distributed: a distributed job says how"):
+        read(project, "", flags("-j", "distributed"))
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:1: a sweep job says which sweep"):
+        read(project, "job_type: sweep\n")

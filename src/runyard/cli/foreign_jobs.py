@@ -11,11 +11,16 @@ from runyard.launch.accounting import NoAccounting, Record, records, used
 from runyard.launch.commands import SlurmError, SlurmMissing
 from runyard.launch.slurm import JobState, poll
 from runyard.launch.states import counted, read_state
-from runyard.launch.watching import ANSWER_SECONDS
+from runyard.launch.watching import ANSWER_SECONDS, Looked
 
 
 def foreign_job(number: str) -> Job:
     """The job of this number; NotFoundError where Slurm does not know it as ours."""
+    return look_at(number).jobs[0]
+
+
+def look_at(number: str) -> Looked:
+    """The same, with what the queue says of it now."""
     try:
         state = poll([number], patience=0.0, seconds=ANSWER_SECONDS)[number]
     except SlurmMissing:
@@ -23,7 +28,8 @@ def foreign_job(number: str) -> Job:
     known = [] if state.tasks else _accounted(number)
     if not state.tasks and not known:
         raise _unknown(number, "neither runyard nor Slurm knows it as one of yours")
-    return _as_job(number, state, known)
+    job = _as_job(number, state, known)
+    return Looked([job], {job["key"]: state})
 
 
 def _accounted(number: str) -> list[Record]:

@@ -1,6 +1,7 @@
 """What a person means by a word: a job of Slurm's, a sweep or a trial.
 
-The order is fixed. A number (123, 123_4, CLUSTER/123) is a job. Anything else is a sweep or a run,
+The order is fixed. A number (123, 123_4, CLUSTER/123) is a job; it can be the whole id or name of a
+sweep or a run, where there is no such job, but no part of one. Anything else is a sweep or a run,
 whichever it is nearer to: its id, then its name, then a part. What is as near to both is told, and
 so is what means several of a kind. At last, the name of a job. `job:`, `sweep:` or `trial:` before
 the word leaves no choice.
@@ -22,8 +23,9 @@ from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
 
 METAVAR = "SWEEP|TRIAL|JOB"
-_NUMBER = re.compile(r"(?:[^/]+/)?(\d+)(?:_(\d+))?(?:\.\w+)?")
+_NUMBER = re.compile(r"(?:[^/]+/)?([0-9]+)(?:_([0-9]+))?(?:\.\w+)?")
 _KINDS = {"job": "job", "sweep": "sweep", "trial": "run", "run": "run"}
+_PART = 2
 _LIST = "`runyard sweeps`, `runyard runs` and `runyard jobs` list what there is"
 Found = TypeVar("Found")
 
@@ -52,6 +54,11 @@ def find(api: Api, words: str) -> Named:
             return Named(job=found, task=number[2])
     sweep, many_sweeps = _try(lambda: api.sweeps.find(words))
     run, many_runs = _try(lambda: api.run(words))
+    if number is not None:
+        # A number is never a part of an id: who cancels job 5 does not mean trial 5x8k2m1p.
+        sweep = sweep if sweep is not None and _distance(words, sweep) < _PART else None
+        run = run if run is not None and _distance(words, run) < _PART else None
+        many_sweeps = many_runs = None
     if sweep is not None and run is not None:
         return _nearer(words, sweep, run)
     if sweep is not None or run is not None:
@@ -104,19 +111,20 @@ def _of_kind(api: Api, kind: str, words: str) -> Named:
 
 
 def _nearer(words: str, sweep: Sweep, run: RunDetail) -> Named:
-    name = words.rpartition("/")[2]
-
-    def distance(found: Sweep | RunDetail) -> int:
-        return 0 if found["id"] == name else 1 if found["name"] in (name, words) else 2
-
-    if distance(sweep) != distance(run):
-        is_sweep = distance(sweep) < distance(run)
-        return Named(sweep=sweep) if is_sweep else Named(run=run)
+    to_sweep, to_run = _distance(words, sweep), _distance(words, run)
+    if to_sweep != to_run:
+        return Named(sweep=sweep) if to_sweep < to_run else Named(run=run)
     raise UsageError(
         f"{words!r} is a sweep ({sweep['id']} {sweep['name']}) and a run ({run['id']} "
         f"{run['name']})",
         mend=f"write sweep:{words} or trial:{words}",
     )
+
+
+def _distance(words: str, found: Sweep | RunDetail) -> int:
+    """0 for its id, 1 for its name, _PART for a part of either."""
+    name = words.rpartition("/")[2]
+    return 0 if found["id"] == name else 1 if found["name"] in (name, words) else _PART
 
 
 def _try(ask: Callable[[], Found]) -> tuple[Found | None, NotFoundError | None]:

@@ -121,7 +121,10 @@ def _gather(api: Api, words: str | None) -> Shown:
         return Shown(runs=[found.run], jobs=_jobs_of(api, found.run))
     if found.job is not None:
         return Shown(jobs=[found.job], task=found.task)
-    return Shown(jobs=[_stranger(found.number or words)])
+    from runyard.cli.foreign_jobs import look_at
+
+    looked = look_at(found.number or words)
+    return Shown(jobs=looked.jobs, looked=looked, task=found.task)
 
 
 def _with_failures(api: Api, sweep: Sweep) -> tuple[Sweep, list[tuple[Trial, str]]]:
@@ -137,17 +140,10 @@ def _jobs_of(api: Api, found: RunDetail) -> list[Job]:
         return []
 
 
-def _stranger(number_: str) -> Job:
-    """A job of the user's that runyard did not submit: Slurm may know it."""
-    from runyard.cli.foreign_jobs import foreign_job
-
-    return foreign_job(number_)
-
-
 def _with(shown: Shown, before: Looked) -> Shown:
     known = {job["key"]: job for job in before.jobs}
     jobs = [known.get(job["key"], job) for job in shown.jobs]
-    looked = replace(before, jobs=jobs)
+    looked = replace(before, jobs=jobs, queue={**shown.looked.queue, **before.queue})
     return replace(shown, jobs=jobs, looked=looked)
 
 

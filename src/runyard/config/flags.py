@@ -100,9 +100,17 @@ def _add(group: Any, path: str, one: Field[Any], options: list[str]) -> None:
     if hidden:
         actions.append(group.add_argument(*hidden, help=argparse.SUPPRESS, **words))
     listed = kind.kind if isinstance(kind, Items) else kind
-    if isinstance(listed, Word):
-        for action in actions:
+    for action in actions:
+        if isinstance(listed, Word):
             action.completer = lambda **_: list(listed.words)
+        elif path == "cluster":
+            action.completer = _complete_cluster
+
+
+def _complete_cluster(**_: object) -> list[str]:
+    from runyard.clusters.load import profile_folders, profile_names
+
+    return profile_names(profile_folders())
 
 
 def _typed(kind: Kind) -> Any:

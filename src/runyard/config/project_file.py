@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from runyard.clusters.load import load_profile
+from runyard.clusters.load import load_profile, profile_folders, profile_names
 from runyard.clusters.place import recognise, this_place
 from runyard.clusters.profile import Profile
 from runyard.config.command_file import read_command_file
@@ -27,11 +27,16 @@ from runyard.config.project_text import (
     read_project_text,
 )
 from runyard.config.request import Request
-from runyard.config.settling import settle_environment, settle_resources, with_defaults
+from runyard.config.settling import (
+    settle_environment,
+    settle_job_type,
+    settle_resources,
+    with_defaults,
+)
 from runyard.config.variables import fill_in
 from runyard.errors import ConfigError
 from runyard.reading.fields import Fields
-from runyard.reading.problems import Findings
+from runyard.reading.problems import Findings, closest
 from runyard.reading.records import read_record
 
 _SECTIONS = ("resources", "environment", "agents", "staging", "tracking", "checkpoints")
@@ -49,9 +54,11 @@ def read_project(
     file = read_project_text(find_project_file(folder))
     name = profile.name if profile else _cluster_name(file, flags, environ)
     data, origins = for_cluster(file, name)
-    chosen = _profile(file, profile, name, data.get("profile"))
+    changed = next((where for path, where in origins.items() if path.startswith("profile")), "")
+    chosen = _profile(changed, profile, name, data.get("profile"))
     read = read_record(ClusterFile, Fields(data, (), Findings()))  # Checked when it was read.
     read, origins, warnings = _with_flags(read, origins, flags)
+    warnings += _unknown_clusters(file, name)
     read = fill_in(read, origins, environ)
     root = file.folder or find_root(folder)
     resources = with_defaults(read.resources, chosen)
@@ -63,6 +70,7 @@ def read_project(
         command=read.command,
         sweep_file=read.sweep,
         sweep_id=read.sweep_id,
+        job_type=settle_job_type(read, origins),
         distributed=read.distributed,
         resources=settle_resources(resources, read.distributed, origins),
         environment=environment,
@@ -84,8 +92,24 @@ def _cluster_name(file: ProjectText, flags: Flags, environ: Mapping[str, str]) -
     return str(named) if named else recognise(this_place(environ)).name
 
 
+def _unknown_clusters(file: ProjectText, chosen: str) -> list[str]:
+    """Parts that no cluster here would ever read: misspelt, or for a colleague's own profile."""
+    parts = [str(name) for name in file.data.get("clusters") or () if str(name) != chosen]
+    known = profile_names(profile_folders()) if parts else []
+    warnings = []
+    for name in parts:
+        if name not in known:
+            near = closest(name, known)
+            guess = f"; did you mean {near}?" if near else ""
+            warnings.append(
+                f"{file.where(('clusters', name))}: no profile is called {name}, so nothing reads "
+                f"this part here{guess}"
+            )
+    return warnings
+
+
 def _profile(
-    file: ProjectText, given: Profile | None, name: str, overrides: Mapping[str, Any] | None
+    where: str, given: Profile | None, name: str, overrides: Mapping[str, Any] | None
 ) -> Profile:
     if not overrides:
         return given or load_profile(name)
@@ -93,7 +117,7 @@ def _profile(
         return load_profile(name, overrides=overrides)
     except ConfigError as error:
         raise ConfigError(
-            f"{file.where(('profile',))}: the profile {name} with this project's changes cannot be",
+            f"{where}: the profile {name} with this project's changes cannot be",
             said=error.what,
             mend=error.mend,
         ) from None
