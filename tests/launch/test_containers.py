@@ -191,6 +191,16 @@ def test_apptainer_is_contained_clean_and_writable_on_the_nodes_own_disk(node: N
     assert "--nv" not in node.recorded()["words"]
 
 
+def test_a_user_base_with_more_libraries_comes_in(node: Node) -> None:
+    base = node.folder / "extra packages"
+    base.mkdir()
+    node.environ["PYTHONUSERBASE"] = str(base)
+    node.run("shifter", box_of(node), "true")
+    told = node.recorded()
+    assert variables_in("shifter", told)["PYTHONUSERBASE"] == str(base)
+    assert f"--volume={base}:{base}" in told["words"]
+
+
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
