@@ -42,7 +42,5 @@ def module_lines(modules: Iterable[str]) -> tuple[str, ...]:
     return (
         "command -v module >/dev/null 2>&1 || "
         f'for start in {starts}; do if [ -r "$start" ]; then . "$start"; break; fi; done',
-        failing(
-            f"module load {' '.join(map(quote, words))}", f"cannot load {', '.join(words)}"
-        ),
+        failing(f"module load {' '.join(map(quote, words))}", f"cannot load {', '.join(words)}"),
     )
