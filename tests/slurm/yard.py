@@ -62,8 +62,14 @@ class Yard:
 
     def logs(self, said: dict[str, Any]) -> str:
         """All that the jobs of a submission have printed."""
-        folder = Path(said["logs"]).parent
-        return "".join(file.read_text() for file in sorted(folder.glob("*.log")))
+        pattern = Path(said["logs"])
+        files = [
+            file
+            for job in said["jobs"]
+            for name in (pattern.name.replace("%A_%a", f"{job['job_id']}_*"),)
+            for file in pattern.parent.glob(name.replace("%j.log", f"{job['job_id']}*.log"))
+        ]
+        return "".join(file.read_text() for file in sorted(files))
 
     def write(self, name: str, text: str) -> Path:
         file = self.project / name

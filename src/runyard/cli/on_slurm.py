@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from runyard.client.jobs import NewJob
     from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
+    from runyard.launch.environments import Wrapping
     from runyard.launch.plan import Places, Plan
     from runyard.launch.snapshot import Snapshot
     from runyard.launch.submitting import Submitted
 
 HERE, SLURM = "here", "slurm"
 _LONG_SECONDS = 6 * 3600.0
+_PATIENCE_IN_A_JOB = 60.0
 
 
 def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
@@ -54,6 +56,8 @@ class Submission:
     home: Home
     make: Callable[[int | None], Plan]
     """The plan for another number of agents."""
+    settle: Callable[[bool], Wrapping]
+    """What programs need around them; with True nothing is built or looked at."""
     copy: Snapshot | None = None
     """The code to be copied, unless it is there."""
     notes: tuple[str, ...] = ()
@@ -85,13 +89,24 @@ class Submission:
         if asks and self.request.agents.count is None and self.plan.agents > 1:
             found = self.with_agents(_ask_number("how many agents?", self.plan.agents))
         say(describe(found.plan))
-        return found if not asks or _ask_yes("submit this?") else None
+        if asks and not _ask_yes("submit this?"):
+            return None
+        found.make_ready()
+        return found
+
+    def make_ready(self) -> None:
+        """The environment is built or looked at; the server listens to the compute nodes."""
+        from runyard.launch.serving import server_for_jobs
+
+        self.settle(False)
+        server_for_jobs(self.home, self.plan.profile, say)
 
     def with_agents(self, count: int) -> Submission:
         return replace(self, plan=self.make(count))
 
     def send(self, api: Api, sweep: Sweep) -> Submitted:
         """Submit it for this sweep, and have the server remember the jobs."""
+        from runyard.clusters.slurm_name import cluster_name
         from runyard.launch.held import hold
         from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
@@ -101,7 +116,7 @@ class Submission:
         size = ask_array_size(os.environ) if plan.form == "array" else None
         done = submit(plan, environ=os.environ, array_size=size, notice=say)
         record = {
-            "cluster": plan.profile.name,
+            "cluster": cluster_name() or "",
             "kind": "agents",
             "name": plan.name,
             "sweep": sweep["key"],
@@ -151,7 +166,11 @@ def send_held_agents(api: Api, home: Home) -> int:
             return False
 
     return send_held(
-        home.path, os.environ, is_wanted, lambda record, done: remember(api, record, done)
+        home.path,
+        os.environ,
+        is_wanted,
+        lambda record, done: remember(api, record, done),
+        patience=_PATIENCE_IN_A_JOB if "SLURM_JOB_ID" in os.environ else 0.0,
     )
 
 
@@ -171,8 +190,10 @@ def plan_submission(
     from runyard.config.check import check
     from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project
+    from runyard.launch.building import Builder
     from runyard.launch.commands import find_slurm
     from runyard.launch.plan import Interpreter, Work, plan
+    from runyard.launch.settling_environment import settle_environment
 
     if not args.dry_run:
         find_slurm()
@@ -181,6 +202,19 @@ def plan_submission(
     request = checked.accepted()
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
+    source = str(Path(runyard.__file__).resolve().parents[1])
+
+    def settle(dry_run: bool) -> Wrapping:
+        return settle_environment(
+            request,
+            work=places.work,
+            builder=Builder(sys.executable, source, home.path),
+            say=say if not dry_run or args.dry_run else lambda _text: None,
+            mounts=tuple(dict.fromkeys((str(places.project), str(places.source)))),
+            dry_run=dry_run,
+        )
+
+    wrapping = settle(True)
 
     def make(agents: int | None) -> Plan:
         asked = request
@@ -191,12 +225,13 @@ def plan_submission(
             request.profile,
             work=Work(None, slots=slots, trials=trials, kind=kind),
             places=places,
-            runyard=Interpreter(sys.executable, str(Path(runyard.__file__).resolve().parents[1])),
+            runyard=Interpreter(sys.executable, source),
+            wrapping=wrapping,
             snapshot=code if copy is None else copy.record,
         )
 
     notes = (*request.warnings, *checked.notes)
-    return Submission(make(None), request, home, make, copy, notes)
+    return Submission(make(None), request, home, make, settle, copy, notes)
 
 
 def with_environment(request: Request, environ: Mapping[str, str]) -> Request:

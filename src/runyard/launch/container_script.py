@@ -70,7 +70,7 @@ def launcher_text(kind: Container, box: Box) -> str:
 
 
 _BOX = """
-# A box on the node's own disk: home, temporary files, work, database. What ended attempts left goes.
+# A box on the node's own disk: home, temporary files, work, database. Old boxes go.
 say() { echo "runyard: $*" >&2; }
 disk=${SLURM_TMPDIR:-${TMPDIR:-/tmp}}
 mine="$disk/runyard-box-$(uname -n)-"
@@ -125,7 +125,9 @@ let_in() {
   from=$1 to=${2:-$1} mode=${3:+:$3}
   if [ -z "$from" ] || [ ! -e "$from" ]; then return 1; fi
   case $seen in *":$to:"*) return 1;; esac
-  case $from$to in *,*|*:*) say "a container cannot mount $from: , or : in its name"; exit 126;; esac
+  case $from$to in
+    *,*|*:*) say "a container cannot mount $from: , or : in its name"; exit 126;;
+  esac
   seen="$seen$to:"
   # What lies below a folder of the box needs a place in it.
   case $to in
@@ -139,11 +141,8 @@ HOME_CASE    *) place=;;
 
 def _mounts(kind: Container, box: Box) -> str:
     home = '    "$HOME"/*) place="$box/home/${to#"$HOME"/}";;\n' if kind.mounts_home else ""
-    lines = [
-        _LET_IN.strip("\n").replace("HOME_CASE", home),
-        *([kind.mount_point] if kind.mount_point else []),
-        "}",
-    ]
+    lines = [_LET_IN.strip("\n").replace("HOME_CASE", home)]
+    lines += [kind.mount_point, "}"] if kind.mount_point else ["}"]
 
     def add(source: str, inside: str = '""', mode: str = '""') -> None:
         lines.append(f"let_in {source} {inside} {mode} && {kind.mount}")
@@ -161,8 +160,8 @@ def _mounts(kind: Container, box: Box) -> str:
     if kind.mounts_home:
         add('"$box/home"', '"$HOME"')
     if kind.mounts_tmp:
-        add('"$box/tmp"', "/var/tmp")
-        add('"$box/tmp"', "/tmp")
+        for inside in ("/var/tmp", "/tmp"):  # noqa: S108  (In the image.)
+            add('"$box/tmp"', inside)
     return "\n".join(lines)
 
 

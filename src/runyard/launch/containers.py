@@ -130,7 +130,12 @@ CONTAINERS: Mapping[str, Container] = {
             mounts_home=True,
             carry=_CARRY_BY_PREFIX,
             start=_start_apptainer,
-            pull=("apptainer", "pull", "{file}", "{image}"),
+            pull=(
+                '"$(command -v apptainer || command -v singularity)"',
+                "pull",
+                "{file}",
+                "{image}",
+            ),
         ),
         Container(
             name="shifter",

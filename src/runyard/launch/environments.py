@@ -1,4 +1,4 @@
-"""A program's environment in a job: which lines activate it, and what is started around the program.
+"""A program's environment in a job: the lines that activate it, what is started around it.
 
 `wrap` is pure. What it needs to know of this machine comes in a `Setting`, which
 `environment_places` finds out; `environment_checks` looks whether it is all there.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from runyard.home import write_whole
 from runyard.launch.commands import SlurmError
 from runyard.launch.script import Part, held_file, renumber
-from runyard.launch.submitting import Sender, Sheet, Submitted, TooMany
+from runyard.launch.submitting import Sender, Sheet, Submitted
 from runyard.locks import FolderLock
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
+
+_LOOK_AGAIN_SECONDS = 2.0
 
 
 def hold(plan: Plan, done: Submitted, sweep: int, record: Mapping[str, Any]) -> None:
@@ -45,17 +48,27 @@ def send_held(
     environ: Mapping[str, str],
     is_wanted: Callable[[int], bool],
     taken: Callable[[Mapping[str, Any], Submitted], None],
+    *,
+    patience: float = 0.0,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> int:
     """Send what there is room for; how many agents Slurm took.
 
     `is_wanted` says of a sweep whether there is still work in it; `taken` hears of each submission.
+    `patience`: how long to wait for room. A job that sends at its end counts itself until it is
+    gone; where several end at once, one stays and waits for the others to leave.
     """
     total = 0
     for file in _files(home):
         # One sends at a time, from whichever machine; the others have nothing to do then.
         with FolderLock(file.with_suffix(".lock")) as lock:
+            end = time.monotonic() + patience
             if lock.acquire():
-                total += _send(file, environ, is_wanted, taken)
+                sent = _send(file, environ, is_wanted, taken)
+                while not sent and file.exists() and time.monotonic() < end:
+                    sleep(_LOOK_AGAIN_SECONDS)
+                    sent = _send(file, environ, is_wanted, taken)
+                total += sent
             if not file.exists():
                 file.with_suffix(".lock").unlink(missing_ok=True)
     return total
@@ -107,10 +120,8 @@ def _send(
     )
     try:
         done = Sender(sheet, environ).send(parts)
-    except TooMany:
+    except SlurmError:  # Too many, still; or Slurm is away. Whoever comes next tries again.
         return 0
-    except SlurmError:
-        return 0  # It is tried again by whoever comes next.
     taken(content["record"], done)
     if done.left:
         _write(file, content, done.left)

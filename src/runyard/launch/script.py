@@ -69,6 +69,36 @@ def script(plan: Plan, part: Part | None = None) -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
+def shell_script(plan: Plan) -> str:
+    """What `srun --pty` runs: a shell with the places, variables and environment of a job."""
+    launcher = " ".join(quote(one) for one in plan.wrapping.launcher)
+    sections = [
+        [
+            f"#!{plan.profile.script.interpreter}",
+            f"# Made by runyard {__version__}: a shell with the environment of a job.",
+            f"job={quote(plan.places.job)}",
+        ],
+        _modules(plan),
+        _places(plan),
+        _variables("Variables of the cluster and the project.", plan.variables),
+        _lines("Before the program.", plan.before),
+        _lines("The environment.", plan.wrapping.before),
+        _work_folder(plan),
+        [
+            "# What is given, or a shell.",
+            '[ $# -gt 0 ] || set -- "${SHELL:-/bin/bash}" -i',
+            f'{launcher} "$@"'.strip(),
+            "code=$?",
+        ],
+        [
+            *plan.profile.script.after,
+            '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
+            'exit "$code"',
+        ],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
 def _sbatch_lines(plan: Plan, part: Part) -> list[str]:
     shell = plan.profile.script
     login = " -l" if shell.login_shell and " " not in shell.interpreter else ""
@@ -94,7 +124,7 @@ def _logs_by_slurm(plan: Plan) -> bool:
 
 
 def _opening(plan: Plan, part: Part) -> list[str]:
-    kind = "an agent a task" if plan.form == "array" else "agents"
+    kind = "one agent a task," if plan.form == "array" else "agents"
     lines = [
         f"# Made by runyard {__version__}: {kind} of one sweep. Which one is in job.json.",
         f"job={quote(plan.places.job)}",
@@ -214,48 +244,59 @@ def _one(plan: Plan) -> list[str]:
     ]
 
 
+_ON_NODE = """\
+on_node='
+  trap "" USR2 TERM
+  if [ -n "$made_here" ]; then
+    SLURM_TMPDIR="$made_here/$SLURMD_NODENAME"; mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1
+  fi
+  "$@" --output 3 3>&1
+  code=$?
+  [ -z "$made_here" ] || { rm -rf "$SLURM_TMPDIR"; rmdir "$made_here" 2>/dev/null; }
+  exit "$code"'
+"""
+_EACH_NODE = """\
+export made_here="${made_here:-}"
+codes="$(mktemp -d "$job/codes.XXXXXX")" || exit 1
+pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }
+trap 'pass_on USR2' USR2
+trap 'pass_on TERM' TERM
+processes=()
+for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+  (
+    trap '' USR2 TERM
+    srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0{log} \\
+      sh -c "$on_node" agent "${agent[@]}"
+    code=$?
+    echo "$code" >"$codes/$node"
+    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2
+  ) &
+  processes+=($!)
+done
+for process in "${processes[@]}"; do
+  while kill -0 "$process" 2>/dev/null; do wait "$process"; done
+done
+code=0
+for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+  one="$(cat "$codes/$node" 2>/dev/null || echo 1)"
+  [ "$one" = 0 ] || code="$one"
+done
+rm -rf "$codes"\
+"""
+
+
 def _nodes(plan: Plan) -> list[str]:
+    log = ""
+    if _logs_by_slurm(plan):
+        # Not %N: one host may be several nodes.
+        path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
+        log = f' \\\n      --output={path}"$node.log" --open-mode=append'
     return [
         "# One agent a node. They end when no trial is left or the time is up; one that dies is",
         "# told of, and the others go on. The job ends as they did.",
         f"agent=({_agent_words(plan)})",
-        'codes="$(mktemp -d "$SLURM_TMPDIR/.runyard.XXXXXX")"',
-        'pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }',
-        "trap 'pass_on USR2' USR2",
-        "trap 'pass_on TERM' TERM",
-        "processes=()",
-        'for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do',
-        "  (",
-        "    trap '' USR2 TERM",
-        '    srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0 \\',
-        f"      --output={quote(plan.logs)}/{quote(plan.log_prefix)}%j-%N.log --open-mode=append \\"
-        if is_plain(plan.logs)
-        else "      \\",
-        '      sh -c \'exec "$@" --output 3 3>&1\' agent "${agent[@]}"',
-        "    code=$?",
-        '    echo "$code" >"$codes/$node"',
-        '    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2',
-        "  ) &",
-        "  processes+=($!)",
-        "done",
-        'for process in "${processes[@]}"; do',
-        '  while kill -0 "$process" 2>/dev/null; do wait "$process"; done',
-        "done",
-        "code=0",
-        'for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do',
-        '  one="$(cat "$codes/$node" 2>/dev/null || echo 1)"',
-        '  [ "$one" = 0 ] || code="$one"',
-        "done",
-        'rm -rf "$codes"',
+        f"{_ON_NODE}{_EACH_NODE.replace('{log}', log)}",
     ]
-
-
-def _node_log(plan: Plan) -> list[str]:
-    if not _logs_by_slurm(plan):
-        return []
-    # Not %N: a host may be several nodes.
-    log = quote(f"{plan.logs}/{plan.log_prefix}%j-")
-    return [f'      --output={log}"$node.log" --open-mode=append \\']
 
 
 def _agent_words(plan: Plan) -> str:

@@ -294,6 +294,12 @@ class Attempt:
         if self._output >= 0:
             self._loop.after(_LINGER_SECONDS, self._close_output)
 
+    def was_ended(self, cause: str) -> None:
+        """It has ended, and by whom is known only now."""
+        self.ending = cause
+        self.cause = self._find_cause(self.exit_code or 0)
+        self.record.write(cause=self.cause)
+
     def _find_cause(self, exit_code: int) -> str | None:
         folder, begun = self._setting.checkpoints, self.record.content["begun_at"]
         return final_cause(

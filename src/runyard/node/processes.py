@@ -19,8 +19,8 @@ _CLIENT = {b"wandb", b"service"}
 # When its program is gone, a client ends by itself: newer ones at once, older ones when they have
 # sent the rest, for which they may wait for a server that is being started again.
 CLIENT_SECONDS = 45.0
-# Runtimes of containers, and srun, hand every signal on, also to a program that would die of it; the
-# program itself is found by its mark.
+# Runtimes of containers, and srun, hand every signal on, also to a program that would die of it;
+# the program itself is found by its mark.
 _RUNTIMES = (b"apptainer", b"singularity", b"starter", b"podman", b"conmon", b"crun", b"srun")
 _IDENTITY: dict[str, object] = {}
 

@@ -65,7 +65,7 @@ def _for_cluster(asked: str, which: str) -> Listening:
 
 
 def _with_suffix(host: str, suffix: str) -> str:
-    """`jwb0001.juwels` and `i` make `jwb0001i.juwels`; a suffix that begins with a dot goes last."""
+    """`jwb0001.juwels` and `i` make `jwb0001i.juwels`; `.site` goes behind it all."""
     if suffix.startswith("."):
         return host + suffix
     first, dot, rest = host.partition(".")
