@@ -12,6 +12,7 @@ start. Where it does not answer, what is shown says how old it is.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,7 +31,7 @@ from runyard.cli.job_view import (
     slurm_json,
     task_lines,
 )
-from runyard.cli.output import ago, console, duration, number, print_json, say
+from runyard.cli.output import ago, duration, number, print_json, say
 from runyard.cli.sweep_view import ENDED, STATES
 from runyard.cli.sweep_watch import failures, is_list
 from runyard.cli.sweeps import progress
@@ -94,8 +95,8 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(_as_json(shown))
         else:
-            if args.watch:
-                console().clear()
+            if args.watch and sys.stdout.isatty():
+                print("\033[2J\033[H", end="")
             _print(shown)
         if not args.watch or shown.is_over:
             return 0
