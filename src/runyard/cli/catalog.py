@@ -34,6 +34,7 @@ COMMANDS = {
     "teams": "list, add or remove teams",
     "sync": "bring in runs that were recorded without the server",
     "push": "send runs to W&B's cloud or to another server",
+    "doctor": "check this cluster, this project, and what jobs can reach",
     "clusters": "list the clusters that runyard knows, and which one this is",
     "server": "start, stop or look at the server",
     "completion": "print the completion script of a shell",

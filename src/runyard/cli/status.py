@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runyard.cli import naming
@@ -38,7 +38,9 @@ from runyard.cli.sweeps import progress
 from runyard.client.api import Api, Run, RunDetail
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, SweepAgent, Trial
+from runyard.client.unreached import read_unreached
 from runyard.errors import NotFoundError
+from runyard.home import locate
 from runyard.launch.watching import Looked, look
 
 _OPEN = ("running", "paused")
@@ -159,6 +161,7 @@ def _as_json(shown: Shown) -> dict[str, Any]:
         "runs": shown.runs,
         "jobs": [job_json(job, shown.looked) for job in shown.others],
         "slurm": slurm_json(shown.looked),
+        "unreached": [asdict(one) for one in read_unreached(locate())],
     }
 
 
@@ -176,6 +179,15 @@ def _print(shown: Shown) -> None:
         if shown.task is not None and job["array"] is not None:
             print_lines(task_lines(job, shown.task, shown.looked))
     print_lines(age_lines(shown.looked))
+    print_lines(_unreached_lines())
+
+
+def _unreached_lines() -> list[Line]:
+    """Nodes whose agents wait for a server that they do not reach."""
+    return [
+        (f"{one.node}{f', job {one.job}' if one.job else ''}: {one.why}", "red")
+        for one in read_unreached(locate())
+    ]
 
 
 def _run_lines(one: Run) -> list[Line]:
