@@ -1,6 +1,7 @@
 """The commands, in the order in which help lists them. Each is a module of this name."""
 
 COMMANDS = {
+    "init": "write a runyard.yaml for this project",
     "run": "run a program on this machine and track it",
     "sweep": "make a sweep of a file and run it, or join one",
     "farm": "run a list of command lines",
@@ -12,6 +13,7 @@ COMMANDS = {
     "cancel": "end a sweep or a trial at once",
     "agents": "list, drain or add the agents of sweeps",
     "best": "show a sweep's best trials",
+    "compare": "compare runs or sweeps, over their seeds",
     "ui": "open the page: charts, runs, sweeps and jobs in a browser",
     "runs": "list runs",
     "show": "show a run or a sweep",
@@ -26,6 +28,7 @@ COMMANDS = {
     "teams": "list, add or remove teams",
     "sync": "bring in runs that were recorded without the server",
     "push": "send runs to W&B's cloud or to another server",
+    "clusters": "list the clusters that runyard knows, and which one this is",
     "server": "start, stop or look at the server",
     "completion": "print the completion script of a shell",
 }

@@ -1,4 +1,4 @@
-"""What is wrong with a sweep, where, and what to write instead."""
+"""What is wrong with a document, where, and what to write instead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake in a sweep's document, or (`is_error` False) one thing to know about it."""
+    """One mistake in a document, or (`is_error` False) one thing to know about it."""
 
     path: Path
     message: str
