@@ -24,7 +24,7 @@ interface Project {
 export default function Projects() {
   const { data, error, again } = useAsked<{ revision: number; projects: Project[] }>("api/projects");
   const [words, setWords] = useQuery("q");
-  useLive({ jobs: "1" }, data?.revision ?? null, (news) => (news.projects || news.whole) && again());
+  useLive({ projects: "1" }, data?.revision ?? null, (news) => (news.projects || news.whole) && again());
   const found = useMemo(() => {
     const wanted = words.toLowerCase();
     return (data?.projects ?? []).filter((one) => `${one.entity}/${one.name}`.toLowerCase().includes(wanted));
