@@ -105,7 +105,9 @@ class Yard:
     def claim(self, agent: int) -> Any:
         return self.connection.post(f"/api/agents/{agent}/claim", {"token": f"c{random.random()}"})
 
-    def end(self, agent: int, held: Mapping[str, Any], code: int = 0, cause: str | None = None) -> None:
+    def end(
+        self, agent: int, held: Mapping[str, Any], code: int = 0, cause: str | None = None
+    ) -> None:
         self.connection.post(
             f"/api/agents/{agent}/ends",
             {
@@ -117,7 +119,9 @@ class Yard:
             },
         )
 
-    def work(self, sweep: Mapping[str, Any], count: int, measure: Measure, *, stop: float = 0.0) -> None:
+    def work(
+        self, sweep: Mapping[str, Any], count: int, measure: Measure, *, stop: float = 0.0
+    ) -> None:
         """Trials from the claim to the end; a share of them is stopped early, and one fails."""
         agent = self.agent(sweep)
         for number in range(count):
@@ -152,10 +156,24 @@ def open_yard(home: Home) -> Yard:
 def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
     """Jobs in every state, as commands on a login node tell of them."""
     now = time.time()
-    asked = {"gpus": 1, "gpu_type": "a100", "cpus": 8, "memory": 32_000, "time": 86_400, "partition": "gpu"}
+    asked = {
+        "gpus": 1,
+        "gpu_type": "a100",
+        "cpus": 8,
+        "memory": 32_000,
+        "time": 86_400,
+        "partition": "gpu",
+    }
     jobs: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (
-            {"job_id": "48213", "kind": "agents", "name": "resnet on birds", "array": "0-7%4", "tasks": 8, "sweep": sweep["key"]},
+            {
+                "job_id": "48213",
+                "kind": "agents",
+                "name": "resnet on birds",
+                "array": "0-7%4",
+                "tasks": 8,
+                "sweep": sweep["key"],
+            },
             {
                 "states": {"RUNNING": 4, "PENDING": 4},
                 "reason": "JobArrayTaskLimit: as many of its tasks run as the array lets at once",
@@ -167,7 +185,7 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
             {"job_id": "48220", "kind": "agents", "name": "fast and good", "tasks": 1},
             {
                 "states": {"PENDING": 1},
-                "reason": "Priority: others are before it in the queue; it starts when its turn comes",
+                "reason": "Priority: others are before it in the queue; it starts in its turn",
                 "starts_at": now + 7200,
             },
         ),
@@ -177,12 +195,22 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
                 "states": {"COMPLETED": 2},
                 "started_at": now - 90_000,
                 "ended_at": now - 86_400,
-                "used": {"seconds": 3600, "memory_peak": 9_000_000_000, "cpu_seconds": 14_000, "gpu_use": 0.62},
+                "used": {
+                    "seconds": 3600,
+                    "memory_peak": 9_000_000_000,
+                    "cpu_seconds": 14_000,
+                    "gpu_use": 0.62,
+                },
             },
         ),
         (
             {"job_id": "48050", "kind": "shell", "name": "shell", "tasks": 1},
-            {"states": {"TIMEOUT": 1}, "started_at": now - 200_000, "ended_at": now - 180_000, "used": {"seconds": 20_000, "memory_peak": 31_000_000_000}},
+            {
+                "states": {"TIMEOUT": 1},
+                "started_at": now - 200_000,
+                "ended_at": now - 180_000,
+                "used": {"seconds": 20_000, "memory_peak": 31_000_000_000},
+            },
         ),
     ]
     for new, news in jobs:
@@ -193,8 +221,12 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
                 "folder": "/scratch/ada/.runyard/jobs/x1",
                 "log_pattern": "/scratch/ada/.runyard/jobs/x1/logs/%A_%a.log",
                 "asked": asked,
-                "submitted_at": now - 7200 if "48213" in new["job_id"] or "48220" in new["job_id"] else now - 100_000,
+                "submitted_at": now - 7200
+                if "48213" in new["job_id"] or "48220" in new["job_id"]
+                else now - 100_000,
                 **new,
             },
         )
-        yard.connection.post("/api/jobs/news", {"news": [{"key": made["key"], "polled_at": now - 30, **news}]})
+        yard.connection.post(
+            "/api/jobs/news", {"news": [{"key": made["key"], "polled_at": now - 30, **news}]}
+        )

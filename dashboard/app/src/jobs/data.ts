@@ -33,7 +33,7 @@ export interface Job {
   cluster: string;
   job_id: string;
   user: string;
-  mine: boolean;
+  mine?: boolean;
   sweep: number | null;
   sweep_id: string | null;
   sweep_name: string | null;

@@ -124,7 +124,7 @@ function JobName({ job }: { job: Job }) {
         {job.array ? `_[${job.array}]` : ""}
       </span>
       {job.kind !== "agents" && <span class="tag">{job.kind}</span>}
-      {!job.mine && <span class="faint">{job.user}</span>}
+      {job.mine === false && <span class="faint">{job.user}</span>}
     </span>
   );
 }
@@ -147,7 +147,7 @@ function Queued({ job, again, logs }: { job: Job; again: () => void; logs: () =>
           <button class="quiet" onClick={logs}>
             Logs
           </button>
-          {job.mine &&
+          {job.mine !== false &&
             (job.wish === "cancel" ? (
               <button onClick={() => void wish(null)}>Don't cancel</button>
             ) : (
@@ -168,14 +168,14 @@ function Queued({ job, again, logs }: { job: Job; again: () => void; logs: () =>
       </div>
       {job.wish === "cancel" && (
         <div class="wish">
-          <p>It is to be cancelled. Agents in it begin nothing more and end what they run; Slurm hears of it from the next runyard command on the login node, or at once with:</p>
+          <p>It is to be cancelled. Agents in it begin nothing more; Slurm hears of it from the next runyard command on the login node, or at once with:</p>
           <Copied text={`runyard cancel ${job.job_id}`} />
         </div>
       )}
       {asks && (
         <Dialog title={`Cancel job ${job.job_id}?`} close={() => setAsks(false)}>
           <p>
-            Trials that run in it are handed back and wait for another agent; from their last checkpoint, if they have one. The server cannot speak to Slurm itself: agents of the job are told to end, and the next runyard command on the login node takes the job out of the queue.
+            Trials that run in it are handed back and wait for another agent; from their last checkpoint, if they have one. The server cannot speak to Slurm itself: agents of the job begin nothing more, and the next runyard command on the login node takes the job out of the queue.
           </p>
           <div class="row dialog-end">
             <button onClick={() => setAsks(false)}>Leave it</button>
