@@ -126,7 +126,11 @@ async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIte
     changes = tracker_of(request).changes
     # Who knows nothing yet has just been told everything, by the answers it will ask for.
     known = since if since is not None else changes.revision
-    yield b"retry: 2000\n\n"
+    # Said at once: a page that hears nothing knows that a proxy holds the stream back, and asks.
+    yield b"retry: 2000\nid: %d\ndata: %s\n\n" % (
+        known,
+        orjson.dumps({"revision": known, "whole": False}),
+    )
     quiet_since = time.monotonic()
     with _Bell(changes) as bell:
         while not request.app.state.is_stopping():
