@@ -50,7 +50,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", f"{P}/reports", "Keep a view", body="title: text, notes?: text, view?: object", answer=f"{REPORT}, view: object"),
     ),
     "live": (
-        Entry("GET", "/api/live", "What changed after `since` in what is named; as server-sent events to who accepts them, at most one a second; else once, after up to `wait` seconds", query="project: [text], run: [int], sweep: [int], jobs: int, projects: int, since: int, wait: number", answer="revision: int, whole: bool, runs?: [int], history?: [int], console?: [int], files?: [int], deleted?: [int], sweeps?: [int], agents?: bool, jobs?: bool, projects?: bool, reports?: bool"),
+        Entry("GET", "/api/live", "What changed after `since` in what is named; as server-sent events to who accepts them, at most one a second; else once, after up to `wait` seconds", query="project: [text], run: [int], sweep: [int], jobs: int, projects: int, since: int, wait: number", answer="revision: int, whole: bool, runs: [int], history: [int], console: [int], files: [int], deleted: [int], sweeps: [int], agents: bool, jobs: bool, projects: bool, reports: bool"),
         Entry("POST", "/api/curves", "Metrics of many runs, or the means of groups of runs, thinned out: 4 bytes length, a JSON head padded to 8, then little-endian columns at the offsets that the head names (x float64, the others float32)", body="project: text, metrics: [text], runs?: [int], groups?: [[int]], points?: int, x?: text, range?: [number], stream?: text", media=BINARY),
     ),
     "runs": (
@@ -105,6 +105,11 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("GET", "/api/reports/{id}", "A kept view with its notes", answer=f"{REPORT}, view: object"),
         Entry("PUT", "/api/reports/{id}", "Save it; with `revision`, only if nobody else has since (409)", body="title?: text, notes?: text, view?: object, revision?: int", answer=f"{REPORT}, view: object"),
         Entry("DELETE", "/api/reports/{id}", "Forget it", answer="deleted: text"),
+    ),
+    "login": (
+        Entry("POST", "/api/login/codes", "A one-time code that logs a browser in as the caller", answer="code: text, seconds: int"),
+        Entry("POST", "/api/login", "Exchange a code for the page's cookie", body="code: text, path?: text, secure?: bool", answer="name: text"),
+        Entry("POST", "/api/logout", "Forget the cookie", body="path?: text"),
     ),
     "people": (
         Entry("POST", "/api/login/codes", "Make a code that logs one browser in, once and soon", answer="code: text, seconds: int"),
