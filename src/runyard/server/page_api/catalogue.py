@@ -113,6 +113,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", "/api/logout", "Forget the cookie", body="path?: text"),
     ),
     "people": (
+        Entry("POST", "/api/login/codes", "Make a code that logs one browser in, once and soon", answer="code: text, seconds: int"),
+        Entry("POST", "/api/login", "Exchange a code for a session's cookie; `path` and `secure` are how the browser sees the page (open: no key)", body="code: text, path?: text, secure?: bool", answer="name: text"),
+        Entry("POST", "/api/logout", "Forget the cookie", body="path?: text"),
         Entry("GET", "/api/me", "Whose key this is", answer="name: text, admin: bool, teams: [text]"),
         Entry("GET", "/api/users", "Users", answer="name: text", is_list=True),
         Entry("POST", "/api/users", "Add a user", body="name: text", answer="name: text, key: text"),
