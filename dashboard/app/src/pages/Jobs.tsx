@@ -273,15 +273,17 @@ function History({ jobs, logs }: { jobs: Job[]; logs: (job: Job) => void }) {
           <div class="queued-head">
             <JobName job={job} />
             <States states={job.states} tasks={job.tasks} />
-            <span class="faint right">{formatAgo(job.ended_at)}</span>
-            <Menu
-              label={`Job ${job.job_id}: more`}
-              button={<Icon name="more" />}
-              items={[
-                { says: "Logs", act: () => logs(job) },
-                ...(job.sweep_id ? [{ says: `In a terminal: runyard retry ${job.sweep_id}`, act: null }] : []),
-              ]}
-            />
+            <span class="row right">
+              <span class="faint">{formatAgo(job.ended_at)}</span>
+              <Menu
+                label={`Job ${job.job_id}: more`}
+                button={<Icon name="more" />}
+                items={[
+                  { says: "Logs", act: () => logs(job) },
+                  ...(job.sweep_id ? [{ says: `In a terminal: runyard retry ${job.sweep_id}`, act: null }] : []),
+                ]}
+              />
+            </span>
           </div>
           <div class="project-facts wrap">
             <span>{askedWords(job.asked)}</span>

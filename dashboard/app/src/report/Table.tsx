@@ -1,5 +1,6 @@
 // The runs of a report, as a plain table that can be printed and saved.
 
+import { useState } from "preact/hooks";
 import { StateBadge } from "../components/Badge";
 import { Link } from "../components/Link";
 import { colourOf } from "../colours";
@@ -11,6 +12,7 @@ import { pathOf } from "../root";
 import { theme } from "../theme";
 
 export const MOST_ROWS = 100;
+const FIRST_ROWS = 15;
 
 export function shownColumns(columns: readonly string[]): string[] {
   return columns.filter((name) => name.startsWith("config.") || name.startsWith("summary."));
@@ -20,6 +22,8 @@ export function RunsTable(props: { runs: readonly Run[]; columns: readonly strin
   const colours = useObserved(theme);
   const columns = shownColumns(props.columns);
   const readers = columns.map((name) => reader(name));
+  const [isWhole, setWhole] = useState(false);
+  const most = isWhole ? props.runs.length : FIRST_ROWS;
   return (
     <div class="report-table" tabIndex={0} role="region" aria-label="Runs">
       <table>
@@ -35,7 +39,7 @@ export function RunsTable(props: { runs: readonly Run[]; columns: readonly strin
           </tr>
         </thead>
         <tbody>
-          {props.runs.slice(0, MOST_ROWS).map((run) => (
+          {props.runs.slice(0, most).map((run) => (
             <tr key={run.key}>
               <th scope="row">
                 <span class="swatch" style={{ background: colourOf(run.key, colours) }} />
@@ -51,7 +55,11 @@ export function RunsTable(props: { runs: readonly Run[]; columns: readonly strin
           ))}
         </tbody>
       </table>
-      {props.runs.length > MOST_ROWS && <p class="faint">and {props.runs.length - MOST_ROWS} more</p>}
+      {props.runs.length > most && (
+        <button class="link" onClick={() => setWhole(true)}>
+          Show all {props.runs.length} runs
+        </button>
+      )}
     </div>
   );
 }
