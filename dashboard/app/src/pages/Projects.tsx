@@ -18,6 +18,9 @@ interface Project {
   last_at: number | null;
   counts: Record<string, number>;
   activity: number[];
+  /** The newest run's first metric. */
+  metric: string | null;
+  spark: (number | string | null)[];
 }
 
 export default function Projects() {
@@ -51,7 +54,7 @@ export default function Projects() {
               <span class="project-name">{project.name}</span>
               <span class="faint">{project.entity}</span>
             </Link>
-            <Activity days={project.activity} />
+            {project.spark?.length > 1 ? <Spark values={project.spark} label={project.metric ?? ""} /> : <Activity days={project.activity} />}
             <div class="project-facts">
               <span>{plural(project.runs, "run")}</span>
               {project.sweeps > 0 && <span>{plural(project.sweeps, "sweep")}</span>}
@@ -78,6 +81,24 @@ function Activity({ days }: { days: number[] }) {
       {days.map((count) => (
         <span class={count ? "" : "none"} style={{ height: `${count ? 12 + (88 * count) / most : 4}%` }} />
       ))}
+    </div>
+  );
+}
+
+function Spark({ values, label }: { values: (number | string | null)[]; label: string }) {
+  const known = values.filter((value): value is number => typeof value === "number");
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const points = values.flatMap((value, place) => {
+    if (typeof value !== "number") return [];
+    const y = high > low ? 31 - ((value - low) / (high - low)) * 28 : 17;
+    return [`${((place / (values.length - 1)) * 200).toFixed(1)} ${y.toFixed(1)}`];
+  });
+  return (
+    <div class="spark" title={`${label} of the newest run`}>
+      <svg viewBox="0 0 200 34" preserveAspectRatio="none" aria-hidden="true">
+        {points.length > 1 && <path d={`M${points.join("L")}`} />}
+      </svg>
+      <span class="faint">{label}</span>
     </div>
   );
 }
