@@ -81,7 +81,7 @@ async function drawCharts({ report, view, metrics, runs, groups }: Content): Pro
       return run ? [runLine(run, curve, theme.value)] : [];
     });
     if (!lines.length) continue;
-    drawn.drawings.push(draw(metric, lines, view));
+    drawn.drawings.push(await draw(metric, lines, view));
     if (lines.length > drawn.lines.length) drawn.lines = lines;
     drawn.numbers[metric] = lines.map((line) => ({ line: line.label, x: [...line.x], y: [...line.y].map((value) => (Number.isFinite(value) ? Number(value.toPrecision(6)) : null)) }));
   }
@@ -89,12 +89,14 @@ async function drawCharts({ report, view, metrics, runs, groups }: Content): Pro
 }
 
 /** Off the screen, in the size that the file has it. */
-function draw(metric: string, lines: Line[], view: ProjectView): string {
+async function draw(metric: string, lines: Line[], view: ProjectView): Promise<string> {
   const host = document.createElement("div");
   host.style.cssText = `position:fixed;left:-10000px;top:0;width:${SIZE.width}px;height:${SIZE.height}px`;
   document.body.append(host);
   const shown: View = { lines, logX: view.logX, logY: view.logY.has(metric) || view.logY.has("*"), xKind: kindOfX(view.x), weight: view.smoothing, bands: true, zoom: view.zoom };
   const plot = new Plot(host, shown, { zoom: () => undefined, point: () => undefined });
+  // Its scales are there when it has painted itself for the first time.
+  await new Promise((done) => setTimeout(done, 0));
   const label = labelOfX(view.x);
   const svg = drawing(plot, shown, label ? `${metric} over ${label}` : metric) ?? "";
   plot.close();

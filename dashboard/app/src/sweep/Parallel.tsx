@@ -110,7 +110,7 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
   const shown: Brushes = drag ? { ...brushes, [drag.name]: [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)] } : brushes;
   const words = data.rows.find((trial) => trial.number === at);
   return (
-    <div class="parallel-scroll">
+    <div class="parallel-scroll" tabIndex={0} role="region" aria-label="Parallel coordinates, to be scrolled">
       <div class="parallel" ref={box} style={{ minWidth: scales.length * NARROWEST + SIDE }}>
         <canvas ref={base} style={{ width: size.width, height: size.height }} role="img" aria-label={`Parallel coordinates of ${data.rows.length} trials over ${scales.map((scale) => scale.label).join(", ")}; the table below has the same values`} />
         <canvas ref={over} style={{ width: size.width, height: size.height }} aria-hidden="true" />
