@@ -45,6 +45,7 @@ class Job(TypedDict):
     cluster: str
     job_id: str
     user: str
+    mine: bool
     sweep: int | None
     sweep_id: str | None
     sweep_name: str | None
@@ -66,6 +67,7 @@ class Job(TypedDict):
     started_at: float | None
     ended_at: float | None
     used: dict[str, Any]
+    wish: str | None
 
 
 class JobAgent(TypedDict):

@@ -182,11 +182,13 @@ def _refusal(name: str, chain: Sequence[ProfileFile], problems: Sequence[Problem
 
 
 def _where(chain: Sequence[ProfileFile], place: Place) -> str:
-    """The file nearest to the user that says something at that place."""
+    """The file nearest to the user that says something at that place; where that is one that is
+    inherited, the file that inherits it comes first."""
+    own = chain[-1]
     for depth in range(len(place), 0, -1):
         for file in reversed(chain):
             if _says(file.data, place[:depth]):
-                return file.where(place)
+                return file.where(place) if file is own else f"{own.path} with {file.where(place)}"
     return str(chain[-1].path)
 
 

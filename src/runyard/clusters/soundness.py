@@ -103,12 +103,6 @@ def _gpus(profile: Profile) -> Iterator[Problem]:
             yield Problem(
                 ("gpus", "slices", name), f"{name} is a type and a slice at once", "remove one"
             )
-    if gpus.name_type and not known:
-        yield Problem(
-            ("gpus", "name_type"),
-            "the type of GPUs has to be named, and there are no types",
-            "list them under types",
-        )
     if gpus.form == "none" and gpus.types and not gpus.implicit:
         yield Problem(
             ("gpus", "form"),

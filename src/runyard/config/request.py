@@ -1,7 +1,8 @@
 """What the user asks for: one typed request, as runyard.yaml, flags and profile give it.
 
 The sections are those of runyard.yaml. Each field says its kind, its meaning and its options
-(`flags=`); from these come the reading of the file, the command lines and the JSON Schema.
+(`flags=`); from these come the reading of the file, the command lines and the JSON Schema. Every
+command that can submit loads this module, and not that of profiles.
 """
 
 from __future__ import annotations
@@ -9,17 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runyard.clusters.profile import ENVIRONMENT_KINDS, Profile
+from runyard.clusters.environment_kinds import ENVIRONMENT_KINDS
 from runyard.reading.kinds import Flag, Items, Memory, Setting, Span, Table, Text, Whole, Word
 from runyard.reading.records import setting
 
+if TYPE_CHECKING:
+    from runyard.clusters.profile import Profile
+
+JOB_TYPES = ("standard", "sweep", "distributed")
 DISTRIBUTED = ("lightning", "torchrun")
 AGENT_FORMS = ("array", "nodes", "jobs")
 MAIL_EVENTS = (
     "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",
     "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS",
 )  # fmt: skip
+
+
+def _any_cluster() -> Profile:
+    from runyard.clusters.profile import Profile
+
+    return Profile()
 
 
 @dataclass(frozen=True)
@@ -50,7 +62,9 @@ class Resources:
         Whole(1), "processes that srun starts on a node",
         flags=("--tasks-per-node", "--ntasks-per-node"),
     )  # fmt: skip
-    partition: str | None = setting(Text("NAME"), "partition", flags=("-p", "--partition"))
+    partition: str | None = setting(
+        Text("NAME"), "the partition to run in", flags=("-p", "--partition")
+    )
     account: str | None = setting(Text("NAME"), "who pays", flags=("-a", "--account"))
     qos: str | None = setting(Text("NAME"), "quality of service", flags=("--qos",))
     constraint: str | None = setting(
@@ -108,7 +122,9 @@ class Environment:
         {},
         flags=("--variable",),
     )
-    before: tuple[str, ...] = setting(Items(Text("LINE")), "lines of shell before the program", ())
+    before: tuple[str, ...] = setting(
+        Items(Text("LINE")), "lines of shell before the program", (), flags=("--before",)
+    )
     build: bool = setting(
         Flag(), "whether to build it from the project's files where it is not there", False,
         flags=("--build",),
@@ -120,7 +136,7 @@ class Agents:
     """How many agents work on a sweep, and in which form of job."""
 
     count: int | None = setting(
-        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",)
+        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",), shared=True
     )
     at_once: int | None = setting(Whole(1), "how many of them run at once", flags=("--at-once",))
     per_gpu: int | str | None = setting(
@@ -195,6 +211,7 @@ class Request:
     command: tuple[str, ...] | None = None
     sweep_file: str | None = None
     sweep_id: str | None = None
+    job_type: str = "standard"
     distributed: str | None = None
     resources: Resources = field(default_factory=Resources)
     environment: Environment = field(default_factory=Environment)
@@ -202,7 +219,7 @@ class Request:
     staging: Staging = field(default_factory=Staging)
     tracking: Tracking = field(default_factory=Tracking)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
-    profile: Profile = field(default_factory=Profile)
+    profile: Profile = field(default_factory=_any_cluster)
     origins: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     """What the user should know of how the request came about."""

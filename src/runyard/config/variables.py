@@ -8,18 +8,16 @@ an error.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from runyard.config.project_shape import ClusterFile
 from runyard.errors import ConfigError
 from runyard.reading.records import settings_of
+from runyard.reading.variables import UnsetVariable, expand
 
 _ON_THE_NODE = ("environment.variables", "environment.before")
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
 _SECTIONS = ("resources", "environment", "agents", "staging", "tracking", "checkpoints")
 
 
@@ -43,27 +41,15 @@ def fill_in(
     return read
 
 
-def expand(text: str, origin: str, environ: Mapping[str, str]) -> str:
-    """A text with its variables filled in; ConfigError names one that is not set."""
-
-    def value(found: re.Match[str]) -> str:
-        name = found[1]
-        if name not in environ:
-            raise ConfigError(
-                f"{origin}: ${{{name}}} is not set in this shell",
-                mend=f"export {name}=…, or write the value itself",
-            )
-        return environ[name]
-
-    filled = _VARIABLE.sub(value, text)
-    if filled == "~" or filled.startswith("~/"):
-        filled = str(Path(environ.get("HOME", "~"))) + filled[1:]
-    return filled
-
-
 def _filled(value: Any, origin: str, environ: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        return expand(value, origin, environ)
+        try:
+            return expand(value, environ)
+        except UnsetVariable as error:
+            raise ConfigError(
+                f"{origin}: ${{{error.name}}} is not set in this shell",
+                mend=f"export {error.name}=…, or write the value itself",
+            ) from None
     if isinstance(value, tuple):
         return tuple(_filled(one, origin, environ) for one in value)
     return value

@@ -70,14 +70,14 @@ class Cloud:
         self.numbers: dict[str, int] = {}
         self.finished = self.failed = 0
         self.busy_seconds = 0.0
-        self._relay: _Relay | None = None
+        self._envoy: _Envoy | None = None
         self._loop: Loop | None = None
 
     def channel(self, loop: Loop) -> CloudChannel:
         if loop is not self._loop:  # A forked keeper's, too: what others began is not its own.
-            self._loop, self._relay, self.channels = loop, _Relay(loop, self.url), []
-        assert self._relay is not None
-        made = CloudChannel(self, loop, self._relay, len(self.channels))
+            self._loop, self._envoy, self.channels = loop, _Envoy(loop, self.url), []
+        assert self._envoy is not None
+        made = CloudChannel(self, loop, self._envoy, len(self.channels))
         self.channels.append(made)
         return made
 
@@ -128,10 +128,10 @@ class Cloud:
 class CloudChannel(Channel):
     """What a slot says and hears."""
 
-    def __init__(self, cloud: Cloud, loop: Loop, relay: _Relay, line: int) -> None:
+    def __init__(self, cloud: Cloud, loop: Loop, envoy: _Envoy, line: int) -> None:
         super().__init__(loop, cloud)
         self._cloud = cloud
-        self._relay = relay
+        self._envoy = envoy
         self._line = line
         self._agent = ""
         self._claim: OnAnswer | None = None
@@ -179,7 +179,7 @@ class CloudChannel(Channel):
 
     def drop(self) -> None:
         super().drop()
-        self._relay.close()
+        self._envoy.close()
 
     def announce_leaving(self, told: dict[str, Any]) -> None:
         """Before its program ends: W&B hands out again what was announced."""
@@ -198,7 +198,7 @@ class CloudChannel(Channel):
             self._open -= 1
             on_told(told)
 
-        self._relay.ask({"line": self._line, **asked}, hear)
+        self._envoy.ask({"line": self._line, **asked}, hear)
 
     def _join(self, payload: Any, on_answer: OnAnswer) -> None:
         cloud = self._cloud
@@ -402,7 +402,7 @@ class CloudChannel(Channel):
         self._ask(asked, lambda _told: then())
 
 
-class _Relay:
+class _Envoy:
     """The process that speaks with the server; begun when it is needed, and again if it dies."""
 
     def __init__(self, loop: Loop, url: str) -> None:
@@ -437,7 +437,7 @@ class _Relay:
     def _begin(self) -> None:
         source = __file__.rpartition("/runyard/")[0]
         start = f"import sys; sys.path.insert(0, {source!r}); "
-        start += "from runyard.node.relay import main; main()"
+        start += "from runyard.node.envoy import main; main()"
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", start, self._url],
             stdin=subprocess.PIPE,

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, field, fields
+from importlib import import_module
 from typing import Any, TypeVar
 
 from runyard.reading.fields import Fields
-from runyard.reading.kinds import Kind, Schema, Unfit
+from runyard.reading.kinds import Items, Kind, Schema, Table, Unfit
 from runyard.reading.problems import Findings, Path, kind_of
 
 Record = TypeVar("Record")
@@ -30,9 +31,12 @@ def setting(kind: Kind, help: str, default: Any = None, **more: Any) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def section(record: type[Any], help: str, **more: Any) -> Any:
-    """A field that is a record itself."""
-    return field(default_factory=record, metadata={_KIND: Section(record), _HELP: help, **more})
+def section(record: type[Any] | str, help: str, **more: Any) -> Any:
+    """A field that is a record itself, or the place of one (`module:Name`) to be loaded when it is
+    needed."""
+    kind = Section(record)
+    metadata = {_KIND: kind, _HELP: help, **more}
+    return field(default_factory=lambda: kind.record(), metadata=metadata)
 
 
 def settings_of(record: type[Any]) -> dict[str, Field[Any]]:
@@ -52,8 +56,17 @@ def help_of(one: Field[Any]) -> str:
 class Section(Kind):
     """A mapping with the fields of a record."""
 
-    def __init__(self, record: type[Any]) -> None:
-        self.record = record
+    def __init__(self, record: type[Any] | str) -> None:
+        self._record = record
+
+    @property
+    def record(self) -> type[Any]:
+        if isinstance(self._record, str):
+            module, _, name = self._record.partition(":")
+            found: type[Any] = getattr(import_module(module), name)
+            self._record = found
+            return found
+        return self._record
 
     def read(self, value: Any) -> Any:
         """For records inside of tables; at the top `read_record` finds every problem at once."""
@@ -66,7 +79,7 @@ class Section(Kind):
         return made
 
     def schema(self) -> Schema:
-        return record_schema(self.record)
+        return {"$ref": f"#/definitions/{self.record.__name__}"}
 
 
 def read_record(record: type[Record], given: Fields) -> Record:
@@ -115,10 +128,24 @@ def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record_schema(record: type[Any]) -> Schema:
-    """JSON Schema of a record, with its help texts."""
+    """JSON Schema of a record, with its help texts; records inside of it stand in `definitions`."""
+    definitions: Schema = {}
+    whole = _properties(record, definitions)
+    return {**whole, "definitions": definitions}
+
+
+def _properties(record: type[Any], definitions: Schema) -> Schema:
     properties = {}
     for name, one in settings_of(record).items():
-        kind = kind_of_setting(one).schema()
+        kind = kind_of_setting(one)
+        _define(kind, definitions)
         # Left empty, a key counts as not written.
-        properties[name] = {"description": help_of(one), "anyOf": [kind, {"type": "null"}]}
+        properties[name] = {"description": help_of(one), "anyOf": [kind.schema(), {"type": "null"}]}
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _define(kind: Kind, definitions: Schema) -> None:
+    inner = kind.kind if isinstance(kind, Items | Table) else kind
+    if isinstance(inner, Section) and inner.record.__name__ not in definitions:
+        definitions[inner.record.__name__] = {}  # It may hold itself.
+        definitions[inner.record.__name__] = _properties(inner.record, definitions)

@@ -85,10 +85,10 @@ def create_app(
         *artifact_export.ROUTES,
         *export.ROUTES,
         *([] if only_wandb else sweep_api.ROUTES),
-        *page_routes.ROUTES,
-        *job_api.ROUTES,
         *login.ROUTES,
         *login.OPEN_ROUTES,
+        *page_routes.ROUTES,
+        *job_api.ROUTES,
         # Before the page, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),

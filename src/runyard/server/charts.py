@@ -120,18 +120,24 @@ def _packed(connection: sqlite3.Connection, project: int, asked: Asked, revision
         asked.span,
     )
     packing = Packing()
-    for name in dict.fromkeys(asked.metrics):
-        its = found.get(keys.get(name, -1), {})
-        if asked.groups is None:
-            for run in runs:
-                if run in its:
-                    packing.add_run(name, run, its[run])
-        else:
-            for number, group in enumerate(asked.groups):
-                mean = combine((its[run] for run in group if run in its), asked.points)
-                if mean is not None:
-                    packing.add_group(name, number, mean)
+    with np.errstate(over="ignore"):  # What float32 cannot hold is drawn as infinite.
+        for name in dict.fromkeys(asked.metrics):
+            _pack_metric(packing, name, found.pop(keys.get(name, -1), {}), runs, asked)
     return packing.packed(revision)
+
+
+def _pack_metric(
+    packing: Packing, name: str, its: dict[int, Curve], runs: list[int], asked: Asked
+) -> None:
+    if asked.groups is None:
+        for run in runs:
+            if run in its:
+                packing.add_run(name, run, its.pop(run))
+        return
+    for number, group in enumerate(asked.groups):
+        mean = combine((its[run] for run in group if run in its), asked.points)
+        if mean is not None:
+            packing.add_group(name, number, mean)
 
 
 def _own_runs(
@@ -208,8 +214,7 @@ class Packing:
         return place
 
     def _narrow(self, numbers: Numbers) -> int:
-        with np.errstate(over="ignore"):  # What float32 cannot hold is drawn as infinite.
-            return self._add(numbers.astype("<f4").tobytes())
+        return self._add(numbers.astype("<f4").tobytes())
 
     def _add(self, data: bytes) -> int:
         place = self._size

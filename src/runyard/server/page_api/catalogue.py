@@ -50,7 +50,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", f"{P}/reports", "Keep a view", body="title: text, notes?: text, view?: object", answer=f"{REPORT}, view: object"),
     ),
     "live": (
-        Entry("GET", "/api/live", "What changed after `since` in what is named; as server-sent events to who accepts them, at most one a second; else once, after up to `wait` seconds", query="project: [text], run: [int], sweep: [int], jobs: int, projects: int, since: int, wait: number", answer="revision: int, whole: bool, runs?: [int], history?: [int], console?: [int], files?: [int], deleted?: [int], sweeps?: [int], agents?: bool, jobs?: bool, projects?: bool, reports?: bool"),
+        Entry("GET", "/api/live", "What changed after `since` in what is named; as server-sent events to who accepts them, at most one a second; else once, after up to `wait` seconds", query="project: [text], run: [int], sweep: [int], jobs: int, projects: int, since: int, wait: number", answer="revision: int, whole: bool, runs: [int], history: [int], console: [int], files: [int], deleted: [int], sweeps: [int], agents: bool, jobs: bool, projects: bool, reports: bool"),
         Entry("POST", "/api/curves", "Metrics of many runs, or the means of groups of runs, thinned out: 4 bytes length, a JSON head padded to 8, then little-endian columns at the offsets that the head names (x float64, the others float32)", body="project: text, metrics: [text], runs?: [int], groups?: [[int]], points?: int, x?: text, range?: [number], stream?: text", media=BINARY),
     ),
     "runs": (
@@ -99,6 +99,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("GET", "/api/jobs", "Slurm's jobs that runyard submitted, the newest first", query="sweep: int, open: int, limit: int", answer=JOB, is_list=True),
         Entry("POST", "/api/jobs", "Remember a job that was submitted", body="cluster?: text, job_id: text, kind: text, name?: text, sweep?: int, array?: text, tasks?: int, folder?: text, log_pattern?: text, asked?: object, submitted_at?: number", answer=JOB),
         Entry("GET", "/api/jobs/{key}", "A job and the agents in it", answer=f"{JOB}, agents: [object]"),
+        Entry("POST", "/api/jobs/{key}/wish", "`cancel`: its agents begin nothing more, and the next command on the login node cancels it; null takes that back", body="wish: text?", answer="wish: text?"),
         Entry("POST", "/api/jobs/news", "What Slurm said of jobs", body="news: [object]", answer="changed: [int]"),
     ),
     "reports": (
@@ -106,7 +107,15 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("PUT", "/api/reports/{id}", "Save it; with `revision`, only if nobody else has since (409)", body="title?: text, notes?: text, view?: object, revision?: int", answer=f"{REPORT}, view: object"),
         Entry("DELETE", "/api/reports/{id}", "Forget it", answer="deleted: text"),
     ),
+    "login": (
+        Entry("POST", "/api/login/codes", "A one-time code that logs a browser in as the caller", answer="code: text, seconds: int"),
+        Entry("POST", "/api/login", "Exchange a code for the page's cookie", body="code: text, path?: text, secure?: bool", answer="name: text"),
+        Entry("POST", "/api/logout", "Forget the cookie", body="path?: text"),
+    ),
     "people": (
+        Entry("POST", "/api/login/codes", "Make a code that logs one browser in, once and soon", answer="code: text, seconds: int"),
+        Entry("POST", "/api/login", "Exchange a code for a session's cookie; `path` and `secure` are how the browser sees the page (open: no key)", body="code: text, path?: text, secure?: bool", answer="name: text"),
+        Entry("POST", "/api/logout", "Forget the cookie", body="path?: text"),
         Entry("GET", "/api/me", "Whose key this is", answer="name: text, admin: bool, teams: [text]"),
         Entry("GET", "/api/users", "Users", answer="name: text", is_list=True),
         Entry("POST", "/api/users", "Add a user", body="name: text", answer="name: text, key: text"),

@@ -30,6 +30,8 @@ _LONGEST_WAIT = 30.0
 
 _EVERYWHERE = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
 _ALL = tuple(Kind)
+_LISTS = ("runs", "history", "console", "files", "deleted", "sweeps")
+_FLAGS = ("agents", "jobs", "projects", "reports")
 
 
 @dataclass(frozen=True)
@@ -47,23 +49,27 @@ def news(changes: Changes, scope: Scope, since: int | None) -> dict[str, Any] | 
     """What changed in a scope after `since`; None for nothing. `whole`: ask for everything."""
     revision = changes.revision
     if since is None or not changes.knows(since):
-        return {"revision": revision, "whole": True}
+        return nothing(revision) | {"whole": True}
     if since == revision:
         return None
-    found: dict[str, Any] = {
-        name: set() for name in ("runs", "history", "console", "files", "deleted", "sweeps")
-    }
-    flags = dict.fromkeys(("agents", "jobs", "projects", "reports"), False)
+    found: dict[str, set[int]] = {name: set() for name in _LISTS}
+    flags = dict.fromkeys(_FLAGS, False)
     for change in changes.since(since, _ALL):
         _sort_in(found, flags, scope, change.kind, change.key, change.project, change.detail)
     if not any(found.values()) and not any(flags.values()):
         return None
-    told = {name: sorted(keys) for name, keys in found.items() if keys}
-    return {"revision": revision, "whole": False, **told, **{k: v for k, v in flags.items() if v}}
+    told = {name: sorted(keys) for name, keys in found.items()}
+    return {"revision": revision, "whole": False, **told, **flags}
+
+
+def nothing(revision: int) -> dict[str, Any]:
+    """No news: as of that revision, everything is as it was."""
+    lists: dict[str, Any] = {name: [] for name in _LISTS}
+    return {"revision": revision, "whole": False, **lists, **dict.fromkeys(_FLAGS, False)}
 
 
 def _sort_in(
-    found: dict[str, Any],
+    found: dict[str, set[int]],
     flags: dict[str, bool],
     scope: Scope,
     kind: Kind,
@@ -119,23 +125,26 @@ async def live(request: Request) -> Response:
             if told is not None or left <= 0 or request.app.state.is_stopping():
                 break
             await bell.rung(min(left, _EVERY))
-    return answer(told or {"revision": changes.revision, "whole": False})
+    return answer(told or nothing(changes.revision))
 
 
 async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIterator[bytes]:
     changes = tracker_of(request).changes
     # Who knows nothing yet has just been told everything, by the answers it will ask for.
     known = since if since is not None else changes.revision
-    yield b"retry: 2000\n\n"
+    # The first word comes at once: by its silence the page knows a proxy that holds streams back.
+    told = news(changes, scope, known) or nothing(known)
+    known = told["revision"]
+    yield _event(told)
     quiet_since = time.monotonic()
     with _Bell(changes) as bell:
         while not request.app.state.is_stopping():
-            told = news(changes, scope, known)
+            fresh = news(changes, scope, known)
             now = time.monotonic()
-            if told is not None:
-                known = told["revision"]
+            if fresh is not None:
+                known = fresh["revision"]
                 quiet_since = now
-                yield b"id: %d\ndata: %s\n\n" % (known, orjson.dumps(told))
+                yield _event(fresh)
                 await asyncio.sleep(_EVERY)
                 continue
             # What is not for this page need not be looked at again.
@@ -145,6 +154,10 @@ async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIte
                 yield b": here\n\n"
             await bell.rung(_EVERY)
             await asyncio.sleep(0.05)  # What comes together is told together.
+
+
+def _event(told: dict[str, Any]) -> bytes:
+    return b"id: %d\ndata: %s\n\n" % (told["revision"], orjson.dumps(told))
 
 
 class _Bell:

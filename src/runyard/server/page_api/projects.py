@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from starlette.requests import Request
@@ -15,16 +15,21 @@ from runyard.server.access import caller_of, tracker_of
 from runyard.server.page_api.answering import (
     is_known,
     not_changed,
+    plain,
     readable_project,
     send_json,
     tag_of,
 )
 from runyard.server.permissions import readable
 from runyard.server.store.changes import Kind
+from runyard.server.store.curves import read_curve
+from runyard.server.store.history import HISTORY, keys_of_run
+from runyard.server.store.keys import dotted, key_reader
 
 _LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
 _NAMED = (Kind.RUN, Kind.DELETED, Kind.HISTORY)
 _DAYS = 30
+_SPARK = 48
 
 
 async def list_projects(request: Request) -> Response:
@@ -71,6 +76,7 @@ def _projects(
         counts.setdefault(row["project"], {})[row["state"]] = row["count"]
         last[row["project"]] = max(last.get(row["project"], 0.0), row["last_at"])
     activity = _activity(connection, now)
+    name_of = key_reader(connection)
     found = [
         {
             "entity": row["entity"],
@@ -83,11 +89,35 @@ def _projects(
             "counts": counts.get(row["key"], {}),
             "last_at": max(last.get(row["key"], 0.0), row["created_at"]),
             "activity": activity.get(row["key"], [0] * _DAYS),
+            **_spark(connection, row["key"], name_of),
         }
         for row in rows
         if entities is None or row["entity"] in entities
     ]
     return sorted(found, key=lambda one: -one["last_at"])
+
+
+def _spark(
+    connection: sqlite3.Connection, project: int, name_of: Callable[[int], str]
+) -> dict[str, Any]:
+    """A metric of the newest run that logged any, thinned out to a thumbnail."""
+    newest = connection.execute(
+        "SELECT key FROM runs WHERE project = ? ORDER BY created_at DESC LIMIT 5", (project,)
+    ).fetchall()
+    for row in newest:
+        keys = {dotted(name_of(key)): key for key in keys_of_run(connection, row["key"], HISTORY)}
+        names = sorted(name for name in keys if not name.startswith("_"))
+        for name in sorted(names, key=_dullness):
+            curve = read_curve(connection, row["key"], HISTORY, keys[name], _SPARK)
+            if curve is not None and len(curve.last) > 1:
+                return {"metric": name, "spark": [plain(value) for value in curve.last.tolist()]}
+    return {"metric": None, "spark": []}
+
+
+def _dullness(name: str) -> int:
+    """What people look at first comes first."""
+    words = ("loss", "acc", "reward", "score", "error")
+    return next((place for place, word in enumerate(words) if word in name.lower()), len(words))
 
 
 def _activity(connection: sqlite3.Connection, now: float) -> dict[int, list[int]]:

@@ -70,6 +70,9 @@ _TOLD = (
     ("UPDATE OF left_at, slots", "agents", Kind.AGENT, "NEW.key", _SWEEP, "NEW.sweep"),
 )
 
+# A sign of life says anew that an agent has not left.
+_ONLY_IF = {("UPDATE OF left_at, slots", "agents"): "WHEN OLD.left_at IS NOT NEW.left_at"}
+
 Key = tuple[int, int]
 
 
@@ -105,7 +108,8 @@ class Changes:
         connection.create_function("runyard_noted", 4, self._note)
         for number, (event, table, kind, key, project, detail) in enumerate(_TOLD):
             connection.execute(
-                f"CREATE TEMP TRIGGER told_{number} AFTER {event} ON main.{table} BEGIN "
+                f"CREATE TEMP TRIGGER told_{number} AFTER {event} ON main.{table} "
+                f"{_ONLY_IF.get((event, table), '')} BEGIN "
                 f"SELECT runyard_noted('{kind.value}', {key}, {project}, {detail}); END"
             )
 

@@ -99,7 +99,7 @@ def read_many_curves(
             for column in (*(() if level else whole.get(run, ())), *tails.get(run, ()))
             if column.key in (key, below)
         ]
-        table = _joined(pieces.get((key, run), []), _table(own, key, below, level))
+        table = _joined(pieces.pop((key, run), []), _table(own, key, below, level))
         if span is not None:
             table = table[:, _within(table[1], span)]
         if table.shape[1]:
