@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from runyard.clusters.profile import Containers, Profile, Script, Software
-from runyard.config.request import Environment
+from runyard.config.request import Agents, Environment
 from runyard.errors import ConfigError
-from runyard.launch.environment_places import find_setting
+from runyard.launch.environment_places import find_image, find_setting
 from runyard.launch.environments import Setting, wrap
+from runyard.launch.script import script
 from runyard.launch.shell_words import module_lines
+from tests.launch.planning import planned, request
 
 PROFILE = Profile()
 PLACE = Setting(project=Path("/p/my project"), work=Path("/p/my project"))
@@ -165,8 +167,39 @@ def test_a_container_takes_the_containers_way() -> None:
     assert wrap(shifter, PROFILE, PLACE).header == ("--image=docker:nersc/pytorch:24.06",)
 
 
+def test_the_environment_is_active_before_srun() -> None:
+    """And before the agents, in every form of a job."""
+    for form in ("nodes", "array"):
+        asked = request(agents=Agents(count=2, form=form))
+        found = replace(PLACE, found="/p/.venv")
+        wrapping = wrap(Environment(kind="venv"), asked.profile, found)
+        text = script(replace(planned(asked), wrapping=wrapping))
+        start = "srun " if form == "nodes" else "runyard.node.agent"
+        assert start in text
+        assert text.index("/p/.venv/bin/activate") < text.index(start)
+
+
 @pytest.mark.parametrize("mount", ["", ":", "/a:/b:/c:ro", "/a::/b"])
 def test_a_mount_that_makes_no_sense_is_refused(mount: str) -> None:
     environment = Environment(kind="apptainer", image="/a.sif", mounts=(mount,))
     with pytest.raises(ConfigError, match="a mount cannot be"):
         wrap(environment, PROFILE, PLACE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "image", "found"),
+    [
+        ("apptainer", "image.sif", "/p/image.sif"),
+        ("apptainer", "images/torch", "/p/images/torch"),
+        ("apptainer", "${SCRATCH}/a.sif", "/scratch/a.sif"),
+        ("apptainer", "docker://python:3.12", "docker://python:3.12"),
+        ("charliecloud", "/images/torch", "/images/torch"),
+        ("charliecloud", "python:3.12", "python:3.12"),
+        ("shifter", "docker:nersc/pytorch:24.06", "docker:nersc/pytorch:24.06"),
+        ("podman-hpc", "nersc/pytorch:24.06", "nersc/pytorch:24.06"),
+        ("pyxis", "/images/a.sqsh", "/images/a.sqsh"),
+    ],
+)
+def test_an_image_is_a_file_or_the_name_of_one_elsewhere(kind: str, image: str, found: str) -> None:
+    environ = {"SCRATCH": "/scratch"}
+    assert find_image(kind, image, Path("/p"), environ) == found

@@ -1,8 +1,4 @@
-"""A trial in a real container: Charliecloud, an image of a few folders, the stock wandb client.
-
-The image has next to nothing of its own: the host's /usr and Python are mounted into it, which says
-as much of mounts as an image from a registry, and needs no network.
-"""
+"""A trial in a real container: Charliecloud, an image of a few folders, the stock wandb client."""
 
 from __future__ import annotations
 
@@ -24,10 +20,9 @@ from runyard.launch.environment_places import find_setting
 from runyard.launch.environments import wrap
 from tests.conftest import RunRunyard
 from tests.live.programs import curves
+from tests.live.small_image import host_mounts, make_image
 from tests.live.sweeping import api_of, write_sweep
 from tests.node.terminals import until
-from tests.slurm.packages import MissingPackagesError, find_program, install
-from tests.slurm.plugin import skip_or_fail
 
 pytestmark = pytest.mark.live
 
@@ -61,29 +56,7 @@ sys.exit(75)
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if find_program("ch-run") is None:
-        try:
-            install(["charliecloud"])
-        except MissingPackagesError as missing:
-            skip_or_fail(str(missing))
-    root = tmp_path_factory.mktemp("images") / "small"
-    for name in ("dev", "proc", "sys", "tmp", "etc", "usr", "ch"):
-        (root / name).mkdir(parents=True)
-    for name in ("bin", "lib", "lib64", "sbin"):
-        target = Path("/") / name
-        if target.is_symlink():
-            (root / name).symlink_to(os.readlink(target))
-    for name, text in (("passwd", ""), ("group", ""), ("hosts", ""), ("resolv.conf", "")):
-        (root / "etc" / name).write_text(text)
-    (root / "ch" / "environment").write_text("FROM_IMAGE=yes\n")
-    (root / "in-the-image").write_text("yes")
-    return root
-
-
-def host_mounts() -> tuple[str, ...]:
-    real = [f"/{name}" for name in ("bin", "lib", "lib64") if not Path(f"/{name}").is_symlink()]
-    folders = ["/usr", *(one for one in real if Path(one).is_dir()), sys.base_prefix, sys.prefix]
-    return tuple(dict.fromkeys(folders))
+    return make_image(tmp_path_factory.mktemp("images") / "small")
 
 
 def write_job(home: Home, folder: Path, image: Path, key: int) -> Path:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import runyard
 from runyard.cli.output import print_json, say
+from runyard.cli.own_jobs import remember
 from runyard.errors import ConfigError
 from runyard.home import locate, prepare
 
@@ -20,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def add_environment_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("with build, check and show (else as runyard.yaml says)")
+    group = parser.add_argument_group("with build, check and show (default: as runyard.yaml says)")
     group.add_argument("--kind", help="venv, uv, conda, pixi, modules, apptainer, ...")
     group.add_argument("--name", help="its name (conda, pixi)")
     group.add_argument("--path", metavar="FOLDER", help="its folder (venv, uv, conda, pixi)")
     group.add_argument("--image", help="the container's image")
-    group.add_argument("--build", action="store_true", help="the one that is built from the project's files")
+    group.add_argument("--build", action="store_true", help="one made of project files")
     # What a build's job is given: the steps as they were planned where it was submitted.
     group.add_argument("--plan", type=Path, help=argparse.SUPPRESS)
 
@@ -41,8 +43,12 @@ def builder() -> Builder:
     """runyard as jobs find it."""
     from runyard.launch.building import Builder
 
-    source = Path(runyard.__file__).resolve().parent.parent
-    return Builder(sys.executable, str(source), locate().path)
+    home, source = locate(), Path(runyard.__file__).resolve().parent.parent
+
+    def submitted(job_id: str, folder: str) -> None:
+        remember(home, "build", [job_id], folder, time.time())
+
+    return Builder(sys.executable, str(source), home.path, submitted)
 
 
 def _request(args: argparse.Namespace) -> Request:

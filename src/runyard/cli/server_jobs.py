@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import runyard
 from runyard.cli.output import print_json, say
+from runyard.cli.own_jobs import remember
 from runyard.client.discover import find_server, stop_server, take_over
 from runyard.client.server_jobs import ServerJobs, forget_server_jobs, read_server_jobs
 from runyard.errors import ServerError
@@ -79,6 +80,7 @@ def submit(home: Home, args: argparse.Namespace) -> int:
     if find_server(home) is not None:
         say("the server that runs now goes on until the first of them takes over")
     say("watch it:  runyard server status")
+    remember(home, "server", jobs.ids, jobs.folder, jobs.submitted_at)
     return 0
 
 
@@ -135,6 +137,7 @@ def status_line(home: Home) -> str | None:
         found = poll(jobs.ids)
     except RunyardError as error:
         return f"it is a Slurm job ({jobs.said()}); {error.what}"
+    remember(home, "server", jobs.ids, jobs.folder, jobs.submitted_at)
     told = []
     for job_id in jobs.ids:
         state = next(iter(found[job_id].states))

@@ -12,13 +12,14 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.errors import RunyardError, StateError
 from runyard.home import write_whole
 from runyard.launch.builds import Build
+from runyard.launch.commands import SlurmError
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.shell_words import quote
 from runyard.launch.slurm import poll
@@ -44,6 +45,8 @@ class Builder:
     python: str
     source: str
     home: Path
+    remember: Callable[[str, str], None] = lambda _job, _folder: None
+    """Told of a build's job and its folder."""
 
 
 def is_built(build: Build) -> bool:
@@ -125,14 +128,31 @@ def build_in_job(
         plan = folder / "build.json"
         _make(folder)
         write_whole(plan, json.dumps(to_json(build)))
-        text = own_script(build_job(builder, plan), request, folder)
-        job_id = submit_own(text, folder, environ=environ, notice=say)
+        job_id = _submit(build_job(builder, plan), request, folder, say, environ)
         write_whole(note, json.dumps({"job": job_id, "folder": str(folder)}))
+        builder.remember(job_id, str(folder))
         say(f"job {job_id} builds the environment of {build.source}; log in {folder}")
     else:
         say(f"job {job_id} builds it already: waiting for it")
     assert folder is not None
     _wait(build, job_id, folder, say, sleep)
+
+
+def _submit(
+    job: OwnJob,
+    request: Request,
+    folder: Path,
+    say: Callable[[str], None],
+    environ: Mapping[str, str],
+) -> str:
+    try:
+        return submit_own(own_script(job, request, folder), folder, environ=environ, notice=say)
+    except SlurmError as error:
+        if "not available" not in (error.said or "").lower():
+            raise
+    # No node has so much memory: then what jobs get that do not ask for any.
+    text = own_script(replace(job, memory=None), request, folder)
+    return submit_own(text, folder, environ=environ, notice=say)
 
 
 def build_job(builder: Builder, plan: Path) -> OwnJob:

@@ -22,7 +22,9 @@ _CONDA_FOLDERS = (
     "miniforge3", "mambaforge", "miniforge", "miniconda3", "miniconda", "anaconda3", "conda",
 )  # fmt: skip
 _PIXI_FILES = ("pixi.toml", "pyproject.toml")
-_REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:(//)?", re.IGNORECASE)
+_IMAGE_FILES = (".sif", ".simg", ".sqfs", ".sqsh")
+# These run images that lie in files and folders; the others know images by name.
+_OF_FILES = ("apptainer", "charliecloud")
 
 
 def find_setting(
@@ -47,21 +49,20 @@ def find_setting(
     elif environment.kind == "pixi":
         found = _find_pixi(named, project)
     elif environment.image is not None:
-        found = find_image(environment.image, project, environ)
+        found = find_image(environment.kind, environment.image, project, environ)
     return Setting(project=project, work=work, found=found, conda=conda, gpus=gpus, mounts=mounts)
 
 
-def find_image(image: str, project: Path, environ: Mapping[str, str]) -> str:
+def find_image(kind: str, image: str, project: Path, environ: Mapping[str, str]) -> str:
     """A file or folder by its whole path; the name of an image in a registry as it is."""
     path = _absolute(image, project, environ)
-    looks_local = image.startswith(("/", ".", "~", "$")) or image.endswith((".sif", ".sqfs"))
-    if path is not None and (looks_local or Path(path).exists()) and not _is_remote(image):
+    assert path is not None
+    if image.startswith(("/", ".", "~", "$")) or image.endswith(_IMAGE_FILES):
         return path
-    return image
-
-
-def _is_remote(image: str) -> bool:
-    return _REMOTE.match(image) is not None
+    if kind in _OF_FILES:
+        # `docker://python:3.12`, `python:3.12`; a plain word is a file of the project.
+        return image if ":" in image else path
+    return path if Path(path).exists() else image
 
 
 def _absolute(text: str | None, project: Path, environ: Mapping[str, str]) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.config.check import check
 from runyard.errors import StateError
 from runyard.home import write_whole
 from runyard.launch.commands import ask, refused
@@ -36,8 +37,8 @@ class OwnJob:
     lines: tuple[str, ...]
     """Of shell; the last one is what the job is."""
     cpus: int
-    memory: int
-    """MiB."""
+    memory: int | None
+    """MiB; None: what the site gives to a job that asks for none."""
     seconds: float
     options: tuple[str, ...] = ()
     """Of sbatch, besides those that the site wants."""
@@ -54,12 +55,12 @@ def own_script(job: OwnJob, request: Request, folder: Path) -> str:
         cpus=job.cpus,
         memory=job.memory,
         memory_per_gpu=None,
-        time=_length(job, request),
+        time=allowed_length(job.seconds, request),
         nodes=1,
         tasks_per_node=1,
         mail=(),
     )
-    small = replace(request, resources=asked)
+    small = check(replace(request, resources=asked)).accepted()
     ruled = follow_rules(small, profile)
     options = header(job.name, small, profile, ruled, form="jobs", agents=1, grace=0).lines()
     log = f"{folder}/%j.log" if is_plain(folder) else "/dev/null"
@@ -111,8 +112,8 @@ def submit_own(
     return job_id
 
 
-def _length(job: OwnJob, request: Request) -> float:
+def allowed_length(seconds: float, request: Request) -> float:
     """As long as is wanted, or as the site lets a job be."""
     limit = request.profile.limit(request.resources.partition, request.resources.qos)
-    longest = limit.longest if limit.longest is not None else job.seconds
-    return max(limit.shortest or 0.0, min(job.seconds, longest))
+    longest = limit.longest if limit.longest is not None else seconds
+    return max(limit.shortest or 0.0, min(seconds, longest))

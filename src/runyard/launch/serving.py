@@ -12,7 +12,7 @@ from runyard.client.discover import Found, ensure_server, open_to_nodes
 from runyard.client.server_jobs import ServerJobs, read_server_jobs, write_server_jobs
 from runyard.errors import ConfigError
 from runyard.home import Home, read_discovery
-from runyard.launch.own_jobs import OwnJob, own_script, submit_own
+from runyard.launch.own_jobs import OwnJob, allowed_length, own_script, submit_own
 from runyard.launch.shell_words import quote
 from runyard.reading.units import slurm_time
 
@@ -67,6 +67,7 @@ def submit_server(
     notice: Callable[[str], None] | None = None,
 ) -> ServerJobs:
     """Submit the server as jobs that take it over from each other."""
+    seconds = allowed_length(seconds, request)
     folder = home.path / "jobs" / f"server-{time.strftime('%Y%m%d-%H%M%S')}"
     job = server_job(home, request, python=python, source=source, seconds=seconds)
     text = own_script(job, request, folder)
