@@ -17,8 +17,9 @@ from pathlib import Path
 
 from runyard.cli.connect import complete_sweep, server
 from runyard.cli.output import ago, duration, print_json, print_table, say
-from runyard.cli.parser import positive
+from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.sweeps import find_sweep
+from runyard.cli.usage import usage_text
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
 from runyard.errors import NotFoundError, UsageError
@@ -37,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with drain: an agent's number; with add: a sweep (default: the newest)",
     )  # fmt: skip
     which.completer = complete_sweep  # type: ignore[attr-defined]
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
-                        help="with add: trials at a time (default 1)")  # fmt: skip
+    add_slot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the list as JSON")
 
 
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         say("no agent is at work; `runyard agents add SWEEP` starts one")
     else:
         print_table(
-            ("AGENT", "SWEEP", "KIND", "HOST", "PID", "AT WORK", "AGE", "HEARD"),
+            ("AGENT", "SWEEP", "KIND", "HOST", "PID", "AT WORK", "AGE", "HEARD", "USES"),
             (
                 (
                     str(agent["key"]),
@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{agent['running']}/{agent['slots']}",
                     duration(max(0.0, time.time() - agent["created_at"])),
                     ago(agent["heard_at"]),
+                    usage_text(agent["usage"]) or "-",
                 )
                 for sweep, agent in found
             ),
@@ -120,13 +121,14 @@ def _add(api: Api, args: argparse.Namespace) -> int:
             f"sweep {found['id']} has ended: {found['state']}",
             mend=f"`runyard retry {found['id']}` runs what failed",
         )
+    slots = read_slots(args).of_sweep(found)
     home, folder = locate(), working_folder(found["folder"])
     log = home.path / "agents" / f"{found['id']}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     log.parent.mkdir(mode=0o700, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(
             agent_command(
-                found["key"], slots=args.slots, count=None, folder=folder, leash=None, quiet=False
+                found["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
             ),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -135,6 +137,6 @@ def _add(api: Api, args: argparse.Namespace) -> int:
             cwd=folder,
             env={**os.environ, "RUNYARD_HOME": str(home.path)},
         )
-    say(f"an agent with {args.slots} slots works on {found['id']}: process {process.pid}")
+    say(f"an agent works on {found['id']}, {slots}: process {process.pid}")
     say(f"what it says is in {log}")
     return 0

@@ -14,7 +14,8 @@ import argparse
 
 from runyard.cli.connect import complete_sweep, server
 from runyard.cli.output import print_json, say
-from runyard.cli.parser import nearest, positive
+from runyard.cli.parser import nearest
+from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import NotFoundError, UsageError
@@ -27,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cause", metavar="CAUSE",
                         help="only those that failed so: memory, program, signal, ...")  # fmt: skip
     parser.add_argument("--trial", action="append", metavar="NAME", help="only this one")
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
-                        help="so many at a time on this machine (default 1)")  # fmt: skip
+    add_slot_arguments(parser)
     parser.add_argument("--no-run", action="store_true", help="put them into the queue, no more")
     parser.add_argument("--json", action="store_true", help="print the sweep as JSON")
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from runyard.cli.farm_work import work_on
 
-    return work_on(locate(), after, slots=args.slots, as_json=args.json)
+    return work_on(locate(), after, slots=read_slots(args).of_sweep(after), as_json=args.json)
 
 
 def _chosen(args: argparse.Namespace, sweep: Sweep, failed: list[Trial]) -> list[Trial]:

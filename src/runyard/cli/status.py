@@ -16,6 +16,7 @@ from runyard.cli.output import console, duration, number, print_json, say
 from runyard.cli.sweep_view import ENDED, STATES
 from runyard.cli.sweep_watch import failures, is_list
 from runyard.cli.sweeps import find_sweep, progress
+from runyard.cli.usage import usage_text
 from runyard.client.api import Api, Run
 from runyard.client.sweeps import Sweep, Trial
 
@@ -117,6 +118,9 @@ def sweep_lines(sweep: Sweep, failed: list[tuple[Trial, str]]) -> list[tuple[str
         )
         lines.append((f"  agent {agent['key']}  {agent['running']} of {agent['slots']} slots at "
                       f"work  ({where})", None))  # fmt: skip
+        used = usage_text(agent["usage"])
+        if used:
+            lines.append((f"    {used}", None))
     unfinished = sum(counts.values()) > sum(counts[state] for state in ENDED)
     if sweep["state"] == "running" and not sweep["agents"]:
         more = "unfinished trials" if unfinished else "more to do"

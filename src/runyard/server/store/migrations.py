@@ -33,7 +33,7 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES)
+STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, processes.USAGE)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:
