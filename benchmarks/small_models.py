@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -54,7 +55,7 @@ def main() -> None:
     run = wandb.init(config=vars(args))
     step, logged = 0, 0.0
     end = args.until
-    with open(args.note, "a", buffering=1) as note:
+    with Path(args.note).open("a", buffering=1) as note:
         while end is None or time.time() < end:
             for _ in range(10):
                 optimizer.zero_grad(set_to_none=True)

@@ -2,8 +2,9 @@
 
 One at first. Its speed is measured, then twice as many run, and so on, as long as all together get
 more done. What counts is how much *the same* programs slow down when others come beside them, so
-that a sweep whose trials differ in speed is not misled; programs too short for that are counted as
-they end. It only ever grows until it has settled, and only ever shrinks afterwards.
+that a sweep whose trials differ in speed is not misled. Where programs are too short for that, one
+step is taken back, and they are counted as they end. It grows until it has settled, and only ever
+shrinks afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _WARM_BEATS = 3
 _BEATS, _FEW_BEATS = 8, 3
 _SECONDS, _LONG_SECONDS = 8.0, 60.0
 # Programs that end too soon for a rate: so many ends, and so many for each slot.
-_LEAST_ENDS, _ENDS_EACH = 6, 3
+_LEAST_ENDS, _ENDS_EACH = 8, 3
 
 
 class Reading:
@@ -76,8 +77,9 @@ class Pack:
         self._best = 1
         self._vram = self._total = 0
         self._others = 0
-        # Of the level before: rates by program, and ends a second.
+        # Of the best number so far: rates by program, and ends a second.
         self._before: tuple[dict[str, float], float | None] = ({}, None)
+        self._counts_ends = False
         self._level = _Level()
 
     def look(
@@ -93,9 +95,9 @@ class Pack:
         if len(readings) < self.wanted:
             self._level.window = None
             return
-        if self._level.full_since is None:
+        if self._level.full_since is None and len(readings) == self.wanted:
             self._level.full_since = now
-        if all(one.beats >= _WARM_BEATS for one in readings):
+        if not self._counts_ends and all(one.beats >= _WARM_BEATS for one in readings):
             self._measure(now, readings)
 
     def ended(self, now: float) -> None:
@@ -108,8 +110,6 @@ class Pack:
         if level.ends >= enough and now > level.full_since:
             level.ends_rate = level.ends / (now - level.full_since)
             self._judge()
-            if not self.is_settled and self._level is level and level.ends >= 2 * enough:
-                self._take_as_it_is()
 
     def ran_out(self, together: int) -> None:
         """One of so many ran out of memory: from now on there is room for fewer."""
@@ -136,41 +136,40 @@ class Pack:
         gain = self._gain()
         if gain is None:
             return
-        expected = 0.0 if self.wanted == 1 else NEEDED_GAIN * math.log2(self.wanted / self._best)
-        is_unsure = self.wanted > 1 and abs(gain - 1 - expected) < _UNSURE
+        expected = 0.0 if self.wanted == self._best else self._needed()
+        is_unsure = abs(gain - 1 - expected) < _UNSURE and self.wanted > 1
         if is_unsure and self._level.rates and len(self._level.rates) < _MOST_WINDOWS:
             return
-        if self.wanted == 1 or self._best in self.work:
-            self.work[self.wanted] = self.work.get(self._best, 1.0) * gain
-        if self.wanted > 1 and gain < 1 + expected:
+        self.work[self.wanted] = self.work.get(self._best, 1.0) * gain
+        if gain < 1 + expected:
             self._settle(self._best, f"{self.wanted} did not get more done")
             return
         self._best = self.wanted
         self._before = (self._level.mean_rates(), self._level.ends_rate)
         self._grow()
 
-    def _take_as_it_is(self) -> None:
-        """Programs were long enough for a rate before, and end too soon now: nothing compares.
-
-        What they do together from now on is compared with this.
-        """
-        self.work.clear()
-        self._best = self.wanted
-        self._before = ({}, self._level.ends_rate)
-        self._grow()
+    def _needed(self) -> float:
+        return NEEDED_GAIN * math.log2(self.wanted / self._best)
 
     def _gain(self) -> float | None:
         """What all get done together, over what the best number before did; None: not known."""
-        if self.wanted == 1:
+        if self.wanted == self._best:
             return 1.0
         rates, (before, ends_before) = self._level.mean_rates(), self._before
-        if rates and before:
-            both = [math.log(rates[token] / before[token]) for token in rates if token in before]
-            slowdown = math.exp(sum(both) / len(both)) if both else _mean(rates) / _mean(before)
-            return slowdown * self.wanted / self._best
+        both = [math.log(rates[token] / before[token]) for token in rates if token in before]
+        if both:
+            return math.exp(sum(both) / len(both)) * self.wanted / self._best
         if self._level.ends_rate is not None and ends_before is not None:
             return self._level.ends_rate / ends_before
+        if rates or self._level.ends_rate is not None:
+            self._count_ends()
         return None
+
+    def _count_ends(self) -> None:
+        """None of the programs before is still there: count from now on how many end, and when."""
+        self._counts_ends = True
+        self.wanted = self._best
+        self._level = _Level()
 
     def _grow(self) -> None:
         following = min(2 * self.wanted, self.most, self._fitting())
@@ -216,7 +215,3 @@ class Pack:
             f"; they use {used / gib:.1f} of {self._total / gib:.0f} GiB: a smaller GPU, or a "
             "slice of one, may do as well"
         )
-
-
-def _mean(rates: dict[str, float]) -> float:
-    return sum(rates.values()) / len(rates)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from runyard.node.nvml import Driver
 
 _EVERY = 2.0
+_AT_LEAST_EVERY = 5.0
 _SOON = 0.3
 
 
@@ -40,10 +41,10 @@ class _Watched:
         self.read = self.written = 0
         self.gpu: str | None = None
         self._busy = self._looks = 0.0
-        self._pss = trees.Pss()
+        self.pss = trees.Pss()
 
-    def look(self, pids: list[int], gpus: dict[str, Any]) -> None:
-        found = trees.add_up(pids, self._pss)
+    def look(self, pids: list[int], gpus: dict[str, Any], *, exact: bool) -> None:
+        found = trees.add_up(pids, self.pss if exact else None)
         self.memory_peak = max(self.memory_peak, found.memory)
         self.cpu_seconds = max(self.cpu_seconds, found.cpu_seconds)
         self.read, self.written = max(self.read, found.read), max(self.written, found.written)
@@ -142,8 +143,10 @@ class Sampler:
         names = {name for watched in self._watched.values() for name in watched.gpus}
         gpus = self._gpus.look(names)
         found = trees.descendants([watched.pid for watched in self._watched.values()])
+        # The fair share of shared memory is dear to read: of one program at a time.
+        due = min(self._watched.values(), key=lambda watched: watched.pss.due, default=None)
         for watched in self._watched.values():
-            watched.look(found[watched.pid], gpus)
+            watched.look(found[watched.pid], gpus, exact=watched is due and due.pss.is_due())
         shown = {
             name: {key: value for key, value in told.items() if key != "processes"}
             for name, told in gpus.items()
@@ -180,8 +183,9 @@ def main(words: list[str] | None = None) -> int:
         elif not sampler.is_idle:
             begun = time.monotonic()
             told = json.dumps(sampler.look())
-            # At most a hundredth of a core, however many there are to look at.
-            due = time.monotonic() + max(_EVERY, 100 * (time.monotonic() - begun))
+            # About a hundredth of a core, however many there are to look at.
+            pause = 100 * (time.monotonic() - begun)
+            due = time.monotonic() + min(max(_EVERY, pause), _AT_LEAST_EVERY)
             try:
                 os.write(1, f"{told}\n".encode())
             except OSError:

@@ -8,7 +8,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _KIB = 1024
@@ -30,13 +30,13 @@ class Pss:
     """When the proportional sizes of a program are read next: large programs less often."""
 
     def __init__(self) -> None:
-        self._due = 0.0
+        self.due = 0.0
 
     def is_due(self) -> bool:
-        return time.monotonic() >= self._due
+        return time.monotonic() >= self.due
 
     def took(self, seconds: float) -> None:
-        self._due = time.monotonic() + seconds / _PSS_SHARE
+        self.due = time.monotonic() + seconds / _PSS_SHARE
 
 
 def descendants(roots: Iterable[int]) -> dict[int, list[int]]:
@@ -50,7 +50,7 @@ def descendants(roots: Iterable[int]) -> dict[int, list[int]]:
     return {root: _grown([root], lambda pid: parents.get(pid, [])) for root in roots}
 
 
-def _grown(found: list[int], children) -> list[int]:  # type: ignore[no-untyped-def]
+def _grown(found: list[int], children: Callable[[int], list[int]]) -> list[int]:
     for pid in found:
         found += [child for child in children(pid) if child not in found]
     return found
@@ -76,12 +76,12 @@ def _by_parent() -> dict[int, list[int]]:
     return found
 
 
-def add_up(pids: Iterable[int], pss: Pss) -> Total:
-    """Processes together. Memory is proportional (what several share counts once) where due.
+def add_up(pids: Iterable[int], pss: Pss | None) -> Total:
+    """Processes together. With `pss`, memory is proportional: what several share counts once.
 
-    Between two such looks the largest single process' own peak, which the kernel keeps, counts.
+    Without, the largest single process' own peak, which the kernel keeps, has to do.
     """
-    total, exact = Total(), pss.is_due()
+    total = Total()
     begun, together, largest = time.monotonic(), 0, 0
     for pid in pids:
         fields = _stat(pid)
@@ -93,8 +93,8 @@ def add_up(pids: Iterable[int], pss: Pss) -> Total:
         total.read += read
         total.written += written
         largest = max(largest, _peak(pid))
-        together += _proportional(pid) if exact else 0
-    if exact:
+        together += _proportional(pid) if pss is not None else 0
+    if pss is not None:
         pss.took(time.monotonic() - begun)
     total.memory = max(together, largest)
     return total
