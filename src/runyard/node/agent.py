@@ -208,6 +208,8 @@ class Agent:
         try:
             share_gpus(layout, occupancy, self._asked.get("mps", "auto"), self._work)
         except NotShared as error:
+            for slot in self._work.slots:
+                slot.is_closed = True
             self._fail(str(error))
             return False
         return True

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from runyard.node.mps import Mps
     from runyard.node.work import Slot, Work
 
+_JUST_NOW = 10.0
+
 
 class Occupancy:
     """Which slots may ask for a trial, and what their programs are told of their place."""
@@ -26,6 +28,7 @@ class Occupancy:
         self._layout = layout
         self.mps = mps
         self._packs: dict[tuple[str, ...], Pack] = {}
+        self._ended_at: dict[tuple[str, ...], float] = {}
         if layout.grows:
             places = dict.fromkeys(share.gpus for share in layout.shares)
             for gpus in places:
@@ -74,9 +77,14 @@ class Occupancy:
 
     def is_crowded(self, slot: Slot) -> bool:
         """Whether a program that ran out of memory would have more with fewer beside it."""
-        if self._gpus(slot) not in self._packs:
+        pack = self._packs.get(self._gpus(slot))
+        if pack is None:
             return False
-        return any(other.attempt is not None and other.attempt.runs for other in self._beside(slot))
+        if any(other.attempt is not None and other.attempt.runs for other in self._beside(slot)):
+            return True
+        # Those beside it may have ended a moment before, for the same reason.
+        ended = self._ended_at.get(self._gpus(slot), -_JUST_NOW)
+        return pack.wanted > 1 and time.monotonic() - ended < _JUST_NOW
 
     def look(self, told: dict[str, Any], ask: Callable[[Slot], None]) -> None:
         """What the sampler saw; where there is room for more now, more is asked for."""
@@ -93,9 +101,10 @@ class Occupancy:
         pack = self._packs.get(self._gpus(slot))
         if pack is None:
             return
+        self._ended_at[self._gpus(slot)] = time.monotonic()
         if attempt.cause == "crowded":
             beside = [other for other in self._beside(slot) if other.attempt is not None]
-            pack.ran_out(1 + len(beside))
+            pack.ran_out(max(1 + len(beside), pack.wanted))
         elif attempt.ending is None and attempt.exit_code == 0:
             pack.ended(time.monotonic())
 

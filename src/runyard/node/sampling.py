@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 
 from runyard.node.loop import READ
@@ -46,6 +47,7 @@ class Sampling:
         self._rest = b""
         self._starts = 0
         self._helpers = helpers
+        self._pid = 0
 
     def watch(self, attempt: Attempt) -> None:
         """Look at it from now on, if it lives long enough to be looked at."""
@@ -66,7 +68,12 @@ class Sampling:
             self._tell({"ended": attempt.token})
 
     def close(self) -> None:
-        """Nothing more is to be seen; the sampler goes."""
+        """Nothing more is to be seen; the sampler goes, whatever it is waiting for."""
+        if self._pid in self._helpers:
+            self._helpers.discard(self._pid)
+            with contextlib.suppress(OSError):
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
         for handle in (self._input, self._output):
             if handle >= 0:
                 self._loop.forget(handle)
@@ -92,7 +99,8 @@ class Sampling:
         assert process.stdin is not None
         assert process.stdout is not None
         process.returncode = 0  # It is waited for by others.
-        self._helpers.add(process.pid)
+        self._pid = process.pid
+        self._helpers.add(self._pid)
         self._input, self._output = os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno())
         process.stdin.close()
         process.stdout.close()
