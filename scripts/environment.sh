@@ -60,7 +60,8 @@ make_environment() {
     rm -rf .venv
   fi
   stamp=".venv/.installed-$extra"
-  wanted=$(cksum <pyproject.toml; pwd)
+  # The page is built by the installation: other sources of it need another one.
+  wanted=$(cksum <pyproject.toml; pwd; find dashboard/app -name node_modules -prune -o -type f -exec cksum {} + | sort)
   if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then
     say "the environment in .venv is ready"
     return

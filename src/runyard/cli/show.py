@@ -11,6 +11,7 @@ import shlex
 import time
 from collections.abc import Iterator
 
+from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_run, server
 from runyard.cli.output import (
     STATE_COLOURS,
@@ -21,7 +22,6 @@ from runyard.cli.output import (
     print_json,
 )
 from runyard.cli.sparkline import sparkline, terminal_is_plain, thinned
-from runyard.cli.usage import usage_text
 from runyard.client.api import Api, RunDetail, Series
 from runyard.client.sweeps import Sweep
 from runyard.errors import NotFoundError

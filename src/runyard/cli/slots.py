@@ -47,20 +47,20 @@ class Slots:
 
 def add_slot_arguments(parser: argparse.ArgumentParser, what: str = "trials") -> None:
     parser.add_argument("-j", "--slots", type=positive, metavar="N",
-                        help=f"{what} at a time on this machine (default 1; with --per-gpu or "
-                        "--gpus, at most so many)")  # fmt: skip
+                        help=f"{what} at a time on this machine (default 1; with --per-gpu, "
+                        "at most so many)")  # fmt: skip
     parser.add_argument("--per-gpu", type=per_gpu, metavar="K|auto",
                         help="so many share each GPU; auto finds out how many")  # fmt: skip
-    parser.add_argument("--gpus", metavar="auto|0,1,...",
-                        help="tie each program to one of these GPUs (auto: all that "
-                        "are here)")  # fmt: skip
     parser.add_argument("--mps", choices=("auto", "on", "off"),
                         help="NVIDIA's MPS for programs that share a GPU (default auto: where "
                         "it can be had)")  # fmt: skip
 
 
 def read_slots(args: argparse.Namespace) -> Slots:
-    return Slots(args.slots, args.per_gpu, args.gpus, args.mps)
+    """How many GPUs is an option of the cluster too; here it is so many of those that are here."""
+    number = getattr(args, "request:resources.gpus", None)
+    gpus = None if number is None else f"auto:{number.value}"
+    return Slots(args.slots, args.per_gpu, gpus, args.mps)
 
 
 def per_gpu(text: str) -> int | str:

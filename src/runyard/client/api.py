@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.artifacts import ArtifactsApi
 from runyard.client.http import Connection
+from runyard.client.jobs import JobsApi
 from runyard.client.people import PeopleApi
 from runyard.client.sweeps import SweepApi
 
@@ -73,12 +74,22 @@ class Archive(TypedDict):
     steps: int
 
 
+class Place(TypedDict):
+    """Which trial a run is: its sweep's key, and its number there."""
+
+    sweep: int
+    number: int
+
+
 class RunDetail(Run):
     attempts: list[Attempt]
     files: list[str]
     alerts: list[Alert]
     archives: list[Archive]
     file_bytes: int
+    trial: Place | None
+    job: str | None
+    node: str | None
 
 
 class ArchiveDetail(TypedDict):
@@ -175,6 +186,13 @@ class Health(TypedDict):
     database_bytes: int
 
 
+class LoginCode(TypedDict):
+    """Logs one browser in, once, within `seconds`."""
+
+    code: str
+    seconds: int
+
+
 class Api:
     """Every call of the server's own API."""
 
@@ -188,6 +206,10 @@ class Api:
     @property
     def artifacts(self) -> ArtifactsApi:
         return ArtifactsApi(self._connection)
+
+    @property
+    def jobs(self) -> JobsApi:
+        return JobsApi(self._connection)
 
     @property
     def people(self) -> PeopleApi:
@@ -205,6 +227,10 @@ class Api:
         health: Health = self._connection.get("/api/health")
         return health
 
+    def login_code(self) -> LoginCode:
+        made: LoginCode = self._connection.post("/api/login/codes")
+        return made
+
     def stop_server(self) -> None:
         self._connection.post("/api/server/stop")
 
@@ -219,9 +245,11 @@ class Api:
         project: str | None = None,
         state: str | None = None,
         limit: int | None = None,
+        alone: bool = False,
     ) -> list[Run]:
+        """The newest first; with `alone`, those that are no trial of a sweep."""
         found: list[Run] = self._connection.get(
-            "/api/runs", project=project, state=state, limit=limit
+            "/api/runs", project=project, state=state, limit=limit, alone=1 if alone else None
         )
         return found
 

@@ -38,6 +38,10 @@ class Connection:
         """An answer that is not JSON."""
         return self._answer("GET", path, None, query)
 
+    def post_for_bytes(self, path: str, payload: object) -> bytes:
+        """A question that needs a body, whose answer is not JSON."""
+        return self._answer("POST", path, payload, {})
+
     def post(self, path: str, payload: object = None, **query: object) -> Any:
         """Send JSON, or bytes as they are."""
         return self.request("POST", path, payload, query=query)

@@ -38,6 +38,10 @@ class Trial(TypedDict):
     attempts: int
     agent: int | None
     host: str | None
+    node: str | None
+    job: str | None
+    usage: dict[str, Any] | None
+    began_at: float | None
     created_at: float
     started_at: float | None
     ended_at: float | None
@@ -51,6 +55,8 @@ class SweepAgent(TypedDict):
     host: str
     pid: int | None
     slots: int
+    job: str | None
+    node: str | None
     created_at: float
     heard_at: float
     running: int
@@ -163,8 +169,13 @@ class SweepApi:
         )
         return made
 
-    def sweeps(self, *, project: str | None = None, limit: int | None = None) -> list[Sweep]:
-        found: list[Sweep] = self._connection.get("/api/sweeps", project=project, limit=limit)
+    def sweeps(
+        self, *, project: str | None = None, limit: int | None = None, open_only: bool = False
+    ) -> list[Sweep]:
+        """The newest first; with `open_only`, those that are not over."""
+        found: list[Sweep] = self._connection.get(
+            "/api/sweeps", project=project, limit=limit, open=1 if open_only else None
+        )
         return found
 
     def find(self, words: str) -> Sweep:
@@ -176,8 +187,11 @@ class SweepApi:
         found: Sweep = self._connection.get(f"/api/sweeps/{key}")
         return found
 
-    def trials(self, key: int, *, state: str | None = None) -> list[Trial]:
-        found: list[Trial] = self._connection.get(f"/api/sweeps/{key}/trials", state=state)
+    def trials(self, key: int, *, state: str | None = None, last: int | None = None) -> list[Trial]:
+        """By number; with `last`, only so many, the last to end, in the order of their ends."""
+        found: list[Trial] = self._connection.get(
+            f"/api/sweeps/{key}/trials", state=state, last=last
+        )
         return found
 
     def set_state(
@@ -197,11 +211,23 @@ class SweepApi:
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/retry", {"trials": numbers})
         return changed
 
-    def begin_agent(self, key: int, *, token: str, host: str, pid: int, slots: int) -> Begun:
-        """Announce an agent; `token` makes a repeated call the same call."""
-        begun: Begun = self._connection.post(
-            f"/api/sweeps/{key}/agents", {"token": token, "host": host, "pid": pid, "slots": slots}
-        )
+    def begin_agent(
+        self,
+        key: int,
+        *,
+        token: str,
+        host: str,
+        pid: int,
+        slots: int,
+        job: str | None = None,
+        node: str | None = None,
+    ) -> Begun:
+        """Announce an agent; `token` makes a repeated call the same call.
+
+        `job` and `node` are Slurm's words for where it is: 123, or 123_4 in an array.
+        """
+        given = {"token": token, "host": host, "pid": pid, "slots": slots, "job": job, "node": node}
+        begun: Begun = self._connection.post(f"/api/sweeps/{key}/agents", given)
         return begun
 
     def claim(self, agent: int, *, token: str, wait: float = 0.0) -> Claimed:

@@ -26,12 +26,18 @@ class Gpus:
 
 
 def find_gpus(asked: str, environ: Mapping[str, str], driver: Callable[[], list[str]]) -> Gpus:
-    """What was asked for (`auto`, `none`, or names); `driver` lists what the machine has.
+    """What was asked for (`auto`, `auto:2`, `none`, names); `driver` lists what the machine has.
 
     `auto` is what the environment names, or else the job's, or else all of the machine.
     """
-    if asked in _NONE:
+    asked, _, most = asked.partition(":")
+    if asked in _NONE or most == "0":
         return Gpus(())
+    found = _find(asked, environ, driver)
+    return Gpus(found.names[: int(most)] if most else found.names, found.variable)
+
+
+def _find(asked: str, environ: Mapping[str, str], driver: Callable[[], list[str]]) -> Gpus:
     set_one = next((name for name in _VARIABLES if name in environ), None)
     if asked != "auto":
         return Gpus(_split(asked), set_one or _VARIABLES[0])

@@ -21,7 +21,7 @@ from runyard.server.attempt_usage import read_usage
 from runyard.server.ledger.causes import CAUSES
 from runyard.server.ledger.estimates import typical_seconds
 from runyard.server.permissions import may_read
-from runyard.server.store import agents, leases, sweeps, trials
+from runyard.server.store import agents, leases, sweeps, trials, wishes
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.attempts import NoAttempt
 from runyard.server.store.claims import OWN, Handed
@@ -33,6 +33,7 @@ from runyard.server.sweeps.desks import Answer, Plan
 _LONGEST_WAIT = 30.0
 _LARGEST_KEY = 2**63 - 1
 _MOST_SLOTS = 10_000
+_LONGEST_NAME = 200
 
 
 async def begin_agent(request: Request) -> Response:
@@ -46,6 +47,8 @@ async def begin_agent(request: Request) -> Response:
         host=arguments.field(given, "host", str),
         pid=arguments.field(given, "pid", int),
         slots=_slots(given) if given.get("slots") else 1,
+        job=_named(given, "job"),
+        node=_named(given, "node"),
     )
     return answer(
         {
@@ -59,11 +62,14 @@ async def begin_agent(request: Request) -> Response:
 async def claim(request: Request) -> Response:
     """The next trial; with `wait`, answers when there is one, or at the sweep's end."""
     agent = await own_agent(request)
-    desks = tracker_of(request).sweeps
+    tracker = tracker_of(request)
+    desks = tracker.sweeps
     async with desks.door:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))
+        if tracker.open_wishes and await tracker.read(wishes.is_unwanted, agent):
+            return answer({"do": "exit", "why": "its job is to be cancelled"})
         wait = arguments.seconds(str(given.get("wait") or 0), "wait", _LONGEST_WAIT)
         found = await desks.claim(agent["key"], token)
     if wait and found.handed is None and not found.is_over:
@@ -188,6 +194,10 @@ async def _while_connected(request: Request, asked: Any, nothing: Answer) -> Ans
     finally:
         claiming.cancel()
         gone.cancel()
+
+
+def _named(given: dict[str, Any], name: str) -> str | None:
+    return arguments.field(given, name, str)[:_LONGEST_NAME] if given.get(name) else None
 
 
 def _handed(plan: Plan, handed: Handed) -> Response:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shlex
 from collections.abc import AsyncIterator, Callable
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server import (
@@ -19,6 +18,7 @@ from runyard.server import (
     artifact_export,
     artifact_files,
     export,
+    job_api,
     people,
     sweep_api,
 )
@@ -29,6 +29,9 @@ from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
+from runyard.server.page import files as page_files
+from runyard.server.page import login
+from runyard.server.page_api import routes as page_routes
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -65,9 +68,7 @@ def create_app(
         *artifact_files.OPEN_ROUTES,
         # Clients ask, without a key, whether we take telemetry; only 404 and 405 mean no.
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
-        Route("/{entity}/{project}", signpost),
-        Route("/{entity}/{project}/runs/{run}", signpost),
-        Route("/{entity}/{project}/sweeps/{sweep}", signpost),
+        *page_files.OPEN_ROUTES,
     ]
     routes = [
         Route("/graphql", graphql, methods=["POST"]),
@@ -81,7 +82,11 @@ def create_app(
         *artifact_export.ROUTES,
         *export.ROUTES,
         *sweep_api.ROUTES,
-        # Before the signposts, which would take these for an entity and a project.
+        *login.ROUTES,
+        *login.OPEN_ROUTES,
+        *page_routes.ROUTES,
+        *job_api.ROUTES,
+        # Before the page, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),
         *is_open,
@@ -90,7 +95,9 @@ def create_app(
         routes=routes,
         middleware=[
             Middleware(Shelter),
-            Middleware(Gate, tracker=tracker, routes=routes, is_open=is_open),
+            Middleware(
+                Gate, tracker=tracker, routes=routes, is_open=[*login.OPEN_ROUTES, *is_open]
+            ),
         ],
         exception_handlers={Unacceptable: unacceptable},
         lifespan=lifespan,
@@ -127,19 +134,6 @@ async def graphql(request: Request) -> Response:
 
 async def nothing_here(request: Request) -> Response:
     raise Unacceptable(404, f"there is no {request.url.path[:200]}")
-
-
-async def signpost(request: Request) -> Response:
-    """Where the client's printed links lead: says how to see the thing, and nothing of it."""
-    path = request.path_params
-    name = path.get("run") or path.get("sweep") or ""
-    # Quoted: the address may come from anybody, and the command is there to be copied.
-    named = f" {shlex.quote(name)}" if name.isprintable() and name else ""
-    if "sweep" in path:
-        command = f"runyard best{named}" if named else "runyard sweeps"
-    else:
-        command = f"runyard show{named}" if named else "runyard runs"
-    return PlainTextResponse(f"This is runyard's server. To see it in a terminal:\n\n  {command}\n")
 
 
 def _base_url(request: Request) -> str:

@@ -63,13 +63,22 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "metrics": measured,
         "attempts": trial["attempts"],
         "agent": trial["agent"],
-        "host": trial["host"] if "host" in trial.keys() else None,  # noqa: SIM118  (a Row)
+        "host": _if_there(trial, "host"),
+        "node": _if_there(trial, "node"),
+        "job": _if_there(trial, "job"),
+        "usage": None,
+        "began_at": trial["began_at"],
         "created_at": trial["created_at"],
         "started_at": trial["started_at"],
         "ended_at": trial["ended_at"],
         "seconds": trial["seconds"],
         "exit_code": trial["exit_code"],
     }
+
+
+def _if_there(row: Row, name: str) -> Any:
+    """A column that only some questions bring along."""
+    return row[name] if name in row.keys() else None  # noqa: SIM118  (a Row)
 
 
 def _attempts(connection: sqlite3.Connection, sweep: int) -> int:
@@ -90,7 +99,7 @@ def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
     running: dict[int, list[str | None]] = {}
     for row in at_work:
         running.setdefault(row["agent"], []).append(row["usage"])
-    told = ("key", "kind", "host", "pid", "slots", "created_at", "heard_at")
+    told = ("key", "kind", "host", "pid", "slots", "job", "node", "created_at", "heard_at")
     return [
         {
             **{name: row[name] for name in told},

@@ -18,10 +18,12 @@ from runyard.server.addresses import Addresses, BadAddress, Kind
 from runyard.server.blobs import Blobs
 from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
+from runyard.server.page.sessions import Codes, Sessions
 from runyard.server.permissions import Caller, may_write
-from runyard.server.store import deletion, leases, leftovers, people
+from runyard.server.store import deletion, leases, leftovers, people, wishes
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.field_memory import FieldMemory
+from runyard.server.store.project_keys import ProjectKeys
 from runyard.server.sweeps.desks import Desks
 from runyard.server.uploads import Uploads
 from runyard.server.vacuum import Vacuum
@@ -42,16 +44,22 @@ class Tracker:
         if exclusive is None:
             exclusive = is_network_folder(home.path)
         self._database = Database(home.database, exclusive=exclusive)
+        self.changes = self._database.changes
         self._people = people.People()
         self._uses: dict[str, float] = {}
         self.own_key = ""
         self.addresses: Addresses
+        self.sessions: Sessions
+        self.codes = Codes()
         self.uploads = Uploads(home.files)
         self.blobs = Blobs(home.blobs)
         self.joiner = Joiner()
         self.vacuum = Vacuum()
         self.remembered = FieldMemory()
+        self.project_keys = ProjectKeys(self.changes)
         self.sweeps = Desks(self)
+        # Jobs that are to be cancelled; while there are none, no claim has to look.
+        self.open_wishes = 0
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""
@@ -61,11 +69,13 @@ class Tracker:
             self._people = self._database.write(
                 lambda connection: _own(connection, key, time.time())
             ).result()
-            self.addresses = Addresses(_server_secret(self.home))
+            secret = _server_secret(self.home)
+            self.addresses, self.sessions = Addresses(secret), Sessions(secret)
             self.uploads.clear_unfinished()
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
+            self.open_wishes = self._database.read(wishes.count).result()
             # While we were down nobody could renew a lease.
             now = time.time()
             self._database.write(lambda connection: leases.extend_all(connection, now)).result()
@@ -92,10 +102,14 @@ class Tracker:
             self._uses[hashed] = time.time()
         return found
 
+    def by_key_id(self, key_id: str) -> Caller | None:
+        """The user of a key that was given out and is still good."""
+        return self._people.by_key_id.get(key_id)
+
     def signed(self, kind: Kind, token: str) -> tuple[Caller, list[Any]]:
         """Who asked for an address, if their key is still good, and what for."""
         key_id, claim = self.addresses.read(kind, token)
-        caller = self._people.by_key_id.get(key_id)
+        caller = self.by_key_id(key_id)
         if caller is None:
             raise BadAddress("the key that asked for this address has been revoked")
         return caller, claim

@@ -56,6 +56,8 @@ def begin(
     pid: int | None,
     slots: int,
     now: float,
+    job: str | None = None,
+    node: str | None = None,
 ) -> Row:
     """An agent comes. With a token, a repeated call finds the same agent."""
     known = connection.execute(
@@ -66,9 +68,9 @@ def begin(
         connection.execute("UPDATE agents SET heard_at = ? WHERE key = ?", (now, key))
     else:
         cursor = connection.execute(
-            "INSERT INTO agents (sweep, user, kind, token, host, pid, slots, created_at, heard_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (sweep, user, kind, token, host, pid, slots, now, now),
+            "INSERT INTO agents (sweep, user, kind, token, host, pid, slots, job, node, "
+            "created_at, heard_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (sweep, user, kind, token, host, pid, slots, job, node, now, now),
         )
         key = cursor.lastrowid or 0
     row = by_key(connection, key)

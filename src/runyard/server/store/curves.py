@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,11 @@ from runyard.server.store import segments
 from runyard.server.store.columns import LAST_NUMBER, Column, Numbers, decode
 from runyard.server.store.keys import STEP, find_keys
 
+Span = tuple[float, float]
+
+# A part of a curve is read at a level that would draw this many times as many points of the whole.
+_CLOSER = 50
+_KEYS = "key IN (SELECT value FROM json_each(:keys))"
 _RUNS = "run IN (SELECT value FROM json_each(:runs)) AND stream = :stream"
 
 
@@ -52,28 +57,53 @@ def read_curves(
     x_key: int | None = None,
 ) -> dict[int, Curve]:
     """One metric of many runs."""
-    step = find_keys(connection, [STEP]).get(STEP, -1)
-    reader = _Reader(connection, stream, key, step if x_key is None else x_key)
+    return read_many_curves(connection, runs, stream, [key], points, x_key)[key]
+
+
+def read_many_curves(
+    connection: sqlite3.Connection,
+    runs: Sequence[int],
+    stream: int,
+    keys: Sequence[int],
+    points: int,
+    x_key: int | None = None,
+    span: Span | None = None,
+) -> dict[int, dict[int, Curve]]:
+    """Many metrics of many runs: by key, and then by run.
+
+    With a span, only what lies there, and its neighbours, so that lines reach the chart's edges.
+    """
+    below = find_keys(connection, [STEP]).get(STEP, -1) if x_key is None else x_key
+    reader = _Reader(connection, stream, keys, below)
     tails = reader.tails(runs)
     counts = reader.counts(runs)
     for run, columns in tails.items():
-        fresh = sum(len(column.lines) for column in columns if _is_number(column, key))
-        counts[run] = counts.get(run, 0) + fresh
+        for column in columns:
+            if column.key in counts and column.kind <= LAST_NUMBER:
+                its = counts[column.key]
+                its[run] = its.get(run, 0) + len(column.lines)
     # Coarser levels know the steps of their points, and no other metric's values.
+    wanted = points if span is None else points * _CLOSER
     levels = {
-        run: segments.level_for(count, points) if x_key is None else 0
-        for run, count in counts.items()
+        (key, run): segments.level_for(count, wanted) if x_key is None else 0
+        for key, its in counts.items()
+        for run, count in its.items()
         if count
     }
-    curves: dict[int, Curve] = {}
-    for level in sorted(set(levels.values())):
-        chosen = [run for run, its in levels.items() if its == level]
-        pieces = reader.level(chosen, level) if level else {}
-        whole = reader.whole(chosen) if not level else {}
-        for run in chosen:
-            columns = [*whole.get(run, []), *tails.get(run, [])]
-            table = _joined(pieces.get(run, []), _table(columns, key, reader.x_key, level))
-            curves[run] = Curve(counts[run], *_thin(table, points))
+    whole = reader.whole({run for (_, run), level in levels.items() if not level}, levels)
+    pieces = reader.coarse(levels)
+    curves: dict[int, dict[int, Curve]] = {key: {} for key in keys}
+    for (key, run), level in levels.items():
+        own = [
+            column
+            for column in (*(() if level else whole.get(run, ())), *tails.get(run, ()))
+            if column.key in (key, below)
+        ]
+        table = _joined(pieces.pop((key, run), []), _table(own, key, below, level))
+        if span is not None:
+            table = table[:, _within(table[1], span)]
+        if table.shape[1]:
+            curves[key][run] = Curve(counts[key][run], *_thin(table, points))
     return curves
 
 
@@ -118,25 +148,30 @@ def read_all_curves(
 
 
 class _Reader:
-    """The questions about one metric; each asks about all runs at once."""
+    """The questions about some metrics; each asks about all runs at once."""
 
-    def __init__(self, connection: sqlite3.Connection, stream: int, key: int, x_key: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, stream: int, keys: Sequence[int], x_key: int
+    ) -> None:
         self._connection = connection
         self._stream = stream
-        self._key = key
-        self.x_key = x_key
+        self._keys = list(keys)
+        self._x_key = x_key
 
-    def counts(self, runs: Sequence[int]) -> dict[int, int]:
-        rows = self._ask(
-            f"SELECT run, sum(count) AS count FROM series WHERE {_RUNS} "  # noqa: S608
-            "AND key = :key AND level = 0 AND kind <= :last_number GROUP BY run",
+    def counts(self, runs: Collection[int]) -> dict[int, dict[int, int]]:
+        """By key, and then by run, how many values are in segments."""
+        found: dict[int, dict[int, int]] = {key: {} for key in self._keys}
+        for row in self._ask(
+            f"SELECT run, key, sum(count) AS count FROM series WHERE {_RUNS} "  # noqa: S608
+            f"AND {_KEYS} AND level = 0 AND kind <= :last_number GROUP BY run, key",
             runs,
-        )
-        return {row["run"]: row["count"] for row in rows}
+        ):
+            found[row["key"]][row["run"]] = row["count"]
+        return found
 
-    def tails(self, runs: Sequence[int]) -> dict[int, list[Column]]:
+    def tails(self, runs: Collection[int]) -> dict[int, list[Column]]:
         """What is in no segment yet."""
-        wanted = frozenset((self._key, self.x_key))
+        wanted = frozenset((*self._keys, self._x_key))
         found: dict[int, list[Column]] = {}
         for row in self._ask(
             f"SELECT run, start, data FROM batches WHERE {_RUNS} ORDER BY run, start",  # noqa: S608
@@ -145,42 +180,48 @@ class _Reader:
             found.setdefault(row["run"], []).extend(decode(row["data"], row["start"], wanted))
         return found
 
-    def whole(self, runs: Sequence[int]) -> dict[int, list[Column]]:
-        """Every value that is in a segment."""
+    def whole(
+        self, runs: Collection[int], levels: Mapping[tuple[int, int], int]
+    ) -> dict[int, list[Column]]:
+        """Every value that is in a segment, of the metrics that are drawn from them."""
         found: dict[int, list[Column]] = {}
+        if not runs:
+            return found
         for row in self._ask(
             f"SELECT * FROM series WHERE {_RUNS} "  # noqa: S608
-            "AND key IN (:key, :x_key) AND level = 0 AND kind <= :last_number",
+            f"AND ({_KEYS} OR key = :x_key) AND level = 0 AND kind <= :last_number",
             runs,
         ):
-            found.setdefault(row["run"], []).append(segments.as_column(row))
+            if row["key"] == self._x_key or not levels.get((row["key"], row["run"]), 1):
+                found.setdefault(row["run"], []).append(segments.as_column(row))
         return found
 
-    def level(self, runs: Sequence[int], level: int) -> dict[int, list[Numbers]]:
-        found: dict[int, list[Numbers]] = {}
-        for row in self._ask(
-            f"SELECT run, count, data FROM series WHERE {_RUNS} "  # noqa: S608
-            f"AND key = :key AND level = {int(level)}",
-            runs,
-        ):
-            found.setdefault(row["run"], []).append(segments.as_table(row))
+    def coarse(self, levels: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], list[Numbers]]:
+        """What is drawn from coarser levels, by key and run."""
+        found: dict[tuple[int, int], list[Numbers]] = {}
+        for level in sorted({its for its in levels.values() if its}):
+            runs = {run for (_, run), its in levels.items() if its == level}
+            for row in self._ask(
+                f"SELECT run, key, count, data FROM series WHERE {_RUNS} "  # noqa: S608
+                f"AND {_KEYS} AND level = {int(level)}",
+                runs,
+            ):
+                place = (row["key"], row["run"])
+                if levels.get(place) == level:
+                    found.setdefault(place, []).append(segments.as_table(row))
         return found
 
-    def _ask(self, question: str, runs: Sequence[int]) -> sqlite3.Cursor:
+    def _ask(self, question: str, runs: Collection[int]) -> sqlite3.Cursor:
         return self._connection.execute(
             question,
             {
                 "runs": json.dumps(list(runs)),
                 "stream": self._stream,
-                "key": self._key,
-                "x_key": self.x_key,
+                "keys": json.dumps(self._keys),
+                "x_key": self._x_key,
                 "last_number": LAST_NUMBER,
             },
         )
-
-
-def _is_number(column: Column, key: int) -> bool:
-    return column.key == key and column.kind <= LAST_NUMBER
 
 
 def _table(columns: Iterable[Column], key: int, x_key: int, level: int) -> list[Numbers]:
@@ -211,3 +252,12 @@ def _thin(table: Numbers, points: int) -> tuple[Numbers, Numbers, Numbers, Numbe
     lasts = np.append(firsts[1:], len(x)) - 1
     # fmin passes over NaN, which is nobody's smallest value.
     return x[lasts], last[lasts], np.fmin.reduceat(low, firsts), np.fmax.reduceat(high, firsts)
+
+
+def _within(x: Numbers, span: Span) -> Numbers:
+    """Which points lie in a span, or next to one that does."""
+    inside = (x >= span[0]) & (x <= span[1])
+    near: Numbers = inside.copy()
+    near[1:] |= inside[:-1]
+    near[:-1] |= inside[1:]
+    return near

@@ -19,6 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from runyard.server.store.changes import Changes
 from runyard.server.store.migrations import migrate, refuse_newer
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class Database:
         # Between those who hand in changes and the one who closes.
         self._door = threading.Lock()
         self._is_open = False
+        self.changes = Changes()
 
     def open(self) -> None:
         """Bring the schema up to date and start the writer."""
@@ -72,6 +74,7 @@ class Database:
                 self._exclusive = True
                 self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             migrate(self._connection)
+            self.changes.attach(self._connection)
         except BaseException:
             self._connection.close()
             raise
@@ -160,9 +163,11 @@ class Database:
             outcomes = [self._run(change) for change in changes]
             self._connection.execute("COMMIT")
         except BaseException as error:
+            self.changes.forget()
             self._recover()
             log.error("a commit of %d changes failed: %s", len(changes), error)
             return [(None, _plainly(error)) for _ in changes]
+        self.changes.publish()
         return outcomes
 
     def _run(self, change: Change) -> Outcome:
@@ -191,6 +196,7 @@ class Database:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.close()
                 self._connection = self._connect()
+                self.changes.attach(self._connection)
 
 
 def _says(error: BaseException, words: tuple[str, ...]) -> bool:

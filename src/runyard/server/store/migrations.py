@@ -10,10 +10,13 @@ from runyard.server.store.schema import (
     consoles,
     contents,
     history,
+    jobs,
     people,
     processes,
+    reports,
     runs,
     sweeps,
+    wishes,
 )
 from runyard.version import __version__
 
@@ -33,7 +36,14 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, processes.USAGE)
+STEPS: tuple[str, ...] = (
+    _FIRST,
+    sweeps.TABLES,
+    jobs.TABLES,
+    reports.TABLES,
+    wishes.TABLES,
+    processes.USAGE,
+)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:

@@ -189,8 +189,13 @@ class Desks:
         token: str | None = None,
         pid: int | None = None,
         slots: int = 1,
+        job: str | None = None,
+        node: str | None = None,
     ) -> Row:
-        """An agent comes to a sweep. `kind`: own; W&B's are stock, or function inside a program."""
+        """An agent comes to a sweep. `kind`: own; W&B's are stock, or function inside a program.
+
+        `job` and `node`: where it is on a cluster, in Slurm's words.
+        """
         row = await self._tracker.write(
             agents.begin,
             sweep,
@@ -200,6 +205,8 @@ class Desks:
             host=host,
             pid=pid,
             slots=slots,
+            job=job,
+            node=node,
             now=time.time(),
         )
         self._agents[row["key"]] = row

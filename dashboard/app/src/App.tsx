@@ -1,0 +1,112 @@
+// The frame around every page: who is logged in, the bar at the top, the page, toasts and help.
+
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { get, logIn, loggedOut } from "./api";
+import { Bar } from "./components/Bar";
+import { Help } from "./components/Help";
+import { Failure, Loading, NothingHere } from "./components/States";
+import { Toasts } from "./components/Toasts";
+import { useShortcuts } from "./keyboard";
+import { Observed } from "./observe";
+import { Login } from "./pages/Login";
+import { navigate, usePlace } from "./router";
+import { findRoute, type PageProps } from "./routes";
+import { switchTheme } from "./theme";
+
+export interface Me {
+  name: string;
+  admin: boolean;
+  teams: string[];
+}
+
+export const me = new Observed<Me | null>(null);
+type Standing = "asking" | "in" | "out";
+
+/** A one-time code stands behind the #: that part of an address is sent to nobody. */
+function takeCode(): string | null {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (code) history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
+async function comeIn(refused: (why: string) => void): Promise<Standing> {
+  const code = takeCode();
+  if (code) await logIn(code).catch((error: Error) => refused(error.message));
+  try {
+    me.set(await get<Me>("api/me"));
+    return "in";
+  } catch {
+    return "out";
+  }
+}
+
+export function App() {
+  const [standing, setStanding] = useState<Standing>("asking");
+  const [why, setWhy] = useState("");
+  const [helps, setHelps] = useState(false);
+  useEffect(() => {
+    void comeIn(setWhy).then(setStanding);
+    const leave = () => setStanding("out");
+    loggedOut.add(leave);
+    return () => void loggedOut.delete(leave);
+  }, []);
+  useShortcuts(
+    [
+      { keys: "?", says: "show this help", act: () => setHelps(true) },
+      { keys: "/", says: "search", act: focusSearch },
+      { keys: "t", says: "light or dark", act: switchTheme },
+      { keys: "g", says: "all projects", act: () => navigate("") },
+    ],
+    [],
+  );
+  if (standing === "asking") return <Loading />;
+  if (standing === "out") return <Login why={why} done={() => void comeIn(setWhy).then(setStanding)} />;
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <Bar help={() => setHelps(true)} />
+      <main id="main">
+        <Page />
+      </main>
+      <Toasts />
+      {helps && <Help close={() => setHelps(false)} />}
+    </>
+  );
+}
+
+function focusSearch(): void {
+  const search = document.querySelector<HTMLInputElement>("input[type=search]");
+  search?.focus();
+  search?.select();
+}
+
+function Page() {
+  const place = usePlace();
+  const found = findRoute(place.parts);
+  const [shown, setShown] = useState<{ load: unknown; page: ComponentType<PageProps> } | null>(null);
+  const [failed, setFailed] = useState(false);
+  const load = found?.load;
+  useEffect(() => {
+    if (!load) return;
+    let over = false;
+    setFailed(false);
+    load().then(
+      (module) => !over && setShown({ load, page: module.default }),
+      () => !over && setFailed(true),
+    );
+    return () => {
+      over = true;
+    };
+  }, [load]);
+  useEffect(() => {
+    document.title = [...place.parts.filter((part) => part !== "runs").slice(1).reverse(), "runyard"].join(" · ");
+  }, [place.parts.join("/")]);
+  if (!found) return <NothingHere what="There is no such page." />;
+  if (failed) return <Failure what="This part of the page could not be loaded." next="The server may have been updated: load the page anew." />;
+  if (!shown || shown.load !== load) return <Loading />;
+  const Shown = shown.page;
+  return <Shown key={place.parts.join("/")} {...found.props} />;
+}

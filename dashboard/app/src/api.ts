@@ -1,0 +1,109 @@
+// The server's own API. Every request carries a header that no other site's page can send.
+
+import { address, root } from "./root";
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+  /** Whether asking again may help: nobody answered, or the server has trouble of its own. */
+  get passes(): boolean {
+    return this.status === 0 || this.status >= 500;
+  }
+}
+
+type Query = Record<string, string | number | boolean | null | undefined | string[]>;
+
+export interface Asking {
+  query?: Query;
+  signal?: AbortSignal;
+}
+
+export function withQuery(path: string, query: Query = {}): string {
+  const words = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (Array.isArray(value)) value.forEach((one) => words.append(name, one));
+    else if (value !== null && value !== undefined) words.set(name, String(value));
+  }
+  const text = words.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+async function ask(method: string, path: string, body: unknown, more: Asking = {}): Promise<Response> {
+  const headers: Record<string, string> = { "X-Runyard": "page" };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response: Response;
+  try {
+    response = await fetch(address(withQuery(path, more.query)), {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: more.signal,
+      credentials: "same-origin",
+      // A page that is being closed still says what it has to say.
+      keepalive: method === "DELETE" || method === "PATCH",
+    });
+  } catch (error) {
+    if ((error as Error).name === "AbortError") throw error;
+    throw new ApiError(0, "The server does not answer.");
+  }
+  if (response.ok) return response;
+  if (response.status === 401) loggedOut.forEach((listener) => listener());
+  throw new ApiError(response.status, await said(response));
+}
+
+async function said(response: Response): Promise<string> {
+  try {
+    const content = (await response.json()) as { error?: string };
+    return content.error ?? `The server answered ${response.status}.`;
+  } catch {
+    return `The server answered ${response.status}.`;
+  }
+}
+
+/** Called when a request is refused because nobody is logged in. */
+export const loggedOut = new Set<() => void>();
+
+export async function get<T>(path: string, more?: Asking): Promise<T> {
+  return (await (await ask("GET", path, undefined, more)).json()) as T;
+}
+
+export async function getText(path: string, more?: Asking): Promise<string> {
+  return await (await ask("GET", path, undefined, more)).text();
+}
+
+export async function getBytes(path: string, more?: Asking): Promise<ArrayBuffer> {
+  return await (await ask("GET", path, undefined, more)).arrayBuffer();
+}
+
+export async function postForBytes(path: string, body: unknown, more?: Asking): Promise<ArrayBuffer> {
+  return await (await ask("POST", path, body, more)).arrayBuffer();
+}
+
+export async function post<T>(path: string, body: unknown = {}, more?: Asking): Promise<T> {
+  return (await (await ask("POST", path, body, more)).json()) as T;
+}
+
+export async function patch<T>(path: string, body: unknown, more?: Asking): Promise<T> {
+  return (await (await ask("PATCH", path, body, more)).json()) as T;
+}
+
+export async function put<T>(path: string, body: unknown, more?: Asking): Promise<T> {
+  return (await (await ask("PUT", path, body, more)).json()) as T;
+}
+
+export async function del<T>(path: string, more?: Asking): Promise<T> {
+  return (await (await ask("DELETE", path, undefined, more)).json()) as T;
+}
+
+/** Exchange a one-time code for the cookie, which is for this path of this host alone. */
+export async function logIn(code: string): Promise<void> {
+  await post("api/login", { code, path: root.pathname, secure: location.protocol === "https:" });
+}
+
+export async function logOut(): Promise<void> {
+  await post("api/logout", { path: root.pathname });
+}

@@ -1,0 +1,147 @@
+// A chart with its title, its tools and the values under the pointer.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { saveCsv, savePng, saveSvg } from "../chart/export";
+import type { Line, Span } from "../chart/lines";
+import { Plot, type Pointer, type View, type XKind } from "../chart/plot";
+import { formatDuration, formatNumber, formatTime } from "../format";
+import { theme } from "../theme";
+import { Dialog } from "./Dialog";
+import { Icon } from "./Icon";
+import { Menu, type Action } from "./Menu";
+
+export interface ChartProps {
+  title: string;
+  note?: string;
+  lines: readonly Line[];
+  /** What x is, for people: "step", "time". */
+  xLabel?: string;
+  xKind?: XKind;
+  logX?: boolean;
+  logY?: boolean;
+  /** 0 (as it was logged) to 0.99. */
+  smoothing?: number;
+  bands?: boolean;
+  zoom?: Span | null;
+  onZoom?: (span: Span | null) => void;
+  height?: number;
+  /** What stands where there are no lines. */
+  empty?: string;
+  actions?: Action[];
+  tools?: ComponentChildren;
+}
+
+export function Chart(props: ChartProps) {
+  const [isFull, setFull] = useState(false);
+  return (
+    <section class="chart" aria-label={`Chart of ${props.title}`} style={{ height: props.height ?? 236 }}>
+      <Body {...props} full={() => setFull(true)} />
+      {isFull && (
+        <Dialog title={props.title} large close={() => setFull(false)}>
+          <div class="chart bare">
+            <Body {...props} title="" />
+          </div>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+const SHOWN_IN_TIP = 8;
+
+function Body(props: ChartProps & { full?: () => void }) {
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<Plot | null>(null);
+  const [pointer, setPointer] = useState<Pointer | null>(null);
+  const zoomed = useRef(props.onZoom);
+  zoomed.current = props.onZoom;
+  const { lines, logX, logY, xKind, smoothing, bands, zoom } = props;
+  const low = zoom?.[0];
+  const high = zoom?.[1];
+  const view = useMemo<View>(
+    () => ({
+      lines,
+      logX: !!logX,
+      logY: !!logY,
+      xKind: xKind ?? "number",
+      weight: smoothing ?? 0,
+      bands: bands ?? true,
+      zoom: low === undefined || high === undefined ? null : [low, high],
+    }),
+    [lines, logX, logY, xKind, smoothing, bands, low, high],
+  );
+  useEffect(() => {
+    const made = new Plot(host.current!, view, { zoom: (span) => zoomed.current?.(span), point: setPointer });
+    plot.current = made;
+    const stop = theme.listen(() => made.repaint());
+    return () => {
+      stop();
+      made.close();
+      plot.current = null;
+    };
+  }, []);
+  useEffect(() => plot.current?.show(view), [view]);
+
+  const saving: Action[] = [
+    ...(props.actions ?? []),
+    { says: "Save as PNG", icon: "save", act: () => plot.current && savePng(plot.current, props.title || "chart") },
+    { says: "Save as SVG", icon: "save", act: () => plot.current && saveSvg(plot.current, view, props.title || "chart") },
+    { says: "Save as CSV", icon: "save", act: () => saveCsv(lines, props.title || "chart", props.xLabel ?? "x") },
+  ];
+  return (
+    <>
+      <div class="chart-head">
+        <h3 class="chart-title" title={props.title}>
+          {props.title} {props.note && <small>{props.note}</small>}
+        </h3>
+        <div class="chart-tools">
+          {props.tools}
+          {zoom && (
+            <button class="quiet" title="Show everything again" onClick={() => props.onZoom?.(null)}>
+              reset
+            </button>
+          )}
+          {props.full && (
+            <button class="quiet" aria-label={`${props.title}: full screen`} title="Full screen" onClick={props.full}>
+              <Icon name="full" size={14} />
+            </button>
+          )}
+          <Menu label={`${props.title}: more`} button={<Icon name="more" size={14} />} items={saving} />
+        </div>
+      </div>
+      <div class="plot" ref={host}>
+        {lines.length === 0 && <div class="empty">{props.empty ?? "no values yet"}</div>}
+        {pointer && lines.length > 0 && <Tip pointer={pointer} kind={view.xKind} xLabel={props.xLabel ?? ""} width={host.current?.clientWidth ?? 0} />}
+      </div>
+    </>
+  );
+}
+
+function Tip({ pointer, kind, xLabel, width }: { pointer: Pointer; kind: XKind; xLabel: string; width: number }) {
+  const shown = pointer.nearest.slice(0, SHOWN_IN_TIP);
+  if (!shown.length) return null;
+  const isLeft = pointer.left > width / 2;
+  const at = shown[0]!.x;
+  const x = kind === "time" ? formatTime(at) : kind === "duration" ? formatDuration(at) : formatNumber(at);
+  return (
+    <div class="tip" style={isLeft ? { right: width - pointer.left + 14, top: 8 } : { left: pointer.left + 14, top: 8 }}>
+      <div class="tip-x">
+        {xLabel} {x}
+      </div>
+      {shown.map(({ line, y, place }, turn) => (
+        <div class={`tip-row${turn === 0 ? " first" : ""}`} key={line.key}>
+          <span class="swatch" style={{ background: line.colour }} />
+          <span class="words">{line.label}</span>
+          <span class="value">{formatNumber(y)}</span>
+          {turn === 0 && line.low && line.high && line.low[place] !== line.high[place] && (
+            <span class="faint">
+              {formatNumber(line.low[place])}…{formatNumber(line.high[place])}
+            </span>
+          )}
+        </div>
+      ))}
+      {pointer.nearest.length > shown.length && <div class="faint">and {pointer.nearest.length - shown.length} more</div>}
+    </div>
+  );
+}

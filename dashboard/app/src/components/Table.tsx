@@ -1,0 +1,231 @@
+// A table of any length: only what is seen is in the document. Rows have one height, so where each
+// one stands is arithmetic.
+
+import type { ComponentChildren } from "preact";
+import { memo } from "preact/compat";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Icon } from "./Icon";
+
+export interface Column<Row> {
+  name: string;
+  label: string;
+  width: number;
+  /** Right-aligned, as numbers are. */
+  number?: boolean;
+  /** Stays in sight when the table is moved sideways; the first column only. */
+  held?: boolean;
+  sortable?: boolean;
+  title?: string;
+  cell: (row: Row) => ComponentChildren;
+  head?: () => ComponentChildren;
+}
+
+export interface Sort {
+  name: string;
+  descending: boolean;
+}
+
+interface Props<Row> {
+  label: string;
+  columns: Column<Row>[];
+  rows: Row[];
+  rowKey: (row: Row) => string | number;
+  sort?: Sort | null;
+  onSort?: (sort: Sort) => void;
+  onOpen?: (row: Row) => void;
+  /** Space on the row under the cursor. */
+  onToggle?: (row: Row) => void;
+  rowClass?: (row: Row) => string;
+  onHover?: (row: Row | null) => void;
+  onWidth?: (name: string, width: number) => void;
+  empty?: ComponentChildren;
+}
+
+const ROW = 28;
+const HEAD = 30;
+// Drawn beyond the edges, so that a quick turn of the wheel meets no white.
+const BEYOND = 12;
+
+export function Table<Row>(props: Props<Row>) {
+  const { rows, columns, rowKey } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [span, setSpan] = useState({ first: 0, last: 60 });
+  const [at, setAt] = useState<string | number | null>(null);
+
+  const look = useCallback(() => {
+    const element = box.current;
+    if (!element) return;
+    const first = Math.max(0, Math.floor(element.scrollTop / ROW) - BEYOND);
+    const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW) + BEYOND;
+    // In steps of some rows: most frames of a scroll change nothing in the document.
+    const step = BEYOND / 2;
+    const next = { first: Math.floor(first / step) * step, last: Math.ceil(last / step) * step };
+    setSpan((old) => (old.first === next.first && old.last === next.last ? old : next));
+  }, []);
+
+  useLayoutEffect(() => {
+    look();
+    const watch = new ResizeObserver(look);
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, [look, rows.length]);
+
+  const total = useMemo(() => columns.reduce((sum, column) => sum + column.width, 0), [columns]);
+  const shown = rows.slice(span.first, span.last);
+
+  const moveTo = (place: number) => {
+    const row = rows[Math.max(0, Math.min(rows.length - 1, place))];
+    if (!row) return;
+    setAt(rowKey(row));
+    const top = rows.indexOf(row) * ROW;
+    const element = box.current!;
+    if (top < element.scrollTop) element.scrollTop = top;
+    else if (top + ROW + HEAD > element.scrollTop + element.clientHeight) element.scrollTop = top + ROW + HEAD - element.clientHeight;
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target !== box.current) return;
+    const place = rows.findIndex((row) => rowKey(row) === at);
+    const page = Math.floor(box.current!.clientHeight / ROW) - 2;
+    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -rows.length, End: rows.length };
+    const row = rows[place];
+    if (event.key in steps) moveTo(place < 0 ? 0 : place + steps[event.key]!);
+    else if (event.key === "Enter" && row) props.onOpen?.(row);
+    else if (event.key === " " && row) props.onToggle?.(row);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const { onHover } = props;
+  const hover = useCallback(
+    (event: PointerEvent) => {
+      const element = (event.target as Element).closest?.("[data-place]") as HTMLElement | null;
+      onHover?.(element ? (rows[Number(element.dataset.place)] ?? null) : null);
+    },
+    [onHover, rows],
+  );
+
+  return (
+    <div
+      class="table"
+      ref={box}
+      role="grid"
+      aria-label={props.label}
+      aria-rowcount={rows.length + 1}
+      tabIndex={0}
+      onScroll={look}
+      onKeyDown={onKeyDown}
+      onPointerOver={onHover && hover}
+      onPointerLeave={onHover && (() => onHover(null))}
+    >
+      <div class="table-inner" style={{ height: HEAD + rows.length * ROW, width: total }}>
+        <div class="table-head" role="row" aria-rowindex={1}>
+          {columns.map((column) => (
+            <Head key={column.name} column={column} sort={props.sort ?? null} onSort={props.onSort} onWidth={props.onWidth} />
+          ))}
+        </div>
+        <div class="table-rows" style={{ transform: `translateY(${span.first * ROW}px)` }}>
+          {shown.map((row, place) => (
+            <TableRow
+              key={rowKey(row)}
+              row={row}
+              place={span.first + place}
+              columns={columns as Column<unknown>[]}
+              look={`${props.rowClass?.(row) ?? ""}${rowKey(row) === at ? " at" : ""}`}
+            />
+          ))}
+        </div>
+      </div>
+      {rows.length === 0 && props.empty}
+    </div>
+  );
+}
+
+interface RowProps {
+  row: unknown;
+  place: number;
+  columns: Column<unknown>[];
+  look: string;
+}
+
+const TableRow = memo(function TableRow({ row, place, columns, look }: RowProps) {
+  return (
+    <div class={`table-row ${look}`} role="row" aria-rowindex={place + 2} data-place={place}>
+      {columns.map((column) => (
+        <div
+          key={column.name}
+          role="gridcell"
+          class={`cell${column.number ? " number" : ""}${column.held ? " held" : ""}`}
+          style={{ width: column.width }}
+        >
+          {column.cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+});
+
+interface HeadProps<Row> {
+  column: Column<Row>;
+  sort: Sort | null;
+  onSort?: (sort: Sort) => void;
+  onWidth?: (name: string, width: number) => void;
+}
+
+function Head<Row>({ column, sort, onSort, onWidth }: HeadProps<Row>) {
+  const sorted = sort?.name === column.name ? (sort.descending ? "descending" : "ascending") : undefined;
+  const drag = (event: PointerEvent) => {
+    event.preventDefault();
+    const from = event.clientX;
+    const grip = event.currentTarget as HTMLElement;
+    grip.setPointerCapture(event.pointerId);
+    grip.onpointermove = (move) => onWidth?.(column.name, Math.max(48, column.width + move.clientX - from));
+    grip.onpointerup = () => {
+      grip.onpointermove = null;
+    };
+  };
+  return (
+    <div
+      role="columnheader"
+      aria-sort={sorted ?? (column.sortable ? "none" : undefined)}
+      class={`cell${column.number ? " number" : ""}${column.held ? " held" : ""}`}
+      style={{ width: column.width }}
+      title={column.title ?? column.label}
+    >
+      {column.head?.()}
+      {column.sortable && onSort ? (
+        <button
+          class="sortable"
+          onClick={() => onSort({ name: column.name, descending: sorted ? sorted === "ascending" : !!column.number })}
+        >
+          <span class="words">{column.label}</span>
+          {sorted && (
+            <span class={sorted === "ascending" ? "turned" : ""}>
+              <Icon name="down" size={12} />
+            </span>
+          )}
+        </button>
+      ) : (
+        <span class="words">{column.label}</span>
+      )}
+      {onWidth && <span class="resize" onPointerDown={drag} aria-hidden="true" />}
+    </div>
+  );
+}
+
+/** Whoever changes a column's contents needs a new list of columns: rows are remembered. */
+export function useColumns<Row>(make: () => Column<Row>[], inputs: readonly unknown[]): Column<Row>[] {
+  return useMemo(make, inputs as unknown[]);
+}
+
+export function useFocusOnArrows(): void {
+  useEffect(() => {
+    const key = (event: KeyboardEvent) => {
+      if (event.key !== "ArrowDown" || document.activeElement !== document.body) return;
+      document.querySelector<HTMLElement>(".table")?.focus();
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, []);
+}

@@ -1,0 +1,237 @@
+"""YAML and JSON text into plain data that remembers its lines.
+
+As W&B reads it (YAML 1.1), but `3e-3` is a number, a date is the text that was written, and a key
+that stands twice is an error. Bounded, because the server reads what anybody with a key sends it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, cast
+
+import yaml
+from yaml.composer import Composer
+from yaml.constructor import ConstructorError, SafeConstructor
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.resolver import Resolver
+
+from runyard.reading.problems import Path, show
+
+MOST_CHARACTERS = 4_000_000
+MOST_NODES = 500_000  # with aliases written out
+DEEPEST = 60
+
+try:
+    from yaml._yaml import CParser as _Parser
+except ImportError:  # PyYAML built without libyaml: the same events, slower
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class _Parser(Reader, Scanner, Parser):  # type: ignore[no-redef]
+        def __init__(self, stream: str) -> None:
+            Reader.__init__(self, stream)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+
+
+# What PyYAML's words ask for, in ours.
+_MENDS = (
+    ("tab character", "indent with spaces; YAML allows no tabs there"),
+    ("mapping values are not allowed", "quote text that holds a colon, and mind the indentation"),
+    ("expected <block end>", "give keys of one mapping the same indentation"),
+    ("did not find expected key", "give keys of one mapping the same indentation"),
+    ("could not find expected ':'", "write a colon and a space behind the key"),
+    ("did not find expected ',' or", "close the bracket, or put a comma between the values"),
+    ("stands twice", "remove one of the two"),
+    ("undefined alias", "write the anchor (&name) above the alias (*name)"),
+    ("another document", "write one sweep a file"),
+    ("cannot start any token", "quote text that begins with a special character"),
+)
+
+
+class DocumentError(Exception):
+    """The text is no document. `line` and `column` count from 1."""
+
+    def __init__(self, line: int | None, column: int | None, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+        self.message = message
+        known = (mend for words, mend in _MENDS if words in message)
+        self.mend = next(known, "write YAML or JSON, as a sweep file has it")
+
+
+class Document:
+    """The data of a text, and the line of every part of it."""
+
+    def __init__(self, data: Any, root: Node | None) -> None:
+        self.data = data
+        self._root = root
+
+    def line_of(self, path: Path) -> int | None:
+        """The line of what stands at `path`, or of the nearest that stands around it."""
+        node, line = self._root, None if self._root is None else _line(self._root)
+        for step in path:
+            entry = _entry(node, step)
+            if entry is None:
+                break
+            line, node = entry
+        return line
+
+
+def read_document(text: str, *, clocks: bool = False) -> Document:
+    """The document in a text; DocumentError says what is wrong with it, and where.
+
+    `clocks`: 2:00:00 is text. YAML 1.1 takes it for a number of base 60.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise DocumentError(None, None, f"the text is longer than {MOST_CHARACTERS:,} characters")
+    try:
+        loader = _Loader(text, clocks)
+        root = loader.get_single_node()
+        if root is None:
+            return Document(None, None)
+        _check(root)
+        data = loader.construct_document(root)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = " ".join(part for part in (error.context, error.problem) if part)
+        if mark is None:
+            raise DocumentError(None, None, _plain(said)) from None
+        if _is_tab(text, mark):
+            said = "a tab character stands where YAML wants spaces"
+        raise DocumentError(mark.line + 1, mark.column + 1, _plain(said)) from None
+    except yaml.YAMLError as error:
+        raise DocumentError(None, None, _plain(str(error))) from None
+    except UnicodeError:
+        raise DocumentError(None, None, "the text holds characters that are none") from None
+    except (ValueError, OverflowError) as error:  # `!!int abc`, and integers of 5,000 digits
+        raise DocumentError(None, None, f"a value cannot be read: {show(str(error))}") from None
+    return Document(data, root)
+
+
+class _Loader(Composer, _Parser, SafeConstructor, Resolver):
+    """PyYAML's safe loader, composing in Python, where depth can be counted."""
+
+    def __init__(self, text: str, clocks: bool) -> None:
+        _Parser.__init__(self, text)
+        Composer.__init__(self)
+        SafeConstructor.__init__(self)
+        Resolver.__init__(self)
+        self._depth = 0
+        self._clocks = clocks
+
+    def compose_node(self, parent: Node | None, index: Any) -> Node | None:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            mark = cast("Any", self).peek_event().start_mark
+            raise DocumentError(mark.line + 1, mark.column + 1, f"nested deeper than {DEEPEST}")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def integer(self, node: ScalarNode) -> int | str:
+        if self._clocks and ":" in node.value:
+            return str(node.value)
+        return int(self.construct_yaml_int(node))
+
+    def number(self, node: ScalarNode) -> float | str:
+        if self._clocks and ":" in node.value:
+            return str(node.value)
+        value = self.construct_yaml_float(node)
+        # An unquoted commit such as 7e12345 reads like a number too large for one.
+        return node.value if math.isinf(value) and "inf" not in node.value.lower() else value
+
+    def text(self, node: ScalarNode) -> str:
+        return str(node.value)
+
+    def unknown(self, node: Node) -> Any:
+        raise ConstructorError(None, None, f"the tag {node.tag} is not allowed", node.start_mark)
+
+
+_YAML = "tag:yaml.org,2002:"
+_Loader.add_implicit_resolver(
+    _YAML + "float",
+    re.compile(r"^[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+_CONSTRUCTORS: dict[str | None, Any] = {
+    _YAML + "int": _Loader.integer,
+    _YAML + "float": _Loader.number,
+    _YAML + "timestamp": _Loader.text,
+    # No JSON for these, so that no run could carry them.
+    **{_YAML + tag: _Loader.unknown for tag in ("binary", "omap", "pairs", "set")},
+    None: _Loader.unknown,
+}
+for _tag, _constructor in _CONSTRUCTORS.items():
+    cast("Any", _Loader).add_constructor(_tag, _constructor)
+
+
+def _check(root: Node) -> None:
+    """No key twice, nothing that holds itself, no more nodes than MOST_NODES with aliases."""
+    sizes: dict[int, int | None] = {}
+
+    def size(node: Node) -> int:
+        if id(node) in sizes:
+            known = sizes[id(node)]
+            if known is None:
+                raise _refusal(node, "an alias stands inside of what it repeats")
+            return known
+        sizes[id(node)] = None
+        total = 1
+        if isinstance(node, MappingNode):
+            _check_keys(node)
+            total += sum(size(key) + size(value) for key, value in node.value)
+        elif isinstance(node, SequenceNode):
+            total += sum(size(item) for item in node.value)
+        if total > MOST_NODES:
+            raise _refusal(node, f"more than {MOST_NODES:,} values, with aliases written out")
+        sizes[id(node)] = total
+        return total
+
+    size(root)
+
+
+def _check_keys(node: MappingNode) -> None:
+    lines: dict[tuple[str, str], int] = {}
+    for key, _ in node.value:
+        if not isinstance(key, ScalarNode):
+            raise _refusal(key, "a list or a mapping is no key")
+        name = (key.tag, key.value)
+        if name in lines:
+            raise _refusal(
+                key, f"{show(key.value)} stands twice in one mapping, first in line {lines[name]}"
+            )
+        if key.tag != _YAML + "merge":
+            lines[name] = _line(key)
+
+
+def _entry(node: Node | None, step: str | int) -> tuple[int, Node] | None:
+    """Line and node of one step down. Merged-in pairs stand before a mapping's own."""
+    if isinstance(node, MappingNode):
+        for key, value in reversed(node.value):
+            if key.value == str(step):
+                return _line(key), value
+    elif isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+        return _line(node.value[step]), node.value[step]
+    return None
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _refusal(node: Node, message: str) -> DocumentError:
+    return DocumentError(_line(node), int(node.start_mark.column) + 1, message)
+
+
+def _is_tab(text: str, mark: yaml.Mark) -> bool:
+    lines = text.split("\n")
+    return mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t"
+
+
+def _plain(said: str) -> str:
+    """PyYAML's words on one line, without the snippet."""
+    return " ".join(said.split())

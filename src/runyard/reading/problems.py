@@ -1,0 +1,100 @@
+"""What is wrong with a document, where, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Path: TypeAlias = tuple[str | int, ...]
+
+# What a message quotes of a value: enough to know it again, never a page.
+SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in a document, or (`is_error` False) one thing to know about it."""
+
+    path: Path
+    message: str
+    mend: str
+    is_error: bool = True
+
+    def __str__(self) -> str:
+        where = ".".join(str(step) for step in self.path)
+        return f"{where}: {self.message}; {self.mend}" if where else f"{self.message}; {self.mend}"
+
+
+class Findings:
+    """The problems found so far; those who check a document add to it and go on."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self._found)
+
+    @property
+    def has_errors(self) -> bool:
+        return any(problem.is_error for problem in self._found)
+
+    def error(self, path: Path, message: str, mend: str) -> None:
+        self._found.append(Problem(path, message, mend))
+
+    def warn(self, path: Path, message: str, mend: str) -> None:
+        self._found.append(Problem(path, message, mend, is_error=False))
+
+
+def show(value: Any) -> str:
+    """A value as its author would write it, cut where it gets long."""
+    if isinstance(value, str):
+        text = f'"{value}"'
+    elif value is None:
+        text = "null"
+    elif isinstance(value, bool):
+        text = "true" if value else "false"
+    else:
+        text = repr(value)
+    text = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * SHOWN])
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words for a message: `the text "0.1"`, `a list`."""
+    if isinstance(value, str):
+        return f"the text {show(value)}"
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return f"the truth value {show(value)}"
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return f"the number {show(value)}"
+
+
+def listed(words: Iterable[str], last: str = "or") -> str:
+    """`a, b or c`."""
+    *rest, end = words
+    return f"{', '.join(rest)} {last} {end}" if rest else end
+
+
+def closest(word: Any, words: Iterable[str]) -> str | None:
+    """The word that was probably meant, if any is near."""
+    written, words = str(word)[:SHOWN].lower(), list(words)
+    longer = [known for known in words if len(written) > 2 and known.startswith(written)]
+    if len(longer) == 1:
+        return longer[0]
+    import difflib  # Felt at the start of every command, and seldom needed.
+
+    found = difflib.get_close_matches(written, words, n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def choose(word: Any, words: Iterable[str]) -> str:
+    """The mend for an unknown word: the nearest one, or all of them."""
+    words = list(words)
+    near = closest(word, words)
+    return f"did you mean {near}?" if near else f"write {listed(words)}"

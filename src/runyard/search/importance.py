@@ -1,0 +1,159 @@
+"""How much each parameter matters: the share of the differences between trials that goes with it.
+
+The trials are ranked by their metric, so one that diverged counts as the worst and not as a million
+times worse. A sum of one curve a parameter is fitted to the ranks (piecewise linear for numbers, a
+level for each category), drawn towards zero by as much as predicts best. A parameter's share is how
+much of the differences its curve accounts for; shares add up to what all of them explain. What the
+same fit finds in ranks that were shuffled is chance, and is taken off. What is left over is
+interplay between parameters, or luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+FEWEST_TRIALS = 10
+_KNOTS = 6
+_SHUFFLES = 100
+_PENALTIES = tuple(10.0 ** (power / 2) for power in range(-6, 8))
+
+
+@dataclass(frozen=True)
+class Importance:
+    """`share` of 1; `is_sure`: shuffled ranks reach it less than one time in twenty.
+
+    `direction` from -1 to 1: whether the metric rises with the parameter; None for categories.
+    """
+
+    share: float
+    is_sure: bool
+    direction: float | None
+
+
+def importances(
+    places: Array, categories: Sequence[int], values: Array, seed: int = 0
+) -> list[Importance] | None:
+    """One for each column of `places` (a row a trial, NaN where it has no value).
+
+    `categories` says how many each column has, 0 for numbers. None: too few trials to tell.
+    """
+    usable = np.isfinite(values) | np.isinf(values)
+    places, values = places[usable], values[usable]
+    if len(values) < FEWEST_TRIALS or np.ptp(_ranks(values)) == 0:
+        return None
+    blocks = [
+        _levels(column, count) if count else _curve(column)
+        for column, count in zip(places.T, categories, strict=True)
+    ]
+    ends = np.cumsum([block.shape[1] for block in blocks]) if blocks else np.array([], dtype=int)
+    scores = _normal_scores(values)
+    rng = np.random.default_rng(seed)
+    shuffled = np.stack([rng.permutation(scores) for _ in range(_SHUFFLES)], axis=1)
+    shares = _shares(blocks, ends, np.column_stack([scores, shuffled]))
+    chance = shares[:, 1:]
+    found = []
+    for index, count in enumerate(categories):
+        share = float(shares[index, 0])
+        found.append(
+            Importance(
+                share=max(0.0, share - float(chance[index].mean())),
+                is_sure=share > float(np.quantile(chance[index], 0.95)) and share > 0,
+                direction=None if count else _direction(places[:, index], values),
+            )
+        )
+    return found
+
+
+def _shares(blocks: Sequence[Array], ends: NDArray[np.int64], targets: Array) -> Array:
+    """For each block and target, how much of the target's variance the block accounts for."""
+    if not blocks or not ends[-1]:
+        return np.zeros((len(blocks), targets.shape[1]))
+    whole = np.column_stack(list(blocks))
+    whole = whole - whole.mean(axis=0)
+    targets = targets - targets.mean(axis=0)
+    left, sizes, right = np.linalg.svd(whole, full_matrices=False)
+    keep = sizes > 1e-9 * max(float(sizes[0]), 1e-300)
+    left, sizes, right = left[:, keep], sizes[keep], right[keep]
+    seen = left.T @ targets
+    penalty = _best_penalty(sizes, seen[:, 0], targets[:, 0])
+    weights = right.T @ ((sizes / (sizes**2 + penalty))[:, None] * seen)
+    variance = (targets**2).sum(axis=0)
+    begins = [0, *ends[:-1].tolist()]
+    return np.array(
+        [
+            ((whole[:, begin:end] @ weights[begin:end]) * targets).sum(axis=0) / variance
+            for begin, end in zip(begins, ends.tolist(), strict=True)
+        ]
+    )
+
+
+def _best_penalty(sizes: Array, seen: Array, target: Array) -> float:
+    """Generalised cross-validation: how well each trial is told by the others."""
+    outside = float((target**2).sum() - (seen**2).sum())
+    count = len(target)
+    best: float = _PENALTIES[-1]
+    least = np.inf
+    for penalty in _PENALTIES:
+        kept = sizes**2 / (sizes**2 + penalty)
+        error = outside + float((((1 - kept) * seen) ** 2).sum())
+        freedom = count - 1 - float(kept.sum())
+        if freedom > 1 and error / freedom**2 < least:
+            best, least = penalty, error / freedom**2
+    return best
+
+
+def _curve(column: Array) -> Array:
+    """Piecewise linear through knots that hold about as many trials each; a gap counts nowhere."""
+    there = np.isfinite(column)
+    known = column[there]
+    distinct = np.unique(known)
+    if len(distinct) < 2:
+        return np.zeros((len(column), 0))
+    knots = np.unique(np.quantile(known, np.linspace(0, 1, min(_KNOTS, len(distinct)))))
+    basis = np.zeros((len(column), len(knots)))
+    for index in range(len(knots)):
+        peak = np.zeros(len(knots))
+        peak[index] = 1.0
+        basis[there, index] = np.interp(known, knots, peak)
+    return basis
+
+
+def _levels(column: Array, count: int) -> Array:
+    """One column a category that was tried."""
+    found = [index for index in range(count) if (column == index).any()]
+    if len(found) < 2:
+        return np.zeros((len(column), 0))
+    return np.stack([(column == index).astype(np.float64) for index in found], axis=1)
+
+
+def _ranks(values: Array) -> Array:
+    """From 0 on; equal values share the mean of their places."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    firsts = np.searchsorted(ordered, values, side="left")
+    lasts = np.searchsorted(ordered, values, side="right")
+    ranks: Array = (firsts + lasts - 1) / 2
+    return ranks
+
+
+def _normal_scores(values: Array) -> Array:
+    normal = NormalDist()
+    shares = (_ranks(values) + 0.5) / len(values)
+    return np.array([normal.inv_cdf(share) for share in shares.tolist()])
+
+
+def _direction(column: Array, values: Array) -> float | None:
+    there = np.isfinite(column)
+    if there.sum() < FEWEST_TRIALS:
+        return None
+    first, second = _ranks(column[there]), _ranks(values[there])
+    if not np.ptp(first) or not np.ptp(second):
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])

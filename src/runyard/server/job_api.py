@@ -1,0 +1,191 @@
+"""runyard's own API of Slurm's jobs. Commands on the login node ask Slurm; this only remembers."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from runyard.server import arguments
+from runyard.server.access import LARGEST_KEY, caller_of, tracker_of
+from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.permissions import may_read, readable
+from runyard.server.store import jobs, sweeps
+from runyard.server.store.jobs import KINDS, NewJob, News, Sight
+from runyard.server.store.runs import Row
+
+_MOST_NEWS = 10_000
+_LARGEST_TEXT = 20_000
+
+
+async def record_job(request: Request) -> Response:
+    given = whole_texts(await read_json(request))
+    caller, tracker = caller_of(request), tracker_of(request)
+    kind = arguments.field(given, "kind", str)
+    if kind not in KINDS:
+        raise Unacceptable(400, f"{kind[:50]!r} is no kind of job: {', '.join(KINDS)}")
+    sweep = None if given.get("sweep") is None else arguments.field(given, "sweep", int)
+    if sweep is not None:
+        row = await tracker.read(sweeps.by_key, sweep)
+        if row is None or not may_read(caller, row["entity"]):
+            raise Unacceptable(404, f"there is no sweep with key {sweep}")
+        if not tracker.may_write(caller, row["entity"]):
+            raise Unacceptable(403, f"the sweeps of {row['entity']!r} are not yours to write to")
+    new = NewJob(
+        cluster=_text(given, "cluster") or "",
+        job_id=_job_id(arguments.field(given, "job_id", str)),
+        kind=kind,
+        name=_text(given, "name") or kind,
+        submitted_at=_time(given, "submitted_at") or time.time(),
+        sweep=sweep,
+        array=_text(given, "array"),
+        tasks=max(1, int(given.get("tasks") or 1)),
+        folder=_text(given, "folder") or "",
+        log_pattern=_text(given, "log_pattern"),
+        asked=_object(given, "asked"),
+        snapshot=_text(given, "snapshot"),
+    )
+    return answer(job_json(await tracker.write(jobs.record, caller.key, new), caller.key))
+
+
+async def list_jobs(request: Request) -> Response:
+    query = request.query_params
+    found = await tracker_of(request).read(
+        jobs.newest,
+        sight_of(request),
+        sweep=arguments.number(query.get("sweep"), "sweep"),
+        open_only=query.get("open") == "1",
+        limit=arguments.number(query.get("limit"), "limit"),
+    )
+    return answer([job_json(row, caller_of(request).key) for row in found])
+
+
+async def find_job(request: Request) -> Response:
+    words = request.query_params.get("name") or ""
+    try:
+        row = await tracker_of(request).read(jobs.by_words, words, sight_of(request))
+    except jobs.Ambiguous as error:
+        names = ", ".join(f"{row['cluster']}/{row['job_id']} {row['name']}" for row in error.rows)
+        raise Unacceptable(404, f"{words!r} is more than one job: {names}") from error
+    if row is None:
+        raise Unacceptable(404, f"there is no job {words!r}")
+    return answer(await tracker_of(request).read(_detail, row, caller_of(request).key))
+
+
+async def show_job(request: Request) -> Response:
+    key = min(request.path_params["key"], LARGEST_KEY)
+    row = await tracker_of(request).read(jobs.by_key, key, sight_of(request))
+    if row is None:
+        raise Unacceptable(404, f"there is no job with key {key}")
+    return answer(await tracker_of(request).read(_detail, row, caller_of(request).key))
+
+
+async def hear_news(request: Request) -> Response:
+    """What Slurm said of jobs; words older than what is known change nothing."""
+    given = arguments.field(whole_texts(await read_json(request)), "news", list)
+    if len(given) > _MOST_NEWS or not all(isinstance(one, dict) for one in given):
+        raise Unacceptable(400, f"news: a list of objects, at most {_MOST_NEWS}")
+    caller = caller_of(request)
+    news = [_news(one) for one in given]
+    owner = None if caller.admin else caller.key
+    return answer({"changed": await tracker_of(request).write(jobs.hear, owner, news)})
+
+
+def sight_of(request: Request) -> Sight:
+    caller = caller_of(request)
+    return Sight(caller.key, readable(caller))
+
+
+def job_json(row: Row, caller: int) -> dict[str, Any]:
+    """A job as people and programs want it; `mine` is whether the caller submitted it."""
+    whole = {name: row[name] for name in _TOLD}
+    return {
+        **whole,
+        "user": row["user_name"],
+        "mine": row["user"] == caller,
+        "project": row["project_name"],
+        "asked": json.loads(row["asked"]),
+        "states": json.loads(row["states"]),
+        "used": json.loads(row["used"]),
+    }
+
+
+_TOLD = (
+    "key", "cluster", "job_id", "sweep", "sweep_id", "sweep_name", "entity", "kind", "name",
+    "array", "tasks", "folder", "log_pattern", "snapshot", "submitted_at", "polled_at", "reason",
+    "starts_at", "started_at", "ended_at", "wish",
+)  # fmt: skip
+
+
+def _detail(connection: sqlite3.Connection, row: Row, caller: int) -> dict[str, Any]:
+    told = (
+        "key", "job", "node", "host", "pid", "slots", "running", "created_at", "heard_at",
+        "left_at", "why",
+    )  # fmt: skip
+    found = jobs.agents_in(connection, row)
+    return {
+        **job_json(row, caller),
+        "agents": [{name: one[name] for name in told} for one in found],
+    }
+
+
+def _news(given: dict[str, Any]) -> News:
+    states = {
+        str(state)[:50]: count
+        for state, count in _object(given, "states").items()
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= LARGEST_KEY
+    }
+    return News(
+        key=min(arguments.field(given, "key", int), LARGEST_KEY),
+        polled_at=float(arguments.field(given, "polled_at", (int, float))),
+        states=states,
+        reason=_text(given, "reason"),
+        starts_at=_time(given, "starts_at"),
+        started_at=_time(given, "started_at"),
+        ended_at=_time(given, "ended_at"),
+        used=_object(given, "used"),
+    )
+
+
+def _job_id(text: str) -> str:
+    if not text.isdecimal() or len(text) > 20:
+        raise Unacceptable(400, f"{text[:50]!r} is no job's number")
+    return text
+
+
+def _text(given: dict[str, Any], name: str) -> str | None:
+    if given.get(name) is None:
+        return None
+    text: str = arguments.field(given, name, str)
+    return text[:_LARGEST_TEXT]
+
+
+def _time(given: dict[str, Any], name: str) -> float | None:
+    if given.get(name) is None:
+        return None
+    found = float(arguments.field(given, name, (int, float)))
+    return found if math.isfinite(found) else None
+
+
+def _object(given: dict[str, Any], name: str) -> dict[str, Any]:
+    found = given.get(name)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise Unacceptable(400, f"{name} is not an object")
+    return found
+
+
+ROUTES = [
+    Route("/api/job", find_job),
+    Route("/api/jobs", list_jobs),
+    Route("/api/jobs", record_job, methods=["POST"]),
+    Route("/api/jobs/news", hear_news, methods=["POST"]),
+    Route("/api/jobs/{key:int}", show_job),
+]

@@ -1,0 +1,1 @@
+"""The page's side of the server: the built app, who is logged in, and what guards their cookie."""

@@ -1,0 +1,65 @@
+"""The session cookie of a request, and whether a write came from our own page.
+
+Every program on a shared machine can serve a page from another port of the same host, and to a
+browser that is the same *site*: SameSite does not keep it out. So a write by cookie needs a header
+that no form and no foreign script can send without being asked, and must not come from elsewhere.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.types import Scope
+
+# Sent by the page with everything that it asks.
+HEADER = b"x-runyard"
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def cookie_of(scope: Scope, name: str) -> str | None:
+    for header, value in scope["headers"]:
+        if header == b"cookie":
+            try:
+                found = SimpleCookie(value.decode("latin-1")).get(name)
+            except CookieError:
+                continue
+            if found is not None:
+                return found.value
+    return None
+
+
+def is_from_browser(scope: Scope) -> bool:
+    """Whether the page asks, or a browser for an image on it."""
+    return any(name in (HEADER, b"sec-fetch-site") for name, _ in scope["headers"])
+
+
+def is_own_write(scope: Scope) -> bool:
+    """Whether a request that a cookie lets in may change something."""
+    if scope["method"] in _READING:
+        return True
+    headers: dict[bytes, str] = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    if HEADER not in headers:
+        return False
+    site = headers.get(b"sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = headers.get(b"origin")
+    if origin is None:
+        return True
+    # Proxies in front of us name the host that the browser saw.
+    hosts = {headers.get(b"host"), headers.get(b"x-forwarded-host")}
+    return urllib.parse.urlsplit(origin).netloc in hosts
+
+
+def set_cookie(name: str, token: str, path: str, seconds: int, *, secure: bool) -> str:
+    words = [f"{name}={token}", f"Path={path}", f"Max-Age={seconds}", "HttpOnly", "SameSite=Strict"]
+    return "; ".join([*words, "Secure"] if secure else words)
+
+
+def cookie_path(given: object) -> str:
+    """The path below which the page lives, as its browser sees it; `/` for anything odd."""
+    if not isinstance(given, str) or len(given) > 1_000:
+        return "/"
+    quoted = urllib.parse.quote(given, safe="/%~@:!$&'()*+,=")
+    return quoted if quoted.startswith("/") else "/"

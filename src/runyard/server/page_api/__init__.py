@@ -1,0 +1,1 @@
+"""What the page asks: columns instead of rows, what changed instead of everything."""

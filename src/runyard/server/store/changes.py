@@ -1,0 +1,171 @@
+"""What has changed, and when: a number that rises with every commit that changed something.
+
+Kept in memory. The writer's connection has temporary triggers that tell of the rows a transaction
+touches; once it is committed, those get the next number. So every way of writing is covered, and
+nothing is stored. Who remembers a number from before the server's last start is told everything.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Kind(str, Enum):
+    """What can change."""
+
+    RUN = "run"
+    DELETED = "deleted"
+    HISTORY = "history"
+    CONSOLE = "console"
+    FILES = "files"
+    SWEEP = "sweep"
+    TRIAL = "trial"
+    AGENT = "agent"
+    PROJECT = "project"
+    REPORT = "report"
+    JOB = "job"
+
+
+# Which columns of a run the page shows. A heartbeat is none of them.
+_RUN = (
+    'name, state, exit_code, config, summary, tags, notes, "group", job_type, sweep, host, program,'
+    " project, started_at, ended_at, stop_asked"
+)
+_TRIAL = "state, cause, agent, attempts, run, stop, measured, score, exit_code"
+_PROJECT = "(SELECT project FROM runs WHERE key = NEW.run)"
+_SWEEP = "(SELECT project FROM sweeps WHERE key = NEW.sweep)"
+
+# (event, table, kind, key, project, detail)
+_TOLD = (
+    ("INSERT", "projects", Kind.PROJECT, "NEW.key", "NEW.key", "0"),
+    ("INSERT", "runs", Kind.RUN, "NEW.key", "NEW.project", "0"),
+    (f"UPDATE OF {_RUN}", "runs", Kind.RUN, "NEW.key", "NEW.project", "0"),
+    ("DELETE", "runs", Kind.DELETED, "OLD.key", "OLD.project", "0"),
+    ("INSERT", "batches", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
+    # A rewind, which takes rows away.
+    ("INSERT", "archives", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
+    ("INSERT", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
+    ("UPDATE OF ended_at, cause", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
+    ("INSERT", "console", Kind.CONSOLE, "NEW.run", _PROJECT, "0"),
+    ("INSERT", "lines", Kind.CONSOLE, "NEW.run", _PROJECT, "0"),
+    ("INSERT", "files", Kind.FILES, "NEW.run", _PROJECT, "0"),
+    ("UPDATE", "files", Kind.FILES, "NEW.run", _PROJECT, "0"),
+    ("INSERT", "sweeps", Kind.SWEEP, "NEW.key", "NEW.project", "0"),
+    ("UPDATE", "sweeps", Kind.SWEEP, "NEW.key", "NEW.project", "0"),
+    ("INSERT", "trials", Kind.TRIAL, "NEW.sweep", _SWEEP, "NEW.number"),
+    (f"UPDATE OF {_TRIAL}", "trials", Kind.TRIAL, "NEW.sweep", _SWEEP, "NEW.number"),
+    ("INSERT", "jobs", Kind.JOB, "NEW.key", "0", "0"),
+    ("UPDATE", "jobs", Kind.JOB, "NEW.key", "0", "0"),
+    ("INSERT", "reports", Kind.REPORT, "NEW.key", "NEW.project", "0"),
+    ("UPDATE", "reports", Kind.REPORT, "NEW.key", "NEW.project", "0"),
+    ("DELETE", "reports", Kind.REPORT, "OLD.key", "OLD.project", "0"),
+    ("INSERT", "agents", Kind.AGENT, "NEW.key", _SWEEP, "NEW.sweep"),
+    ("UPDATE OF left_at, slots", "agents", Kind.AGENT, "NEW.key", _SWEEP, "NEW.sweep"),
+)
+
+# A sign of life says anew that an agent has not left.
+_ONLY_IF = {("UPDATE OF left_at, slots", "agents"): "WHEN OLD.left_at IS NOT NEW.left_at"}
+
+Key = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Change:
+    """`detail` is the number of a trial, or the sweep of an agent; 0 elsewhere."""
+
+    kind: Kind
+    key: int
+    project: int
+    detail: int
+
+
+class Changes:
+    """One for a database. The writer thread tells, everybody may ask."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        # Rises over restarts too, and stays a whole number in a browser.
+        self.first = int(clock() * 1e6)
+        self.revision = self.first
+        self._lock = threading.Lock()
+        self._noted: set[tuple[str, int, int, int]] = set()
+        # The last change of each thing, the newest at the end.
+        self._records: dict[Kind, OrderedDict[Key, tuple[int, int]]] = {
+            kind: OrderedDict() for kind in Kind
+        }
+        self._projects: dict[tuple[int, Kind], int] = {}
+        self._kinds: dict[Kind, int] = {}
+        self._listeners: list[Callable[[], None]] = []
+
+    def attach(self, connection: sqlite3.Connection) -> None:
+        """Have the writer's connection tell what it touches."""
+        connection.create_function("runyard_noted", 4, self._note)
+        for number, (event, table, kind, key, project, detail) in enumerate(_TOLD):
+            connection.execute(
+                f"CREATE TEMP TRIGGER told_{number} AFTER {event} ON main.{table} "
+                f"{_ONLY_IF.get((event, table), '')} BEGIN "
+                f"SELECT runyard_noted('{kind.value}', {key}, {project}, {detail}); END"
+            )
+
+    def publish(self) -> None:
+        """What was noted is committed."""
+        if not self._noted:
+            return
+        noted, self._noted = self._noted, set()
+        with self._lock:
+            revision = self.revision + 1
+            for name, key, project, detail in noted:
+                kind = Kind(name)
+                last = self._records[kind]
+                place = (key, detail)
+                last[place] = (revision, project)
+                last.move_to_end(place)
+                self._projects[project, kind] = revision
+                self._kinds[kind] = revision
+                if kind is Kind.DELETED:
+                    for other in (Kind.RUN, Kind.HISTORY, Kind.CONSOLE, Kind.FILES):
+                        self._records[other].pop((key, 0), None)
+            # Last: who reads this number finds everything up to it.
+            self.revision = revision
+        for listener in tuple(self._listeners):
+            listener()
+
+    def forget(self) -> None:
+        """What was noted did not happen."""
+        self._noted = set()
+
+    def knows(self, revision: int) -> bool:
+        """Whether everything since then is remembered."""
+        return self.first <= revision <= self.revision
+
+    def since(self, revision: int, kinds: Collection[Kind]) -> Iterator[Change]:
+        """What changed after `revision`; each thing once."""
+        found: list[Change] = []
+        with self._lock:
+            for kind in kinds:
+                for (key, detail), (its, project) in reversed(self._records[kind].items()):
+                    if its <= revision:
+                        break
+                    found.append(Change(kind, key, project, detail))
+        return iter(found)
+
+    def of_project(self, project: int, kinds: Collection[Kind]) -> int:
+        """The number of a project's last change of these kinds."""
+        return max(self._projects.get((project, kind), self.first) for kind in kinds)
+
+    def of_all(self, kinds: Collection[Kind]) -> int:
+        return max(self._kinds.get(kind, self.first) for kind in kinds)
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call back after each commit, in the writer's thread; what is returned ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _note(self, *told: Any) -> None:
+        self._noted.add(told)

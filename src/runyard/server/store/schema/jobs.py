@@ -1,0 +1,36 @@
+"""Slurm's jobs that runyard submitted, and which of them an agent is in."""
+
+TABLES = """
+CREATE TABLE jobs (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    user INTEGER NOT NULL REFERENCES users,
+    cluster TEXT NOT NULL,               -- Slurm's name for itself
+    job_id TEXT NOT NULL,                -- Slurm's number; an array's is the whole array's
+    sweep INTEGER REFERENCES sweeps ON DELETE SET NULL,
+    kind TEXT NOT NULL,                  -- agents, server, shell, build, gauge
+    name TEXT NOT NULL,
+    array TEXT,                          -- as asked for: 0-29%5; NULL: not an array
+    tasks INTEGER NOT NULL DEFAULT 1,
+    folder TEXT NOT NULL DEFAULT '',     -- where its script and its logs are
+    log_pattern TEXT,                    -- Slurm's: .../%A_%a.log
+    asked TEXT NOT NULL DEFAULT '{}',    -- resources of each task, JSON
+    snapshot TEXT,                       -- of the code that it runs
+    submitted_at REAL NOT NULL,
+    polled_at REAL,                      -- when Slurm was last asked; NULL: never
+    states TEXT NOT NULL DEFAULT '{}',   -- state → how many tasks, JSON
+    reason TEXT,                         -- why the first of those that wait does
+    starts_at REAL,                      -- Slurm's guess, for those that wait
+    started_at REAL,
+    ended_at REAL,                       -- NULL: not known to be over
+    used TEXT NOT NULL DEFAULT '{}',     -- against what was asked, JSON
+    UNIQUE (user, cluster, job_id, submitted_at)
+);
+CREATE INDEX jobs_by_id ON jobs (job_id);
+CREATE INDEX jobs_by_sweep ON jobs (sweep) WHERE sweep IS NOT NULL;
+CREATE INDEX jobs_by_time ON jobs (submitted_at);
+CREATE INDEX jobs_open ON jobs (submitted_at) WHERE ended_at IS NULL;
+
+ALTER TABLE agents ADD COLUMN job TEXT;  -- as Slurm writes it: 123, or 123_4 in an array
+ALTER TABLE agents ADD COLUMN node TEXT; -- Slurm's name for where it runs
+CREATE INDEX agents_by_job ON agents (job) WHERE job IS NOT NULL;
+"""

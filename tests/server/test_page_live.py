@@ -1,0 +1,153 @@
+"""News for the page: by asking, and as a stream of events."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from runyard.client.api import Api
+from runyard.client.discover import ensure_server
+from runyard.client.http import Connection
+from runyard.home import Home, read_discovery
+from tests.server import sweeping
+from tests.server.asgi import Client, basic
+from tests.server.conftest import Upsert
+from tests.server.persons import Person
+from tests.server.test_charts import keys_of, log
+
+BIRDS = "/api/live?project=ada/birds"
+
+
+def news(client: Client, since: int, scope: str = BIRDS) -> Any:
+    return client.get(f"{scope}&since={since}").json()
+
+
+def now(client: Client) -> int:
+    revision: int = client.get(BIRDS).json()["revision"]
+    return revision
+
+
+def is_quiet(told: dict[str, Any]) -> bool:
+    return not any(value for name, value in told.items() if name != "revision")
+
+
+def test_runs_points_and_deletions_are_told(client: Client, upsert: Upsert) -> None:
+    for run in ("run1", "run2"):
+        upsert(name=run)
+    keys = keys_of(client)
+    begin = now(client)
+    assert is_quiet(news(client, begin))
+    log(client, "run1", [{"_step": 0, "loss": 1}])
+    first = news(client, begin)
+    assert first["history"] == [keys["run1"]]
+    assert first["revision"] > begin
+    client.request("DELETE", f"/api/runs/{keys['run1']}")
+    upsert(name="run2", displayName="other")
+    second = news(client, first["revision"])
+    assert second["deleted"] == [keys["run1"]]
+    assert second["runs"] == [keys["run2"]]
+    # Who has not asked since the beginning is told of what is there now.
+    assert news(client, begin)["history"] == []
+
+
+def test_other_projects_are_not_told_of(client: Client, upsert: Upsert, bob: Person) -> None:
+    upsert(name="run1")
+    begin = now(client)
+    upsert(name="run1", project="fish")
+    assert is_quiet(news(client, begin))
+    assert client.get(BIRDS, key=bob.key).status == 404
+    assert client.get("/api/live?run=1", key=bob.key).status == 404
+
+
+def test_who_remembers_another_server_is_told_to_ask_for_everything(
+    client: Client, upsert: Upsert
+) -> None:
+    upsert(name="run1")
+    assert news(client, 17)["whole"] is True
+    assert client.get(BIRDS).json()["whole"] is True
+
+
+def test_a_run_page_hears_of_its_console(client: Client, upsert: Upsert) -> None:
+    upsert(name="run1")
+    key = keys_of(client)["run1"]
+    begin = now(client)
+    content = {"files": {"output.log": {"offset": 0, "content": ["hello"]}}}
+    assert client.post("/files/ada/birds/run1/file_stream", content).status == 200
+    assert news(client, begin, f"/api/live?run={key}")["console"] == [key]
+    assert news(client, begin)["console"] == []
+
+
+def test_a_sweeps_page_hears_of_its_trials_and_agents(client: Client) -> None:
+    sweep = sweeping.create(client)
+    scope = f"/api/live?sweep={sweep['key']}"
+    begin = client.get(scope).json()["revision"]
+    agent = sweeping.Agent(client, sweep["key"])
+    told = news(client, begin, scope)
+    assert told["agents"] is True
+    held = agent.claim()
+    claimed = news(client, told["revision"], scope)
+    assert claimed["sweeps"] == [sweep["key"]]
+    agent.renew(held)  # A sign of life is no news.
+    quiet = news(client, claimed["revision"], scope)
+    assert is_quiet(quiet)
+    agent.end(held)
+    assert news(client, quiet["revision"], scope)["sweeps"] == [sweep["key"]]
+
+
+def test_a_rolled_back_change_is_not_told(client: Client, upsert: Upsert) -> None:
+    upsert(name="run1")
+    begin = now(client)
+    refused = client.post("/api/sweeps", {"config": {"method": "grid"}})
+    assert refused.status == 400
+    assert is_quiet(news(client, begin))
+
+
+@contextlib.contextmanager
+def events(api: Api, key: str, path: str, since: int | None = None) -> Iterator[Any]:
+    """The stream of a page, as it comes."""
+    host = api.url.removeprefix("http://")
+    connection = http.client.HTTPConnection(host, timeout=20)
+    headers = {"Authorization": basic(key), "Accept": "text/event-stream"}
+    if since is not None:
+        headers["Last-Event-ID"] = str(since)
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+    assert response.headers["content-type"].startswith("text/event-stream")
+
+    def read() -> Iterator[dict[str, Any]]:
+        for line in response:
+            if line.startswith(b"data: "):
+                yield json.loads(line[6:])
+
+    try:
+        yield read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.live
+def test_a_stream_tells_what_happens_and_goes_on_after_a_break(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    discovery = read_discovery(state_folder)
+    assert discovery is not None
+    connection = Connection(discovery.url, discovery.key)
+    api = Api(connection)
+    new = {"id": "run1", "project": "birds", "command": ["x"], "folder": "/", "host": "here"}
+    run = api.create_run(new)  # type: ignore[arg-type]
+    path = f"/api/live?project={run['entity']}/birds"
+    begin = connection.get(path)["revision"]
+    with events(api, discovery.key, path, begin) as stream:
+        assert is_quiet(next(stream))
+        api.stop_run(run)
+        told = next(stream)
+        assert told["runs"] == [run["key"]]
+    connection.request("PATCH", f"/api/runs/{run['key']}", {"name": "other"}, query=None)
+    with events(api, discovery.key, path, told["revision"]) as stream:
+        again = next(stream)
+        assert again["runs"] == [run["key"]]
+        assert again["revision"] > told["revision"]
