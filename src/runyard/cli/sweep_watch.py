@@ -16,6 +16,7 @@ from typing import Protocol
 import runyard
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_output import Output
 from runyard.cli.sweep_view import live, print_report
 from runyard.client.api import Api
@@ -46,7 +47,7 @@ class Follower(Protocol):
 def agent_command(
     key: int,
     *,
-    slots: int,
+    slots: Slots,
     count: int | None,
     folder: str,
     leash: int | None,
@@ -56,7 +57,7 @@ def agent_command(
     grace: float | None = None,
 ) -> list[str]:
     source = str(Path(runyard.__file__).resolve().parent.parent)
-    words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder]
+    words = ["--sweep", str(key), *slots.words(), "--folder", folder]
     words += ["--leash", str(leash)] if leash is not None else []
     words += ["--output", str(output)] if output is not None else []
     words += ["--count", str(count)] if count is not None else []
@@ -76,7 +77,7 @@ def work(
     sweep: Sweep,
     *,
     folder: str | None,
-    slots: int,
+    slots: Slots,
     count: int | None,
     as_json: bool,
     show: Output | None = None,
