@@ -152,18 +152,40 @@ def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
         return 0
     looked = look(api.jobs, [job])
     [now], note = account_for(api.jobs, looked.jobs)
+    if note is not None:
+        now["used"] = {**now["used"], **_measured(api, now)}
     if args.json:
         print_json({**job_json(now, looked), "agents": job["agents"], "script": script})
         return 0
     print_lines(_detail_lines(now, job, looked))
     print_lines(efficiency_lines(now))
     if note is not None and now["ended_at"] is not None:
-        say(f"{note}: CPU and memory are not known, the times are runyard's own")
+        say(f"{note}: CPU and memory are what agents measured of the trials")
     print_lines(age_lines(looked))
     if script is not None:
         print(f"\n{Path(job['folder']) / 'script.sh'}\n")
         print(script, end="")
     return 0
+
+
+def _measured(api: Api, job: Job) -> dict[str, float]:
+    """What the agents of a job measured of their trials' processes; of each, the newest attempt."""
+    if job["sweep"] is None:
+        return {}
+    found = [
+        one["usage"]
+        for one in api.sweeps.trials(job["sweep"])
+        if one["usage"] and (one["job"] or "").partition("_")[0] == job["job_id"]
+    ]
+    peaks = [one["memory_peak"] for one in found if "memory_peak" in one]
+    seconds = [one["cpu_seconds"] for one in found if "cpu_seconds" in one]
+    told: dict[str, float] = {"memory_peak": max(peaks)} if peaks else {}
+    held = job["used"].get("seconds")
+    if seconds:
+        told["cpu_seconds"] = sum(seconds)
+    if seconds and held:
+        told["cpu_seconds_held"] = held * (job["asked"].get("cpus") or 1)
+    return told
 
 
 def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:

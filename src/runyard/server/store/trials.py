@@ -55,7 +55,8 @@ def of_sweep(
     if last is not None:
         return _last_ended(connection, sweep, state, last)
     return connection.execute(
-        f"{_WITH_AGENT} WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.number",
+        f"{_WITH_AGENT} WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) "
+        "ORDER BY trials.number",
         (sweep, state),
     ).fetchall()
 
