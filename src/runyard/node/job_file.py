@@ -1,4 +1,4 @@
-"""An agent's Slurm job: which it is, what the file beside its script says, how it is told the end."""
+"""An agent's Slurm job: which it is, what the file beside its script says, how its end is told."""
 
 from __future__ import annotations
 
