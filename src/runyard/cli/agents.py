@@ -28,6 +28,7 @@ from runyard.cli.on_slurm import (
     send_or_undo,
 )
 from runyard.cli.output import ago, duration, print_json, print_table, say
+from runyard.cli.parser import positive
 from runyard.cli.slots import Slots, add_slot_arguments, read_slots
 from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
