@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-from runyard.server.attempt_usage import together
+from runyard.server.attempt_usage import together, usage_json
 from runyard.server.ledger.estimates import eta_seconds
 from runyard.server.ledger.rules import Rules
 from runyard.server.ledger.transitions import STATES
@@ -66,7 +66,7 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "host": _if_there(trial, "host"),
         "node": _if_there(trial, "node"),
         "job": _if_there(trial, "job"),
-        "usage": None,
+        "usage": usage_json(_if_there(trial, "usage")),
         "began_at": trial["began_at"],
         "created_at": trial["created_at"],
         "started_at": trial["started_at"],
