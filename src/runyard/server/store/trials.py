@@ -38,13 +38,6 @@ def by_mark(connection: sqlite3.Connection, sweep: int, mark: str) -> Row | None
     return row
 
 
-# What the newest attempt has used, as it was told last.
-_USAGE = (
-    "(SELECT usage FROM attempts WHERE attempts.run = trials.run "
-    "AND attempts.number = trials.attempt) AS usage"
-)
-
-
 def of_sweep(
     connection: sqlite3.Connection, sweep: int, state: str | None = None, last: int | None = None
 ) -> list[Row]:
@@ -56,7 +49,8 @@ def of_sweep(
         return _last_ended(connection, sweep, state, last)
     return connection.execute(
         "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
-        f"agents.node AS node, {_USAGE} FROM trials "
+        "agents.node AS node, (SELECT usage FROM attempts WHERE attempts.run = trials.run "
+        "AND attempts.number = trials.attempt) AS usage FROM trials "
         "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.number",
         (sweep, state),
@@ -68,7 +62,9 @@ def _last_ended(
 ) -> list[Row]:
     found = connection.execute(
         "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
-        f"agents.node AS node, {_USAGE} FROM trials LEFT JOIN agents ON agents.key = trials.agent "
+        "agents.node AS node, (SELECT usage FROM attempts WHERE attempts.run = trials.run "
+        "AND attempts.number = trials.attempt) AS usage FROM trials "
+        "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ?1 AND trials.ended IS NOT NULL "
         "AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.ended DESC LIMIT ?3",
         (sweep, state, last),
