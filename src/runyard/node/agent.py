@@ -16,28 +16,32 @@ import socket
 import sys
 import time
 
-from runyard.node.channel import Channel
+from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place, moves
 from runyard.node.unreached import Watch
+from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
+    from runyard.node.cloud import Cloud
     from runyard.node.echo import Show
     from runyard.node.keeper import Keeper
     from runyard.node.layout import Layout
     from runyard.node.loop import Timer
     from runyard.node.occupancy import Occupancy
+    from runyard.node.place import Server
     from runyard.node.relay import Door
 
+# What somebody who holds our leash says before they go without us.
+LET_GO = b"g"
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
@@ -62,13 +66,15 @@ class Agent:
         launcher: Sequence[str] = (),
         relay: bool = False,
         exits_as_trials: bool = False,
+        cloud: Cloud | None = None,
     ) -> None:
         self._exits_as_trials = exits_as_trials
         self._loop = Loop()
         self._home = home
-        self._place = Place(home, self._spawn)
-        self._door = _open_door(home) if relay or moves(home) else None
-        self._spool = f"{home}/spool"
+        self._place: Server = cloud or Place(home, self._spawn)
+        is_moving = cloud is None and (relay or moves(home))
+        self._door = _open_door(home) if is_moving else None
+        self._spool = f"{home}/spool" if cloud is None else _own_spool(home, cloud)
         self._sweep = sweep
         self._asked = asked or {}
         self._layout: Layout | None = None
@@ -76,7 +82,7 @@ class Agent:
         self._work = Work(
             self._loop,
             self._place,
-            Channel(self._loop, self._place),
+            self._place.channel(self._loop),
             [],
             spool=self._spool,
             keeper=self._start_keeper(),
@@ -89,7 +95,7 @@ class Agent:
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         for index in range(self._count_slots()):
-            self._work.slots.append(Slot(index, Channel(self._loop, self._place)))
+            self._work.slots.append(Slot(index, self._place.channel(self._loop)))
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
@@ -109,7 +115,8 @@ class Agent:
         if end.end is not None:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
-        self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
+        if isinstance(self._place, Place):
+            self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
@@ -123,19 +130,19 @@ class Agent:
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
             return 1
-        if not self._exits_as_trials:
-            return 0
-        from runyard.node.job_file import exit_code
-
-        return exit_code(self._work)
+        return exit_code(self._work) if self._exits_as_trials else 0
 
     def hold_on_to(self, leash: int) -> None:
-        """End when this descriptor is closed at its other end: who started us is gone."""
+        """End when this descriptor is closed at its other end: who started us is gone.
+
+        Unless it let us go before: then we work on alone.
+        """
         os.set_inheritable(leash, False)
 
         def let_go(_events: int) -> None:
             self._loop.forget(leash)
-            self.drain()
+            if os.read(leash, 1) != LET_GO:
+                self.drain()
 
         self._loop.watch(leash, READ, let_go)
 
@@ -190,7 +197,7 @@ class Agent:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": self._slots,
-            **_whereabouts(),
+            **whereabouts(os.environ),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
@@ -325,22 +332,6 @@ class Agent:
             self._loop.turn(end - time.monotonic())
 
 
-def _whereabouts() -> dict[str, str]:
-    if "SLURM_JOB_ID" not in os.environ:
-        return {}
-    from runyard.node.whereabouts import whereabouts
-
-    return whereabouts(os.environ)
-
-
-def _read_job(options: dict[str, str]) -> dict[str, Any]:
-    if "job" not in options:
-        return {}
-    from runyard.node.job_file import read_job
-
-    return read_job(options)
-
-
 def _open_door(home: str) -> Door:
     from runyard.node.relay import Door  # Here: most servers stay where they are.
 
@@ -351,7 +342,7 @@ def _open_door(home: str) -> Door:
 
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
-    job = _read_job(options)
+    job = read_job(options) if "job" in options else {}
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -368,15 +359,34 @@ def main(words: list[str] | None = None) -> int:
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
         exits_as_trials=job.get("exit") == "trials",
+        cloud=_elsewhere(options),
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
     if "ended" in options:
-        from runyard.node.job_file import write_end
-
         write_end(options["ended"], code)
     return code
+
+
+def _elsewhere(options: dict[str, str]) -> Cloud | None:
+    """The sweep at another server, where one is named: ENTITY/PROJECT/SWEEP."""
+    if "server" not in options:
+        return None
+    import json
+
+    from runyard.node.cloud import Cloud
+
+    command = json.loads(options["command"]) if "command" in options else None
+    return Cloud(options["server"], options["sweep"], command)
+
+
+def _own_spool(home: str, cloud: Cloud) -> str:
+    """Of each server elsewhere: who comes after a crash tells the one that it concerns."""
+    host = cloud.url.partition("://")[2].replace("/", "_")
+    spool = f"{home}/elsewhere/{host}"
+    os.makedirs(spool, mode=0o700, exist_ok=True)  # noqa: PTH103
+    return spool
 
 
 def _shown(options: dict[str, str]) -> Show | None:
@@ -398,7 +408,7 @@ def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
         "sweep", *_PLACE, "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
-        "ended",
+        "ended", "server", "command",
     )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 from runyard.server.store.runs import Row
+
+# Whether a name is taken.
+IsTaken = Callable[[str], bool]
 
 # Behind every place that a returning trial gets at the head.
 _TAIL = 1e15
