@@ -58,6 +58,7 @@ class Agent:
         report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
         relay: bool = False,
+        offline: bool = False,
         exits_as_trials: bool = False,
     ) -> None:
         self._exits_as_trials = exits_as_trials
@@ -80,6 +81,7 @@ class Agent:
             show=show,
             launcher=list(launcher),
             url=self._door.url if self._door is not None else None,
+            records_in=home if offline else None,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         self._claiming: Claiming | None = None
@@ -105,6 +107,10 @@ class Agent:
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
+        if self._work.recorded:
+            from runyard.node.apart import bring_in
+
+            bring_in(self._home, self._work.recorded)
         self._work.keeper.dismiss()
         if self._work.show is not None:
             self._work.show.close()
@@ -293,6 +299,7 @@ def main(words: list[str] | None = None) -> int:
         report=report,
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
+        offline=bool(job.get("offline")),
         exits_as_trials=job.get("exit") == "trials",
     )
     if "leash" in options:
