@@ -276,7 +276,26 @@ def test_memory_can_be_asked_for_each_gpu(project: Path) -> None:
     assert read(project, "", flags("-m", "10G")).resources.memory == 10240
     assert read(project, "", flags("--mem", "10G", "-g", "2")).resources.memory == 10240
     with pytest.raises(ConfigError, match="both say how much memory"):
-        read(project, "resources: {memory: 1G}\n", flags("-m", "10G"))
+        read(project, "resources: {memory: 1G, memory_per_gpu: 2G}\n")
+    with pytest.raises(ConfigError, match="--memory 1G and --mem-per-gpu 2G both say"):
+        read(project, "", flags("--mem", "1G", "-m", "2G"))
+
+
+def test_of_two_ways_to_say_a_thing_the_nearer_one_counts(project: Path) -> None:
+    text = (
+        "resources: {memory: 1G, gpus: 2}\n"
+        "command: python a.py\n"
+        "clusters: {generic: {resources: {memory_per_gpu: 2G}, command_file: c.txt}}\n"
+    )
+    (project / "c.txt").write_text("b.py\n")
+    here = read(project, text)
+    assert (here.resources.memory, here.command) == (4096, ("python", "b.py"))
+    there = read(project, text, flags("--cluster", "fir"))
+    assert (there.resources.memory, there.command) == (1024, ("python", "a.py"))
+    flagged = read(project, text, flags("--cluster", "fir", "-m", "3G", "-C", "c.txt"))
+    assert (flagged.resources.memory, flagged.command) == (6144, ("python", "b.py"))
+    with pytest.raises(ConfigError, match="both say the command"):
+        read(project, "command: a\ncommand_file: c.txt\n")
 
 
 def test_a_project_can_change_any_field_of_the_profile(project: Path) -> None:
@@ -378,3 +397,32 @@ def test_the_kind_of_job_follows_and_a_kind_that_is_said_is_held_to(project: Pat
         read(project, "", flags("-j", "distributed"))
     with pytest.raises(ConfigError, match=r"runyard\.yaml:1: a sweep job says which sweep"):
         read(project, "job_type: sweep\n")
+
+
+def test_a_part_for_a_site_holds_for_its_clusters_and_for_groups_there(
+    project: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "config" / "runyard" / "clusters"
+    mine.mkdir(parents=True)
+    (mine / "lab.yaml").write_text("inherits: narval\n")
+    text = (
+        "clusters:\n"
+        "  alliance: {resources: {account: def-me, time: 2h}}\n"
+        "  narval: {resources: {time: 3h}}\n"
+        "  generic: {name: elsewhere}\n"
+    )
+    for name in ("narval", "lab"):
+        found = read(project, text, flags("--cluster", name))
+        assert (found.resources.account, found.resources.time) == ("def-me", 3 * 3600)
+        assert found.name is None
+    assert read(project, text).name == "elsewhere"
+
+
+def test_a_file_that_anybody_could_have_left_is_not_read(project: Path) -> None:
+    inside = project / "mine"
+    inside.mkdir()
+    (project / "runyard.yaml").write_text("name: theirs\n")
+    assert read_project(inside, profile=GENERIC).name == "theirs"
+    project.chmod(0o1777)  # As /tmp is.
+    assert read_project(inside, profile=GENERIC).name is None
+    assert read_project(project, profile=GENERIC).name == "theirs"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -71,6 +75,28 @@ def test_a_job_that_slurm_refuses_and_one_that_cannot_start(
     state, says = states(waiting.stdout)["compute nodes/job"]
     assert state == "fail"
     assert "did not run within 3 s" in says
+    assert slurm_cluster.run("squeue", "-h", "-n", "runyard-doctor").stdout == ""
+
+
+def test_ctrl_c_leaves_neither_job_nor_folder(
+    state_folder: Home, slurm_cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runyard", "doctor", "--job", "--sbatch=--begin=now+1hour"],
+        cwd=project, env={**os.environ, **slurm_cluster.env}, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    while "pending" not in said:
+        assert said, "it ended before its job was waiting"
+        said = process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == -signal.SIGINT
+    process.stderr.close()
+    assert list(project.iterdir()) == []
     assert slurm_cluster.run("squeue", "-h", "-n", "runyard-doctor").stdout == ""
 
 

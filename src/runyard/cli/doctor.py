@@ -11,7 +11,6 @@ Nothing is changed but by --write. The exit code is 1 where something fails.
 from __future__ import annotations
 
 import argparse
-import getpass
 import os
 import textwrap
 import time
@@ -40,8 +39,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 # What a short job may need to be let in.
 _FLAGS = (
     "resources.partition", "resources.account", "resources.qos", "resources.constraint",
-    "resources.reservation", "resources.gpus", "resources.gpu_type", "resources.time",
-    "resources.extra", "cluster",
+    "resources.reservation", "resources.gpus", "resources.gpu_type", "resources.extra", "cluster",
 )  # fmt: skip
 
 
@@ -66,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         here = Recognised(named, "--cluster says so")
     profile = load_profile(here.name)
     ask = asker(os.environ)
-    facts = gather(ask, getpass.getuser())
+    facts = gather(ask, os.environ.get("USER") or str(os.getuid()))
     home = locate()
     findings = [*check_slurm(facts, profile, here), *check_site(profile, ask, os.environ)]
     findings += check_project(Path.cwd(), flags, home)

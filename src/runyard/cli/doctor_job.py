@@ -41,7 +41,7 @@ def look_from_inside(
     except ConfigError:
         pass  # It has a finding of its own.
     keys = [
-        str(Path.home() / CREDENTIALS),
+        str(Path(os.environ.get("HOME", "/")) / CREDENTIALS),
         str(project_keys(folder)),
         str(netrc_path(os.environ)),
     ]
