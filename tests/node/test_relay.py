@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from runyard.client.api import Api
 from runyard.client.discover import ensure_server, restart_server, stop_server
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Connection
-from runyard.home import Home, read_discovery
+from runyard.home import Home, read_discovery, write_discovery
 from tests.live.programs import PYTHON, curves, write_program
 from tests.node.terminals import until
 from tests.server.asgi import basic
@@ -157,3 +158,35 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_nodes_without_a_way_of_their_own_come_through_the_jobs_first_one(
+    state_folder: Home, tmp_path: Path
+) -> None:
+    """The agent is told of nothing but the relay: the server's own address leads nowhere."""
+    api = ensure_server(state_folder).api
+    sweep = api.sweeps.create({"method": "grid", "program": "x.sh", "command": ["true"],
+                               "parameters": {"x": {"values": [1, 2]}}})  # fmt: skip
+    found = read_discovery(state_folder)
+    assert found is not None
+    where, lonely = tmp_path / "relay", tmp_path / "lonely"
+    lonely.mkdir()
+    (lonely / "spool").mkdir()
+    nowhere = replace(found, url="http://192.0.2.1:9", hostname="far", listen="cluster")
+    write_discovery(Home(lonely), nowhere)
+    with subprocess.Popen([sys.executable, "-m", "runyard.node.relay", str(where)]) as relay:
+        try:
+            until(where.exists, "the relay")
+            assert where.stat().st_mode & 0o077 == 0
+            done = subprocess.run(
+                [sys.executable, "-m", "runyard.node.agent", "--sweep", str(sweep["key"])],
+                env={**os.environ, "RUNYARD_HOME": str(lonely), "RUNYARD_RELAY": str(where)},
+                capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+        finally:
+            relay.terminate()
+            relay.wait(timeout=20)
+    assert not where.exists()
+    states = [trial["state"] for trial in api.sweeps.trials(sweep["key"])]
+    assert states == ["finished", "finished"]

@@ -69,6 +69,8 @@ class Setting:
         self.environ = {
             **environ,
             **wandb_environment(url or found.url, found.key, environ),
+            # Links that a client prints lead to the server itself, also where it logs by a door.
+            **({"WANDB_APP_URL": found.url} if url is not None else {}),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],
