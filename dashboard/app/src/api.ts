@@ -44,7 +44,7 @@ async function ask(method: string, path: string, body: unknown, more: Asking = {
       signal: more.signal,
       credentials: "same-origin",
       // A page that is being closed still says what it has to say.
-      keepalive: method !== "GET" && method !== "POST",
+      keepalive: method === "DELETE" || method === "PATCH",
     });
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;
@@ -89,6 +89,10 @@ export async function post<T>(path: string, body: unknown = {}, more?: Asking): 
 
 export async function patch<T>(path: string, body: unknown, more?: Asking): Promise<T> {
   return (await (await ask("PATCH", path, body, more)).json()) as T;
+}
+
+export async function put<T>(path: string, body: unknown, more?: Asking): Promise<T> {
+  return (await (await ask("PUT", path, body, more)).json()) as T;
 }
 
 export async function del<T>(path: string, more?: Asking): Promise<T> {

@@ -67,6 +67,7 @@ class Job(TypedDict):
     started_at: float | None
     ended_at: float | None
     used: dict[str, Any]
+    wish: str | None
 
 
 class JobAgent(TypedDict):

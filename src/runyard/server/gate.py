@@ -12,7 +12,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runyard.server.answers import answer
-from runyard.server.page.cookies import cookie_of, is_from_page, is_own_write
+from runyard.server.page.cookies import cookie_of, is_from_browser, is_own_write
 from runyard.server.permissions import Caller
 from runyard.server.tracker import Tracker
 
@@ -57,7 +57,7 @@ class Gate:
 
 
 def _refusal(scope: Scope) -> Response:
-    if is_from_page(scope):
+    if is_from_browser(scope):
         # Without the header by which a browser would ask for a name and a password.
         return answer({"error": "you are not logged in: `runyard ui` prints a link"}, 401)
     refusal = answer({"error": "this needs the key: see `runyard env`"}, 401)

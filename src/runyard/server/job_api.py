@@ -119,7 +119,7 @@ def job_json(row: Row, caller: int) -> dict[str, Any]:
 _TOLD = (
     "key", "cluster", "job_id", "sweep", "sweep_id", "sweep_name", "entity", "kind", "name",
     "array", "tasks", "folder", "log_pattern", "snapshot", "submitted_at", "polled_at", "reason",
-    "starts_at", "started_at", "ended_at",
+    "starts_at", "started_at", "ended_at", "wish",
 )  # fmt: skip
 
 

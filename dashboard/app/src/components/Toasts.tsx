@@ -24,6 +24,17 @@ export function say(text: string, kind: Toast["kind"] = "done"): void {
   setTimeout(() => drop(id), kind === "failed" ? 10_000 : 4_000);
 }
 
+/** Something was done that can be done backwards. */
+export function sayWithUndo(text: string, undo: () => void): void {
+  const id = ++last;
+  const back = () => {
+    drop(id);
+    undo();
+  };
+  toasts.set([...toasts.value.slice(-3), { id, text, kind: "done", undo: back }]);
+  setTimeout(() => drop(id), UNDO_SECONDS * 1000);
+}
+
 /** Do something that cannot be taken back, but only after a time in which it can. */
 export function afterAWhile(text: string, act: () => Promise<unknown>, back: () => void): void {
   const id = ++last;

@@ -17,14 +17,16 @@ interface Project {
   sweeps: number;
   last_at: number | null;
   counts: Record<string, number>;
+  activity: number[];
+  /** The newest run's first metric. */
   metric: string | null;
-  spark: (number | null)[];
+  spark: (number | string | null)[];
 }
 
 export default function Projects() {
   const { data, error, again } = useAsked<{ revision: number; projects: Project[] }>("api/projects");
   const [words, setWords] = useQuery("q");
-  useLive({ jobs: "1" }, data?.revision ?? null, (news) => (news.projects || news.whole) && again());
+  useLive({ projects: "1" }, data?.revision ?? null, (news) => (news.projects || news.whole) && again());
   const found = useMemo(() => {
     const wanted = words.toLowerCase();
     return (data?.projects ?? []).filter((one) => `${one.entity}/${one.name}`.toLowerCase().includes(wanted));
@@ -52,7 +54,7 @@ export default function Projects() {
               <span class="project-name">{project.name}</span>
               <span class="faint">{project.entity}</span>
             </Link>
-            <Spark values={project.spark} label={project.metric} />
+            {project.spark?.length > 1 ? <Spark values={project.spark} label={project.metric ?? ""} /> : <Activity days={project.activity} />}
             <div class="project-facts">
               <span>{plural(project.runs, "run")}</span>
               {project.sweeps > 0 && <span>{plural(project.sweeps, "sweep")}</span>}
@@ -71,24 +73,32 @@ export default function Projects() {
   );
 }
 
-function Spark({ values, label }: { values: (number | null)[]; label: string | null }) {
+/** How many runs began on each of the last thirty days. */
+function Activity({ days }: { days: number[] }) {
+  const most = Math.max(1, ...days);
+  return (
+    <div class="activity" title="Runs begun on each of the last 30 days">
+      {days.map((count) => (
+        <span class={count ? "" : "none"} style={{ height: `${count ? 12 + (88 * count) / most : 4}%` }} />
+      ))}
+    </div>
+  );
+}
+
+function Spark({ values, label }: { values: (number | string | null)[]; label: string }) {
   const known = values.filter((value): value is number => typeof value === "number");
   const [low, high] = [Math.min(...known), Math.max(...known)];
-  const path = values
-    .map((value, place) => {
-      if (typeof value !== "number") return "";
-      const x = (place / Math.max(1, values.length - 1)) * 200;
-      const y = high > low ? 36 - ((value - low) / (high - low)) * 32 : 20;
-      return `${x.toFixed(1)} ${y.toFixed(1)}`;
-    })
-    .filter(Boolean)
-    .join("L");
+  const points = values.flatMap((value, place) => {
+    if (typeof value !== "number") return [];
+    const y = high > low ? 31 - ((value - low) / (high - low)) * 28 : 17;
+    return [`${((place / (values.length - 1)) * 200).toFixed(1)} ${y.toFixed(1)}`];
+  });
   return (
-    <div class="spark" title={label ? `${label} of the newest run` : ""}>
-      <svg viewBox="0 0 200 40" preserveAspectRatio="none" aria-hidden="true">
-        {known.length > 1 && <path d={`M${path}`} />}
+    <div class="spark" title={`${label} of the newest run`}>
+      <svg viewBox="0 0 200 34" preserveAspectRatio="none" aria-hidden="true">
+        {points.length > 1 && <path d={`M${points.join("L")}`} />}
       </svg>
-      <span class="faint">{label ?? ""}</span>
+      <span class="faint">{label}</span>
     </div>
   );
 }

@@ -29,9 +29,9 @@ def cookie_of(scope: Scope, name: str) -> str | None:
     return None
 
 
-def is_from_page(scope: Scope) -> bool:
-    """Whether the page's own code asks, not the browser by itself."""
-    return any(name == HEADER for name, _ in scope["headers"])
+def is_from_browser(scope: Scope) -> bool:
+    """Whether the page asks, or a browser for an image on it."""
+    return any(name in (HEADER, b"sec-fetch-site") for name, _ in scope["headers"])
 
 
 def is_own_write(scope: Scope) -> bool:

@@ -99,6 +99,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("GET", "/api/jobs", "Slurm's jobs that runyard submitted, the newest first", query="sweep: int, open: int, limit: int", answer=JOB, is_list=True),
         Entry("POST", "/api/jobs", "Remember a job that was submitted", body="cluster?: text, job_id: text, kind: text, name?: text, sweep?: int, array?: text, tasks?: int, folder?: text, log_pattern?: text, asked?: object, submitted_at?: number", answer=JOB),
         Entry("GET", "/api/jobs/{key}", "A job and the agents in it", answer=f"{JOB}, agents: [object]"),
+        Entry("POST", "/api/jobs/{key}/wish", "`cancel`: its agents begin nothing more, and the next command on the login node cancels it; null takes that back", body="wish: text?", answer="wish: text?"),
         Entry("POST", "/api/jobs/news", "What Slurm said of jobs", body="news: [object]", answer="changed: [int]"),
     ),
     "reports": (
@@ -112,6 +113,9 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", "/api/logout", "Forget the cookie", body="path?: text"),
     ),
     "people": (
+        Entry("POST", "/api/login/codes", "Make a code that logs one browser in, once and soon", answer="code: text, seconds: int"),
+        Entry("POST", "/api/login", "Exchange a code for a session's cookie; `path` and `secure` are how the browser sees the page (open: no key)", body="code: text, path?: text, secure?: bool", answer="name: text"),
+        Entry("POST", "/api/logout", "Forget the cookie", body="path?: text"),
         Entry("GET", "/api/me", "Whose key this is", answer="name: text, admin: bool, teams: [text]"),
         Entry("GET", "/api/users", "Users", answer="name: text", is_list=True),
         Entry("POST", "/api/users", "Add a user", body="name: text", answer="name: text, key: text"),

@@ -1,0 +1,138 @@
+// Everything that the project page knows: the runs, their names, and what of it is shown.
+
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { get, post, type ApiError } from "../api";
+import { useLive } from "../live";
+import { pathOf } from "../root";
+import { columnsOf, comparer } from "./fields";
+import { parseFilter, type Filter } from "./filter";
+import { RunList, type Keys, type Run } from "./runs";
+import type { ProjectView } from "./view";
+
+export interface Group {
+  label: string;
+  values: Record<string, unknown>;
+  runs: number[];
+}
+
+export interface ProjectData {
+  place: string;
+  path: string;
+  list: RunList;
+  keys: Keys | null;
+  runs: Run[];
+  /** What the search leaves, in the table's order, pinned ones first. */
+  found: Run[];
+  filter: Filter;
+  columns: string[];
+  groups: Group[] | null;
+  error: ApiError | null;
+  isLoaded: boolean;
+  /** Runs with new points, by how often that was told. */
+  grown: { turn: number; runs: number[] };
+  /** The page changed a run itself. */
+  changed: () => void;
+  again: () => void;
+}
+
+const SHOWN_CONFIG = 5;
+const SHOWN_SUMMARY = 6;
+// Up to here every column is fetched at once, so that sorting and searching need no question.
+const SMALL = 2_000;
+const MOST_COLUMNS = 90;
+
+export function defaultColumns(keys: Keys | null): string[] {
+  if (!keys) return [];
+  const config = keys.config.filter((key) => key.varies && key.kind !== "other").slice(0, SHOWN_CONFIG);
+  const taken = new Set(config.map((key) => key.name));
+  const summary = keys.summary
+    .filter((key) => key.kind === "number" && !key.name.startsWith("_") && key.varies && !taken.has(key.name))
+    .slice(0, SHOWN_SUMMARY);
+  return ["state", "created", "runtime", ...config.map((key) => `config.${key.name}`), ...summary.map((key) => `summary.${key.name}`)];
+}
+
+export function useProject(entity: string, project: string, view: ProjectView): ProjectData {
+  const place = `${entity}/${project}`;
+  const path = `api/projects/${pathOf(entity, project)}`;
+  const list = useMemo(() => new RunList(path), [path]);
+  const [keys, setKeys] = useState<Keys | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [turn, setTurn] = useState(0);
+  const [isLoaded, setLoaded] = useState(false);
+  const [grown, setGrown] = useState<{ turn: number; runs: number[] }>({ turn: 0, runs: [] });
+  const filter = useMemo(() => parseFilter(view.words), [view.words]);
+  const columns = useMemo(() => view.columns ?? defaultColumns(keys), [view.columns, keys]);
+  const changed = useCallback(() => setTurn((count) => count + 1), []);
+
+  // At first the runs alone, beside their keys' names: charts can begin with that.
+  const loadBoth = useCallback(() => {
+    setError(null);
+    get<Keys>(`${path}/keys`).then(setKeys, setError);
+    list.load({ config: [], summary: [] }).then(() => {
+      setLoaded(true);
+      changed();
+    }, setError);
+  }, [path, list]);
+  useEffect(loadBoth, [loadBoth]);
+
+  const wanted = useMemo(() => {
+    if (!keys || !isLoaded) return null;
+    const names = new Set([...columns, ...filter.fields, view.sort.name]);
+    const asked = columnsOf(names);
+    if (list.runs.length <= SMALL) {
+      keys.config.slice(0, MOST_COLUMNS).forEach((key) => asked.config.push(key.name));
+      keys.summary.slice(0, MOST_COLUMNS).forEach((key) => asked.summary.push(key.name));
+    }
+    return { config: [...new Set(asked.config)], summary: [...new Set(asked.summary)] };
+  }, [keys, isLoaded, columns.join(), filter.fields.join(), view.sort.name]);
+  const latest = useRef(wanted);
+  latest.current = wanted;
+  const name = wanted && JSON.stringify(wanted);
+  useEffect(() => {
+    if (wanted) list.load(wanted).then(changed, setError);
+  }, [name]);
+
+  useLive({ project: place }, isLoaded ? list.revision : null, (news) => {
+    if (news.whole) return loadBoth();
+    if (news.history?.length) setGrown((old) => ({ turn: old.turn + 1, runs: news.history }));
+    if (news.runs?.length || news.deleted?.length) {
+      void list.update(latest.current ?? { config: [], summary: [] }).then((any) => any && changed(), () => {});
+    }
+    // New runs may bring new names.
+    if (news.runs?.some((key) => !list.find(key))) get<Keys>(`${path}/keys`).then(setKeys, () => {});
+  });
+
+  const runs = useMemo(() => list.runs, [list, turn]);
+  const found = useMemo(() => {
+    const kept = runs.filter(filter.test).sort(comparer(view.sort.name, view.sort.descending));
+    if (!view.pinned.size) return kept;
+    return [...kept.filter((run) => view.pinned.has(run.key)), ...kept.filter((run) => !view.pinned.has(run.key))];
+  }, [runs, filter, view.sort.name, view.sort.descending, view.pinned]);
+  const groups = useGroups(path, view.group, found, runs.length);
+  return { place, path, list, keys, runs, found, filter, columns, groups, error, isLoaded, grown, changed, again: loadBoth };
+}
+
+/** `!seed,host`: by the whole config but these; `config.lr,state`: by these. */
+function useGroups(path: string, group: string, found: Run[], all: number): Group[] | null {
+  const [groups, setGroups] = useState<Group[] | null>(null);
+  const keys = useMemo(() => found.map((run) => run.key).sort((one, other) => one - other), [found]);
+  const name = keys.join();
+  useEffect(() => {
+    if (!group) {
+      setGroups(null);
+      return;
+    }
+    let over = false;
+    const isExcept = group.startsWith("!");
+    const fields = (isExcept ? group.slice(1) : group).split(",").filter(Boolean);
+    const body = { runs: keys.length === all ? null : keys, ...(isExcept ? { except: fields } : { by: fields }) };
+    post<{ groups: Group[] }>(`${path}/groups`, body).then(
+      (answer) => !over && setGroups(answer.groups),
+      () => !over && setGroups(null),
+    );
+    return () => {
+      over = true;
+    };
+  }, [path, group, name]);
+  return groups;
+}

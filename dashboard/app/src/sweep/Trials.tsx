@@ -1,0 +1,121 @@
+// The trials of a sweep as a table.
+
+import { useMemo, useState } from "preact/hooks";
+import { StateBadge } from "../components/Badge";
+import { Link } from "../components/Link";
+import { Table, useColumns, type Column, type Sort } from "../components/Table";
+import { formatAgo, formatDuration, formatNumber, formatValue } from "../format";
+import { useObserved } from "../observe";
+import { pathOf } from "../root";
+import { pointed } from "./chosen";
+import { isEarly, type SweepData, type Trial } from "./data";
+
+interface Props {
+  data: SweepData;
+  entity: string;
+  project: string;
+  chosen: Set<number> | null;
+  onOpen: (trial: Trial) => void;
+}
+
+export function Trials({ data, entity, project, chosen, onOpen }: Props) {
+  const [sort, setSort] = useState<Sort>({ name: "number", descending: true });
+  const at = useObserved(pointed);
+  const names = data.parameters.map((one) => one.name).join("\0");
+  const metrics = data.measuredNames.join("\0");
+  const columns = useColumns<Trial>(() => columnsOf(data, entity, project), [names, metrics, entity, project, data.sweep.best?.number]);
+  const rows = useMemo(() => {
+    const shown = chosen ? data.rows.filter((trial) => chosen.has(trial.number)) : data.rows;
+    const read = reader(sort.name);
+    const sign = sort.descending ? -1 : 1;
+    return [...shown].sort((one, other) => compare(read(one), read(other), sign));
+  }, [data, chosen, sort]);
+  return (
+    <Table
+      label="Trials"
+      columns={columns}
+      rows={rows}
+      rowKey={(trial) => trial.number}
+      sort={sort}
+      onSort={setSort}
+      onOpen={onOpen}
+      onHover={(trial) => pointed.set(trial?.number ?? null)}
+      rowClass={(trial) => `${trial.number === at ? "hovered" : ""}${isEarly(trial) ? " early" : ""}`}
+      empty={<div class="table-empty">{chosen ? "No trial lies in all brushes." : "No trials yet."}</div>}
+    />
+  );
+}
+
+function columnsOf(data: SweepData, entity: string, project: string): Column<Trial>[] {
+  const best = data.sweep.best?.number;
+  return [
+    {
+      name: "name",
+      label: "trial",
+      width: 200,
+      held: true,
+      sortable: true,
+      cell: (trial) => (
+        <>
+          <span class="faint trial-number">{trial.number}</span>
+          {trial.run === null ? <span class="words">{trial.name}</span> : <Link to={pathOf(entity, project, "runs", trial.id)} class="words">{trial.name}</Link>}
+          {trial.number === best && <span class="tag">best</span>}
+        </>
+      ),
+    },
+    {
+      name: "state",
+      label: "state",
+      width: 150,
+      sortable: true,
+      cell: (trial) => (
+        <>
+          <StateBadge state={trial.state} />
+          {isEarly(trial) && (
+            <span class="tag early-tag" title="The search stopped it early: others were better by then">
+              early
+            </span>
+          )}
+          {!isEarly(trial) && trial.cause && trial.cause !== trial.state && <span class="faint words">{trial.cause}</span>}
+        </>
+      ),
+    },
+    ...data.measuredNames.map((name) => ({
+      name: `m:${name}`,
+      label: name,
+      width: 116,
+      number: true,
+      sortable: true,
+      cell: (trial: Trial) => value(trial.measured[name]),
+    })),
+    ...data.parameters.map((parameter) => ({
+      name: `p:${parameter.name}`,
+      label: parameter.name,
+      width: 116,
+      number: parameter.categories === 0,
+      sortable: true,
+      cell: (trial: Trial) => (trial.values[parameter.name] == null ? <span class="none">–</span> : formatValue(trial.values[parameter.name])),
+    })),
+    { name: "seconds", label: "duration", width: 96, number: true, sortable: true, cell: (trial) => formatDuration(trial.state === "running" && trial.began_at ? trial.seconds + Date.now() / 1000 - trial.began_at : trial.seconds) },
+    { name: "attempts", label: "attempts", width: 84, number: true, sortable: true, cell: (trial) => formatNumber(trial.attempts) },
+    { name: "host", label: "host", width: 130, sortable: true, cell: (trial) => <span class="words">{trial.host ?? "–"}</span> },
+    { name: "ended_at", label: "ended", width: 110, sortable: true, cell: (trial) => formatAgo(trial.ended_at) },
+  ];
+}
+
+function value(number: number | null | undefined) {
+  return number == null ? <span class="none">–</span> : formatNumber(number);
+}
+
+function reader(name: string): (trial: Trial) => unknown {
+  if (name.startsWith("m:")) return (trial) => trial.measured[name.slice(2)];
+  if (name.startsWith("p:")) return (trial) => trial.values[name.slice(2)];
+  return (trial) => (trial as unknown as Record<string, unknown>)[name];
+}
+
+/** What is missing comes last, whichever way one sorts. */
+function compare(one: unknown, other: unknown, sign: number): number {
+  if (one == null || other == null) return (one == null ? 1 : 0) - (other == null ? 1 : 0);
+  if (typeof one === "number" && typeof other === "number") return sign * (one - other);
+  return sign * String(one).localeCompare(String(other), undefined, { numeric: true });
+}

@@ -1,0 +1,172 @@
+// A sweep and its trials as the page holds them: rows made of the server's columns, kept up to date
+// by what changed.
+
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { get, type ApiError } from "../api";
+import { useLive } from "../live";
+
+export type Value = number | string | boolean | null;
+
+export interface SweepAgent {
+  key: number;
+  host: string;
+  node: string | null;
+  job: string | null;
+  slots: number;
+  running: number;
+  heard_at: number;
+}
+
+export interface Sweep {
+  key: number;
+  id: string;
+  name: string;
+  description: string | null;
+  method: string;
+  state: string;
+  cause: string | null;
+  run_cap: number | null;
+  expected: number | null;
+  counts: Record<string, number>;
+  trials: number;
+  attempts: number;
+  agents: SweepAgent[];
+  metric: string | null;
+  goal: string | null;
+  best: { number: number; id: string; name: string; value: number | null; values: Record<string, Value> } | null;
+  eta_seconds: number | null;
+  created_at: number;
+  started_at: number | null;
+  ended_at: number | null;
+}
+
+export interface Parameter {
+  name: string;
+  /** 0 for a number. */
+  categories: number;
+  said: string;
+  searched: boolean;
+  ticks: { place: number; value: Value }[];
+}
+
+export interface Metric {
+  name: string;
+  goal: "minimize" | "maximize";
+  target: number | null;
+}
+
+export interface Trial {
+  number: number;
+  id: string;
+  name: string;
+  run: number | null;
+  state: string;
+  cause: string | null;
+  attempts: number;
+  host: string | null;
+  started_at: number | null;
+  ended_at: number | null;
+  began_at: number | null;
+  seconds: number;
+  /** Its rank in the order of ending. */
+  ended: number | null;
+  values: Record<string, Value>;
+  /** Where its values stand on their axes, from 0 to 1. */
+  places: Record<string, number | null>;
+  measured: Record<string, number | null>;
+}
+
+interface Columns {
+  revision: number;
+  whole: boolean;
+  sweep: Sweep;
+  text: string;
+  metrics: Metric[];
+  limits: { name: string; bound: number; above: boolean }[];
+  parameters: Parameter[];
+  trials: Record<string, Value[]> & { number: number[] };
+  values: Record<string, Value[]>;
+  places: Record<string, (number | null)[]>;
+  measured: Record<string, (number | string | null)[]>;
+  front: number[];
+  convergence: { order: number; number: number; value: number }[];
+}
+
+export interface SweepData extends Omit<Columns, "trials" | "values" | "places" | "measured"> {
+  rows: Trial[];
+  /** Every metric that a trial has, those of the search first. */
+  measuredNames: string[];
+}
+
+const TOLD = ["id", "name", "run", "state", "cause", "attempts", "host", "started_at", "ended_at", "began_at", "seconds", "ended"] as const;
+
+function rowsOf(columns: Columns): Trial[] {
+  return columns.trials.number.map((number, place) => {
+    const row: Record<string, unknown> = { number };
+    for (const name of TOLD) row[name] = columns.trials[name]?.[place] ?? null;
+    row.values = at(columns.values, place);
+    row.places = at(columns.places, place);
+    row.measured = finite(at(columns.measured, place));
+    return row as unknown as Trial;
+  });
+}
+
+function at<T>(columns: Record<string, T[]>, place: number): Record<string, T> {
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column[place] as T]));
+}
+
+/** NaN and the infinities come as texts, and are drawn nowhere. */
+function finite(values: Record<string, number | string | null>): Record<string, number | null> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, typeof value === "number" ? value : null]));
+}
+
+function joined(old: SweepData | null, columns: Columns): SweepData {
+  const { trials: _t, values: _v, places: _p, measured, ...rest } = columns;
+  const rows = new Map<number, Trial>(columns.whole || !old ? [] : old.rows.map((row) => [row.number, row]));
+  for (const row of rowsOf(columns)) rows.set(row.number, row);
+  const names = new Set([...(columns.whole ? [] : (old?.measuredNames ?? [])), ...Object.keys(measured)]);
+  return { ...rest, rows: [...rows.values()].sort((one, other) => one.number - other.number), measuredNames: [...names] };
+}
+
+export interface Asked {
+  data: SweepData | null;
+  error: ApiError | null;
+  again: () => void;
+}
+
+/** A sweep by its path, live. */
+export function useSweep(entity: string, project: string, id: string): Asked {
+  const [key, setKey] = useState<number | null>(null);
+  const [data, setData] = useState<SweepData | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
+  const newest = useRef<SweepData | null>(null);
+
+  const refresh = useCallback(
+    async (whole: boolean) => {
+      try {
+        const found = key ?? (await get<Sweep>("api/sweep", { query: { name: `${entity}/${project}/${id}` } })).key;
+        setKey(found);
+        const since = whole ? null : newest.current?.revision;
+        newest.current = joined(newest.current, await get<Columns>(`api/sweeps/${found}/columns`, { query: { since } }));
+        setData(newest.current);
+        setError(null);
+      } catch (failure) {
+        setError(failure as ApiError);
+      }
+    },
+    [key, entity, project, id],
+  );
+  useEffect(() => void refresh(true), [entity, project, id]);
+  useLive(key === null ? null : { sweep: String(key) }, data ? data.revision : null, (news) => {
+    if (news.whole) void refresh(true);
+    else if (news.sweeps.length || news.agents) void refresh(false);
+  });
+  return { data, error, again: () => void refresh(true) };
+}
+
+export const EARLY = "stopped";
+
+/** Whether the search stopped a trial before its end because others were better. */
+export function isEarly(trial: Trial): boolean {
+  return trial.state === EARLY;
+}

@@ -1,0 +1,66 @@
+"""A real Chromium, shared by a test process, and pages of it that see our server alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+from runyard.client.api import Api
+from runyard.client.discover import ensure_server
+from runyard.home import Home
+from tests.page.chromium import require_chromium
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = require_chromium()
+    with sync_playwright() as playwright:
+        # In a container Chromium cannot make its sandbox; it sees our own pages alone.
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+def login_link(home: Home, path: str = "", base: str | None = None) -> str:
+    """What `runyard ui` prints."""
+    api: Api = ensure_server(home).api
+    return f"{base or api.url}/{path}#code={api.login_code()['code']}"
+
+
+@pytest.fixture
+def open_page(browser: Browser) -> Iterator[OpenPage]:
+    """Opens an address in a browser of its own. Errors of the page fail the test, and so does a
+    request to anything but the server that it came from."""
+    contexts: list[BrowserContext] = []
+    trouble: list[str] = []
+
+    def open_at(url: str, *, width: int = 1440, height: int = 900, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        context.set_default_timeout(15_000)
+        contexts.append(context)
+        origin = "/".join(url.split("/")[:3])
+
+        def is_ours(request: Request) -> None:
+            if not request.url.startswith((origin, "data:", "blob:")):
+                trouble.append(f"asked for {request.url}")
+
+        context.on("request", is_ours)
+        # And what is not ours would not get an answer.
+        context.route(
+            lambda asked: not asked.startswith((origin, "data:", "blob:")),
+            lambda route: route.abort(),
+        )
+        page = context.new_page()
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.goto(url)
+        return page
+
+    yield open_at
+    for context in contexts:
+        context.close()
+    assert trouble == []

@@ -1,0 +1,74 @@
+"""A proxy as JupyterHub's and Open OnDemand's: a path in front, which the server never sees.
+
+It cuts the beginning off the address, passes no upgrade on, and holds back what streams until it
+ends, which for an event stream is never. Over the standard library, one thread a connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+_DROPPED = {"connection", "upgrade", "transfer-encoding", "keep-alive", "content-length"}
+
+
+@contextlib.contextmanager
+def proxy(target: str, prefix: str) -> Iterator[str]:
+    """The address under which `target` is seen."""
+    host = urllib.parse.urlsplit(target).netloc
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _pass_on(self) -> None:
+            if not self.path.startswith(prefix):
+                self.send_error(404, "outside of the proxied path")
+                return
+            if "event-stream" in self.headers.get("Accept", ""):
+                closing.wait()
+                return
+            upstream = http.client.HTTPConnection(host, timeout=60)
+            length = int(self.headers.get("Content-Length") or 0)
+            headers = {
+                name: value
+                for name, value in self.headers.items()
+                if name.lower() not in _DROPPED | {"host"}
+            }
+            upstream.request(
+                self.command,
+                self.path.removeprefix(prefix) or "/",
+                self.rfile.read(length) if length else None,
+                {**headers, "Host": host},
+            )
+            answer = upstream.getresponse()
+            body = answer.read()
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in _DROPPED:
+                    self.send_header(name, value)
+            if answer.status != 304:
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            upstream.close()
+
+        do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = _pass_on  # noqa: N815
+
+    closing = threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}{prefix}"
+    finally:
+        closing.set()
+        server.shutdown()
+        server.server_close()
