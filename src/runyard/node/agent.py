@@ -22,7 +22,6 @@ from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place, moves
-from runyard.node.unreached import Watch
 from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
@@ -36,12 +35,14 @@ if TYPE_CHECKING:
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Timer
     from runyard.node.relay import Door
+    from runyard.node.unreached import Watch
 
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
 # Asked to end, programs that can save get this long for it. Slurm kills 30 s after it asks.
 _SAVE_SECONDS = 15.0
+_WORRY_SECONDS = 10.0
 
 
 class Agent:
@@ -87,7 +88,8 @@ class Agent:
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
-        self._unreached: Watch | None = None
+        self._unreached: Watch | Timer | None = None
+        self._began = 0.0
         self._helpers: set[int] = set()
         self._is_asked = False
         self._trouble: str | None = None
@@ -103,7 +105,8 @@ class Agent:
         if end.end is not None:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
-        self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
+        self._began = time.time()
+        self._unreached = self._loop.after(_first_word(), self._begin_to_worry)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
@@ -173,9 +176,15 @@ class Agent:
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
+    def _begin_to_worry(self) -> None:
+        from runyard.node.unreached import Watch  # Where the server is silent.
+
+        since, report = self._began, self._work.report
+        self._unreached = Watch(self._loop, self._home, since, report, self._fail)
+
     def _has_joined(self, answer: Answer) -> None:
         if self._unreached is not None:
-            self._unreached.heard()
+            self._unreached.cancel()
         if not answer.is_good:
             self._fail(answer.error)
             return
@@ -271,6 +280,11 @@ class Agent:
         end = time.monotonic() + _FAREWELL_SECONDS
         while not answered and time.monotonic() < end:
             self._loop.turn(end - time.monotonic())
+
+
+def _first_word() -> float:
+    """When it is said that the server does not answer: it may be starting, or moving."""
+    return min(_WORRY_SECONDS, float(os.environ.get("RUNYARD_REACH_SECONDS") or _WORRY_SECONDS))
 
 
 def _open_door(home: str) -> Door:

@@ -1,7 +1,7 @@
 """Trials whose programs log to files, because their nodes do not let them log to the server.
 
-The agent is still given its trials by the server; what programs log lies in the state folder, beside
-a note of whose run it is, and is brought in when the agent ends, or by `runyard sync`.
+The agent is given its trials by the server as ever; what programs log lies in the state folder,
+beside a note of whose run it is, and is brought in when the agent ends, or by `runyard sync`.
 """
 
 from __future__ import annotations

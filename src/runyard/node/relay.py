@@ -20,7 +20,7 @@ import time
 
 from runyard.node.loop import READ, WRITE, Loop
 from runyard.node.place import Place
-from runyard.node.twin import fork_twin
+from runyard.node.processes import fork_twin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
