@@ -17,6 +17,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_sweep, server
 from runyard.cli.on_slurm import (
     SLURM,
@@ -28,6 +29,7 @@ from runyard.cli.on_slurm import (
 )
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.parser import positive
+from runyard.cli.slots import Slots, add_slot_arguments, read_slots
 from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
@@ -48,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with drain: an agent's number; with add: a sweep (default: the newest)",
     )  # fmt: skip
     which.completer = complete_sweep  # type: ignore[attr-defined]
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
-                        help="with add: trials at a time (default 1)")  # fmt: skip
+    add_slot_arguments(parser)
     parser.add_argument(
         "-n", "--agents", type=positive, metavar="N",
         help="with add: how many (default 1; on slurm, as many as trials are left)",
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         say("no agent is at work; `runyard agents add SWEEP` starts one")
     else:
         print_table(
-            ("AGENT", "SWEEP", "KIND", "HOST", "PID", "AT WORK", "AGE", "HEARD"),
+            ("AGENT", "SWEEP", "KIND", "HOST", "PID", "AT WORK", "AGE", "HEARD", "USES"),
             (
                 (
                     str(agent["key"]),
@@ -97,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{agent['running']}/{agent['slots']}",
                     duration(max(0.0, time.time() - agent["created_at"])),
                     ago(agent["heard_at"]),
+                    usage_text(agent["usage"]) or "-",
                 )
                 for sweep, agent in found
             ),
@@ -150,7 +152,7 @@ def _add(args: argparse.Namespace) -> int:
         return add_on_slurm(args, found)
     refuse_ended(found)
     for _ in range(args.agents or 1):
-        _start_here(found, args.slots)
+        _start_here(found, read_slots(args).of_sweep(found))
     return 0
 
 
@@ -178,7 +180,7 @@ def add_on_slurm(args: argparse.Namespace, found: Sweep) -> int:
 
         code = code_for_more(server(quiet=True), locate(), found, folder)
     submission = plan_submission(
-        args, kind="agents", folder=folder, trials=left, slots=args.slots, code=code
+        args, kind="agents", folder=folder, trials=left, slots=args.slots or 1, code=code
     )
     if args.dry_run:
         submission.preview()
@@ -201,7 +203,7 @@ def refuse_ended(found: Sweep) -> None:
         )
 
 
-def _start_here(found: Sweep, slots: int) -> None:
+def _start_here(found: Sweep, slots: Slots) -> None:
     from runyard.cli.sweep_watch import agent_command, working_folder
 
     folder = working_folder(found["folder"])
@@ -211,7 +213,7 @@ def _start_here(found: Sweep, slots: int) -> None:
     _start(words, found["id"], slots, folder)
 
 
-def _start(words: list[str], sweep: str, slots: int, folder: str) -> None:
+def _start(words: list[str], sweep: str, slots: Slots, folder: str) -> None:
     """An agent in the background, which outlives the terminal."""
     home = locate()
     log = home.path / "agents" / f"{sweep}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
@@ -226,5 +228,5 @@ def _start(words: list[str], sweep: str, slots: int, folder: str) -> None:
             cwd=folder,
             env={**os.environ, "RUNYARD_HOME": str(home.path)},
         )
-    say(f"an agent with {slots} slots works on {sweep}: process {process.pid}")
+    say(f"an agent works on {sweep}, {slots}: process {process.pid}")
     say(f"what it says is in {log}")

@@ -1,6 +1,7 @@
 """Make a sweep of a file and run it here, or join a sweep that is there.
 
   runyard sweep sweep.yaml -j 4       four trials at a time, until it is done
+  runyard sweep sweep.yaml --per-gpu auto   as many on each GPU as get the most done
   runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
   runyard sweep sweep.yaml --dry-run  what it would run
   runyard sweep sweep.yaml --check    try four settings for a few steps each; make nothing
@@ -29,6 +30,7 @@ from runyard.cli.on_slurm import (
 )
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
+from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
@@ -41,8 +43,7 @@ _OVER = ("finished", "canceled", "failed")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument("sweep", metavar="FILE|SWEEP", help="a sweep file, or a sweep")
     which.completer = complete_sweep_or_file  # type: ignore[attr-defined]
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
-                        help="trials at a time on this machine (default 1)")  # fmt: skip
+    add_slot_arguments(parser)
     parser.add_argument(
         "--count", type=positive, metavar="N", help="take at most N trials, then end"
     )
@@ -141,7 +142,7 @@ def _create(args: argparse.Namespace) -> int:
         return rehearse(plan, args.check, args.check_time, as_json=args.json)
     if args.on == SLURM:
         submission = plan_submission(
-            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots
+            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1
         )
         if args.dry_run:
             submission.preview()
@@ -209,7 +210,7 @@ def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
     return work_on(
         locate(),
         {**found, "folder": folder},
-        slots=args.slots,
+        slots=read_slots(args).of_sweep(found),
         count=args.count,
         as_json=args.json,
         seconds=args.time,

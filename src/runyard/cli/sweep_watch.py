@@ -17,6 +17,7 @@ import runyard
 from runyard.cli.asking import Asked
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_output import Output
 from runyard.cli.sweep_view import live, print_report
 from runyard.client.api import Api
@@ -47,7 +48,7 @@ class Follower(Protocol):
 def agent_command(
     key: int,
     *,
-    slots: int,
+    slots: Slots,
     count: int | None,
     folder: str,
     leash: int | None,
@@ -56,7 +57,7 @@ def agent_command(
     seconds: float | None = None,
     grace: float | None = None,
 ) -> list[str]:
-    words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder]
+    words = ["--sweep", str(key), *slots.words(), "--folder", folder]
     words += ["--leash", str(leash)] if leash is not None else []
     words += ["--output", str(output)] if output is not None else []
     words += ["--count", str(count)] if count is not None else []
@@ -81,7 +82,7 @@ def work(
     sweep: Sweep,
     *,
     folder: str | None,
-    slots: int,
+    slots: Slots,
     count: int | None,
     as_json: bool,
     show: Output | None = None,

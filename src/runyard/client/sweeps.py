@@ -57,6 +57,7 @@ class SweepAgent(TypedDict):
     created_at: float
     heard_at: float
     running: int
+    usage: dict[str, Any] | None
 
 
 class Sweep(TypedDict):

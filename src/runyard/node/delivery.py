@@ -102,6 +102,7 @@ def end_message(content: dict[str, Any]) -> dict[str, Any]:
         "cause": content["cause"] if "exit_code" in content else "node",
         "ended_at": content.get("ended_at", time.time()),
         "saved": _has_saved(content),
+        "usage": content.get("usage"),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -22,6 +23,7 @@ from runyard.server.answers import (
     whole_text,
     whole_texts,
 )
+from runyard.server.attempt_usage import read_usage
 from runyard.server.json_text import is_odd
 from runyard.server.ledger.causes import CAUSES
 from runyard.server.ledger.estimates import typical_seconds
@@ -46,7 +48,6 @@ _LONGEST_NAME = 200
 async def begin_agent(request: Request) -> Response:
     row = await own_sweep(request)
     given = whole_texts(await read_json(request))
-    slots = int(given.get("slots") or 1)
     agent = await tracker_of(request).sweeps.begin_agent(
         row["key"],
         user=caller_of(request).key,
@@ -54,7 +55,7 @@ async def begin_agent(request: Request) -> Response:
         token=arguments.field(given, "token", str),
         host=arguments.field(given, "host", str),
         pid=arguments.field(given, "pid", int),
-        slots=min(max(1, slots), _MOST_SLOTS),
+        slots=_slots(given) if given.get("slots") else 1,
         job=_named(given, "job"),
         node=_named(given, "node"),
     )
@@ -93,12 +94,19 @@ async def claim(request: Request) -> Response:
 async def renew(request: Request) -> Response:
     agent = await own_agent(request)
     given = await read_json(request)
+    told = [one for one in arguments.field(given, "running", list) if isinstance(one, dict)]
     running = [
-        (arguments.field(one, "trial", int), arguments.field(one, "attempt", int))
-        for one in arguments.field(given, "running", list)
-        if isinstance(one, dict)
+        (arguments.field(one, "trial", int), arguments.field(one, "attempt", int)) for one in told
     ]
-    stops = await lulls.renew(tracker_of(request), agent["key"], agent["sweep"], running)
+    usages = (read_usage(one.get("usage")) for one in told)
+    stops = await lulls.renew(
+        tracker_of(request),
+        agent["key"],
+        agent["sweep"],
+        running,
+        slots=_slots(given) if given.get("slots") else None,
+        usage={which: one for which, one in zip(running, usages, strict=True) if one},
+    )
     return quick_answer(
         {
             "stop": [
@@ -127,11 +135,17 @@ async def end_attempt(request: Request) -> Response:
             ended_at=min(float(arguments.field(given, "ended_at", (int, float))), now),
             now=now,
             saved=bool(given.get("saved")),
+            usage=read_usage(given.get("usage")),
         )
     except (NoAgent, NoAttempt) as error:
         raise Unacceptable(404, str(error)) from error
     tracker_of(request).sweeps.wake(agent["sweep"])
     return answer(told)
+
+
+def _slots(given: Mapping[str, Any]) -> int:
+    slots: int = arguments.field(given, "slots", int)
+    return min(max(1, slots), _MOST_SLOTS)
 
 
 async def go_back(request: Request) -> Response:

@@ -45,6 +45,8 @@ CAUSES: dict[str, Cause] = {
         forgiven_by_progress=True,
         told="ended by a signal after a checkpoint",
     ),
+    # On a GPU whose programs find out how many they may be: the next time there are fewer.
+    "crowded": Cause("head", told="out of memory beside others on its GPU"),
     "memory": Cause("tail", counted_as="memory", told="out of memory"),
     # Seen by the agent beside it: the node is there, and so the next time may end the same way.
     "killed": Cause(

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from runyard.server.store import archives, endings, leases, runs, settling, sweeps, trials
+from runyard.server.store import (
+    archives,
+    attempts,
+    endings,
+    leases,
+    runs,
+    settling,
+    sweeps,
+    trials,
+)
 from runyard.server.store.history import HISTORY
 from runyard.server.store.merging import merge_rows
 from runyard.server.store.runs import Row
@@ -116,12 +126,18 @@ def renew(
     agent: int,
     running: Sequence[tuple[int, int]],
     now: float,
+    *,
+    slots: int | None = None,
+    usage: Mapping[tuple[int, int], str] = MappingProxyType({}),
 ) -> Renewed:
     """An agent says which trials it has, each with its attempt. What of them is to end.
 
     One that was given up as lost meanwhile is the agent's again, unless somebody else has it.
+    `slots` and `usage` are news of what it has room for, and of what its attempts have used.
     """
     row = _hear(connection, agent, now)
+    if slots is not None and slots != row["slots"]:
+        connection.execute("UPDATE agents SET slots = ? WHERE key = ?", (slots, agent))
     stops = []
     quiet_until = now + leases.LEASE_SECONDS * (1 - leases.FRESH)
     for number, attempt in running:
@@ -140,6 +156,8 @@ def renew(
         quiet_until = min(quiet_until, until - leases.LEASE_SECONDS * leases.FRESH)
         if trial["stop"] is not None:
             quiet_until = now  # It may have to be told before anything else changes.
+        if (number, attempt) in usage and trial["run"] is not None:
+            attempts.set_usage(connection, trial["run"], attempt, usage[number, attempt])
         if is_to_be_told(connection, trial, now):
             stops.append(Stop(number, attempt, trial["id"], trial["stop"]))
     return Renewed(stops, quiet_until)
@@ -170,6 +188,7 @@ def end_attempt(
     ended_at: float,
     now: float,
     saved: bool = False,
+    usage: str | None = None,
 ) -> Row:
     """An agent of ours tells how an attempt ended. Told again, or too late, it changes nothing."""
     row = _hear(connection, agent, now)
@@ -177,6 +196,8 @@ def end_attempt(
     if trial is None:
         raise NoAgent(f"the sweep has no trial {number}")
     if trial["run"] is not None:
+        if usage is not None:
+            attempts.set_usage(connection, trial["run"], attempt, usage)
         endings.end_attempt(
             connection,
             trial["run"],

@@ -160,6 +160,14 @@ def end(
     return speaks
 
 
+def set_usage(connection: sqlite3.Connection, run: int, number: int, usage: str) -> None:
+    """What an attempt has used so far; the last word counts."""
+    connection.execute(
+        "UPDATE attempts SET usage = ? WHERE run = ? AND number = ? AND usage IS NOT ?",
+        (usage, run, number, usage),
+    )
+
+
 def lose_open(connection: sqlite3.Connection, run: int, now: float) -> None:
     """Nobody stands beside the program any more. Whether it lives, its client will show."""
     connection.execute(

@@ -7,7 +7,7 @@ nothing to write: that is known without a look at the store.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,16 +33,26 @@ class Lull:
 
 
 async def renew(
-    tracker: Tracker, agent: int, sweep: int, running: Sequence[tuple[int, int]]
+    tracker: Tracker,
+    agent: int,
+    sweep: int,
+    running: Sequence[tuple[int, int]],
+    *,
+    slots: int | None,
+    usage: Mapping[tuple[int, int], str],
 ) -> Sequence[Stop]:
-    """An agent of ours says what it has, each trial with its attempt. What of it is to end."""
+    """An agent of ours says what it has, each trial with its attempt. What of it is to end.
+
+    `slots` and `usage` are news, and are written down.
+    """
     now = time.time()
     desks = tracker.sweeps
     changes = desks.changes(sweep)
     known = desks.lulls.get(agent)
-    if known is not None and known.holds(running, changes, now):
+    has_news = slots is not None or bool(usage)
+    if not has_news and known is not None and known.holds(running, changes, now):
         return ()
-    renewed = await tracker.write(agents.renew, agent, running, now)
+    renewed = await tracker.write(agents.renew, agent, running, now, slots=slots, usage=usage)
     if not renewed.stops:
         desks.lulls[agent] = Lull(frozenset(running), changes, renewed.quiet_until)
     return renewed.stops
