@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 
-from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
@@ -28,6 +27,7 @@ from runyard.node.work import Slot, Work
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
@@ -130,7 +130,11 @@ class Agent:
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
             return 1
-        return exit_code(self._work) if self._exits_as_trials else 0
+        if self._exits_as_trials:
+            from runyard.node.job_file import exit_code  # In a job of ours alone.
+
+            return exit_code(self._work)
+        return 0
 
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone.
@@ -342,7 +346,7 @@ def _open_door(home: str) -> Door:
 
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
-    job = read_job(options) if "job" in options else {}
+    job = _read_job(options)
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -365,8 +369,18 @@ def main(words: list[str] | None = None) -> int:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
     if "ended" in options:
+        from runyard.node.job_file import write_end
+
         write_end(options["ended"], code)
     return code
+
+
+def _read_job(options: dict[str, str]) -> dict[str, Any]:
+    if "job" not in options:
+        return {}
+    from runyard.node.job_file import read_job  # Most agents are not in a job of ours.
+
+    return read_job(options)
 
 
 def _elsewhere(options: dict[str, str]) -> Cloud | None:
