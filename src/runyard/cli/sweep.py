@@ -11,8 +11,8 @@
   runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
 
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
-a part of either. Ctrl-C asks the running trials to end, and they go back to the queue; a second
-Ctrl-C kills them.
+a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
+terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills them.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _elsewhere(args: argparse.Namespace) -> int | None:
     return work_elsewhere(
         locate(),
         find_elsewhere(url, args.sweep),
-        slots=args.slots,
+        slots=read_slots(args),
         count=args.count,
         seconds=args.time,
         grace=args.grace,

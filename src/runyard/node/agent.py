@@ -411,6 +411,14 @@ def main(words: list[str] | None = None) -> int:
     return code
 
 
+def _read_job(options: dict[str, str]) -> dict[str, Any]:
+    if "job" not in options:
+        return {}
+    from runyard.node.job_file import read_job  # Most agents are not in a job of ours.
+
+    return read_job(options)
+
+
 def _elsewhere(options: dict[str, str]) -> Cloud | None:
     """The sweep at another server, where one is named: ENTITY/PROJECT/SWEEP."""
     if "server" not in options:
