@@ -156,7 +156,7 @@ def test_charts_zoom_together_and_groups_have_means(
 
     page.get_by_role("button", name="Group runs").click()
     page.get_by_label("Group by").select_option("everything but seed")
-    expect(page.get_by_text("3 groups")).to_be_visible()
+    expect(page.get_by_text("4 groups")).to_be_visible()
     expect(page.locator(".chart-title", has_text="train/loss")).to_contain_text("mean")
     page.keyboard.press("Escape")
 
