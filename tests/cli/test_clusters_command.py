@@ -39,7 +39,7 @@ def test_a_users_own_is_found_and_a_broken_one_is_told(runyard: RunRunyard, tmp_
     (folder / "lab.yaml").write_text("inherits: fir\n")
     there = {"RUNYARD_CLUSTERS": str(folder)}
     assert any(
-        line.split()[:1] == ["lab"] and "you" in line
+        line.split()[:1] == ["lab"] and "yours: Fir" in line
         for line in runyard("clusters", env=there).stdout.splitlines()
     )
     (folder / "bad.yaml").write_text("limits:\n  longest: 5\n")

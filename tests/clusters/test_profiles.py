@@ -234,3 +234,25 @@ def test_scratch_must_be_set_unless_the_profile_has_it(tmp_path: Path) -> None:
     assert scratch_folder(generic, {"HOME": "/home/me"}) == Path("/home/me/scratch")
     with pytest.raises(ConfigError, match="no whole path"):
         scratch_folder(generic, {"SCRATCH": "here"})
+
+
+def test_the_script_and_its_surroundings_are_the_profiles() -> None:
+    claix = load_profile("claix-2023", folders=[SHIPPED])
+    assert (claix.script.interpreter, claix.script.shell) == ("/usr/bin/zsh", "zsh")
+    assert claix.accounting.usage_command == "r_wlm_usage -q"
+    perlmutter = load_profile("perlmutter", folders=[SHIPPED])
+    assert perlmutter.script.login_shell
+    assert perlmutter.script.variables == {
+        "HDF5_USE_FILE_LOCKING": "FALSE",
+        "NCCL_NET_GDR_LEVEL": "PHB",
+    }
+    assert perlmutter.script.multi_node_variables == {"FI_MR_CACHE_MONITOR": "userfaultfd"}
+    assert set(perlmutter.submission.mandatory) == {"account", "constraint", "qos"}
+    plai = load_profile("plai", folders=[SHIPPED])
+    assert plai.storage.local_made_by_us
+    assert plai.storage.local.startswith("/scratch-ssd/${USER}/")
+    jsc = load_profile("juwels-booster", folders=[SHIPPED])
+    assert (jsc.network.address_suffix, jsc.network.interface) == ("i", "ib0")
+    assert jsc.script.variables["SRUN_CPUS_PER_TASK"]
+    aws = load_profile("aws-parallelcluster", folders=[SHIPPED])
+    assert aws.elasticity.start_wait >= 300

@@ -230,3 +230,9 @@ def test_an_image_is_named_by_the_environment_or_by_an_option() -> None:
     assert only.mend == "add --image=… to resources: extra, or --sbatch=--image=…"
     environment = Environment(kind="shifter", image="a:1")
     assert check(Request(profile=profile, environment=environment), environ={}).refusals == ()
+
+
+def test_an_address_without_events_sends_no_mail() -> None:
+    (note,) = asked("generic", mail_to="me@example.org").notes
+    assert note.startswith("no mail is sent: --mail_to me@example.org says where to")
+    assert asked("generic", mail_to="me@example.org", mail=("ALL",)).notes == ()

@@ -255,6 +255,7 @@ def test_variables_are_the_shells_except_in_what_is_for_the_node(project: Path) 
     text = (
         "command: python train.py ${SLURM_TMPDIR}/data\n"
         "environment:\n"
+        "  kind: venv\n"
         "  path: ~/envs/${WHICH}\n"
         "  before: ['export A=${B}']\n"
         "resources:\n"
@@ -265,7 +266,7 @@ def test_variables_are_the_shells_except_in_what_is_for_the_node(project: Path) 
     assert request.environment.path == "/home/me/envs/torch"
     assert request.environment.before == ("export A=${B}",)
     assert request.resources.account == "def-me"
-    with pytest.raises(ConfigError, match=r"runyard\.yaml:3: \$\{WHICH\} is not set") as caught:
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:4: \$\{WHICH\} is not set") as caught:
         read(project, text)
     assert "export WHICH" in str(caught.value.mend)
 
@@ -275,7 +276,26 @@ def test_memory_can_be_asked_for_each_gpu(project: Path) -> None:
     assert read(project, "", flags("-m", "10G")).resources.memory == 10240
     assert read(project, "", flags("--mem", "10G", "-g", "2")).resources.memory == 10240
     with pytest.raises(ConfigError, match="both say how much memory"):
-        read(project, "resources: {memory: 1G}\n", flags("-m", "10G"))
+        read(project, "resources: {memory: 1G, memory_per_gpu: 2G}\n")
+    with pytest.raises(ConfigError, match="--memory 1G and --mem-per-gpu 2G both say"):
+        read(project, "", flags("--mem", "1G", "-m", "2G"))
+
+
+def test_of_two_ways_to_say_a_thing_the_nearer_one_counts(project: Path) -> None:
+    text = (
+        "resources: {memory: 1G, gpus: 2}\n"
+        "command: python a.py\n"
+        "clusters: {generic: {resources: {memory_per_gpu: 2G}, command_file: c.txt}}\n"
+    )
+    (project / "c.txt").write_text("b.py\n")
+    here = read(project, text)
+    assert (here.resources.memory, here.command) == (4096, ("python", "b.py"))
+    there = read(project, text, flags("--cluster", "fir"))
+    assert (there.resources.memory, there.command) == (1024, ("python", "a.py"))
+    flagged = read(project, text, flags("--cluster", "fir", "-m", "3G", "-C", "c.txt"))
+    assert (flagged.resources.memory, flagged.command) == (6144, ("python", "b.py"))
+    with pytest.raises(ConfigError, match="both say the command"):
+        read(project, "command: a\ncommand_file: c.txt\n")
 
 
 def test_a_project_can_change_any_field_of_the_profile(project: Path) -> None:
@@ -338,3 +358,71 @@ def test_a_command_file_that_is_not_there_is_told(project: Path) -> None:
     (project / "a.txt").write_text("# nothing\n")
     with pytest.raises(ConfigError, match="holds no command"):
         read(project, "command_file: a.txt\n")
+
+
+def test_a_part_for_a_cluster_that_nobody_knows_is_warned_of(project: Path) -> None:
+    text = "name: a\nclusters:\n  narvall: {name: b}\n"
+    (warning,) = read(project, text).warnings
+    assert warning == (
+        f"{project / 'runyard.yaml'}:3: no profile is called narvall, so nothing reads this part "
+        "here; did you mean narval?"
+    )
+
+
+def test_who_names_a_type_of_gpu_wants_one(project: Path) -> None:
+    assert read(project, "resources: {gpu_type: a100}\n").resources.gpus == 1
+    assert read(project, "resources: {gpu_type: a100, gpus: 0}\n").resources.gpus == 0
+
+
+@pytest.mark.parametrize(("key", "kind"), [("name: torch", "conda"), ("path: env", "venv")])
+def test_an_environment_says_its_kind(project: Path, key: str, kind: str) -> None:
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:1: the environment has a") as caught:
+        read(project, f"environment: {{{key}}}\n")
+    assert f"kind: {kind}" in str(caught.value.mend)
+
+
+def test_a_clusters_change_of_the_profile_is_told_with_its_own_line(project: Path) -> None:
+    text = "clusters:\n  generic:\n    profile:\n      script: {interpreter: /bin/csh}\n"
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:4: the profile generic"):
+        read(project, text)
+
+
+def test_the_kind_of_job_follows_and_a_kind_that_is_said_is_held_to(project: Path) -> None:
+    assert read(project, "").job_type == "standard"
+    assert read(project, "", flags("-w", "abc")).job_type == "sweep"
+    assert read(project, "sweep: sweep.yaml\n").job_type == "sweep"
+    assert read(project, "", flags("-W", "torchrun")).job_type == "distributed"
+    assert read(project, "", flags("-j", "distributed", "-W", "script")).job_type == "distributed"
+    with pytest.raises(ConfigError, match="--job-type distributed: a distributed job says how"):
+        read(project, "", flags("-j", "distributed"))
+    with pytest.raises(ConfigError, match=r"runyard\.yaml:1: a sweep job says which sweep"):
+        read(project, "job_type: sweep\n")
+
+
+def test_a_part_for_a_site_holds_for_its_clusters_and_for_groups_there(
+    project: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "config" / "runyard" / "clusters"
+    mine.mkdir(parents=True)
+    (mine / "lab.yaml").write_text("inherits: narval\n")
+    text = (
+        "clusters:\n"
+        "  alliance: {resources: {account: def-me, time: 2h}}\n"
+        "  narval: {resources: {time: 3h}}\n"
+        "  generic: {name: elsewhere}\n"
+    )
+    for name in ("narval", "lab"):
+        found = read(project, text, flags("--cluster", name))
+        assert (found.resources.account, found.resources.time) == ("def-me", 3 * 3600)
+        assert found.name is None
+    assert read(project, text).name == "elsewhere"
+
+
+def test_a_file_that_anybody_could_have_left_is_not_read(project: Path) -> None:
+    inside = project / "mine"
+    inside.mkdir()
+    (project / "runyard.yaml").write_text("name: theirs\n")
+    assert read_project(inside, profile=GENERIC).name == "theirs"
+    project.chmod(0o1777)  # As /tmp is.
+    assert read_project(inside, profile=GENERIC).name is None
+    assert read_project(project, profile=GENERIC).name == "theirs"

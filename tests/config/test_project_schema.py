@@ -10,6 +10,7 @@ import pytest
 
 from runyard.config.project_shape import ProjectFile
 from runyard.config.schema import project_schema
+from runyard.config.settings_tables import profile_tables, project_tables, with_tables
 from runyard.reading.documents import read_document
 from runyard.reading.fields import Fields
 from runyard.reading.problems import Findings
@@ -51,7 +52,16 @@ BAD = [
 
 def test_the_page_is_the_records_own() -> None:
     written = json.loads(PAGE.read_text())
-    assert written == project_schema(), "write it anew: python scripts/project_schema.py"
+    assert written == project_schema(), "write it anew: python scripts/settings_pages.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "tables"), [("runyard-file", project_tables()), ("clusters", profile_tables())]
+)
+def test_the_documentation_lists_every_key(name: str, tables: str) -> None:
+    page = (PAGE.parent / f"{name}.md").read_text()
+    assert page == with_tables(page, tables), "write it anew: python scripts/settings_pages.py"
+    assert "| `time` |" in page or "| `longest` |" in page
 
 
 def test_every_key_can_be_completed_and_says_what_it_is() -> None:

@@ -90,7 +90,7 @@ def _list(*, as_json: bool) -> int:
         )  # fmt: skip
     else:
         print_table(
-            ("", "NAME", "GPUS", "LONGEST", "INTERNET", "FROM", "TITLE"),
+            ("", "NAME", "GPUS", "LONGEST", "INTERNET", "TITLE"),
             (
                 (
                     "*" if one.name == here.name else "",
@@ -98,8 +98,7 @@ def _list(*, as_json: bool) -> int:
                     ", ".join(one.gpus.types) or "-",
                     short_time(one.limits.longest) if one.limits.longest else "-",
                     one.network.internet,
-                    "runyard" if Path(one.files[-1]).parent == SHIPPED else "you",
-                    f"{one.identity.title or ''}{' (retired)' if one.identity.retired else ''}",
+                    _title(one),
                 )
                 for one in rows
             ),
@@ -108,6 +107,13 @@ def _list(*, as_json: bool) -> int:
     for _, trouble in broken:
         say(f"left out: {trouble.what}; {trouble.mend}")
     return 1 if broken else 0
+
+
+def _title(profile: Profile) -> str:
+    title = profile.identity.title or ""
+    if Path(profile.files[-1]).parent != SHIPPED:
+        return f"yours: {title}"
+    return f"retired: {title}" if profile.identity.retired else title
 
 
 def _show(name: str, *, as_json: bool) -> int:

@@ -45,6 +45,7 @@ class Job(TypedDict):
     cluster: str
     job_id: str
     user: str
+    mine: bool
     sweep: int | None
     sweep_id: str | None
     sweep_name: str | None

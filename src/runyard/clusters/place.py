@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import socket
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from runyard.clusters.load import GENERIC, load_profile, profile_folders, profile_names
+from runyard.clusters.slurm_name import cluster_name
 
 CLUSTER = "RUNYARD_CLUSTER"
-_CONFIGURATIONS = ("/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf")
-_SECONDS = 5  # What a controller may take to tell its name before we do without.
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Recognised:
 def this_place(environ: Mapping[str, str] = os.environ) -> Place:
     host = socket.gethostname()
     hosts = tuple(dict.fromkeys((host.split(".")[0], host, _full_name(environ, host))))
-    return Place(hosts, _cluster_name(environ), environ)
+    return Place(hosts, cluster_name(environ), environ)
 
 
 def recognise(place: Place, folders: Sequence[Path] | None = None) -> Recognised:
@@ -77,36 +73,3 @@ def _full_name(environ: Mapping[str, str], host: str) -> str:
     # own variables are enough to know a cluster by.
     domain = environ.get("CC_CLUSTER") or environ.get("NERSC_HOST") or environ.get("SYSTEMNAME")
     return f"{host}.{domain}" if domain and "." not in host else host
-
-
-def _cluster_name(environ: Mapping[str, str]) -> str | None:
-    named = environ.get("SLURM_CLUSTER_NAME")
-    if named:
-        return named
-    for file in (environ.get("SLURM_CONF"), *_CONFIGURATIONS):
-        found = _name_in(Path(file)) if file else None
-        if found:
-            return found
-    return _asked_name() if shutil.which("scontrol", path=environ.get("PATH")) else None
-
-
-def _name_in(file: Path) -> str | None:
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = re.search(r"^\s*ClusterName\s*=\s*(\S+)", text, re.MULTILINE | re.IGNORECASE)
-    return found[1] if found else None
-
-
-def _asked_name() -> str | None:
-    try:
-        asked = subprocess.run(
-            ["scontrol", "show", "config"],
-            capture_output=True, text=True, timeout=_SECONDS, check=False,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(r"^ClusterName\s*=\s*(\S+)", asked.stdout, re.MULTILINE)
-    return found[1] if found else None

@@ -54,6 +54,9 @@ def check(request: Request, *, environ: Mapping[str, str] = os.environ) -> Check
     """The request against its own profile."""
     request, notes = _without_unwanted(request)
     request, more = _throttled(request)
+    if request.resources.mail_to and not request.resources.mail:
+        origin = request.origin("resources.mail_to")
+        more.append(f"no mail is sent: {origin} says where to, and mail (END, FAIL, ALL) not when")
     gpu_refusals, gpu_notes = check_gpus(request)
     refusals = [
         *_missing(request),

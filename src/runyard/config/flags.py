@@ -7,7 +7,7 @@ already for something else keep their long form. `given_flags(args)` says what w
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
@@ -54,12 +54,19 @@ def flag_fields() -> Iterator[tuple[str, Field[Any]]]:
     return walk(ProjectFile, "")
 
 
-def add_resource_flags(parser: argparse.ArgumentParser, *, title: str = "on the cluster") -> None:
-    """Give a command the options. Call it after the command's own."""
+def add_resource_flags(
+    parser: argparse.ArgumentParser,
+    *,
+    title: str = "on the cluster",
+    only: Collection[str] | None = None,
+) -> None:
+    """Give a command the options, or those of some settings `only`. Call it after its own."""
     taken = parser._option_string_actions
     shared: dict[str, str] = {}
     group = parser.add_argument_group(f"{title} (each is a key of runyard.yaml too)")
     for path, one in flag_fields():
+        if only is not None and path not in only:
+            continue
         wanted: tuple[str, ...] = one.metadata["flags"]
         free = [option for option in wanted if option not in taken]
         longest = [option for option in wanted if option.startswith("--")]
@@ -93,9 +100,17 @@ def _add(group: Any, path: str, one: Field[Any], options: list[str]) -> None:
     if hidden:
         actions.append(group.add_argument(*hidden, help=argparse.SUPPRESS, **words))
     listed = kind.kind if isinstance(kind, Items) else kind
-    if isinstance(listed, Word):
-        for action in actions:
+    for action in actions:
+        if isinstance(listed, Word):
             action.completer = lambda **_: list(listed.words)
+        elif path == "cluster":
+            action.completer = _complete_cluster
+
+
+def _complete_cluster(**_: object) -> list[str]:
+    from runyard.clusters.load import profile_folders, profile_names
+
+    return profile_names(profile_folders())
 
 
 def _typed(kind: Kind) -> Any:

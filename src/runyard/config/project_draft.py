@@ -63,7 +63,7 @@ def _section(
             continue
         demand = profile.submission.mandatory.get(name) if section == "resources" else None
         if demand and name not in profile.submission.defaults:
-            lines.append(f"#   {name}:    # {profile.name} wants it: {demand}")
+            lines += [f"#   # {profile.name} wants it: {demand}", f"#   {name}:"]
         elif name in offered:
             lines.append(f"#   {name}: {_offer(section, name, offered[name], profile)}".rstrip())
     return lines
@@ -79,7 +79,7 @@ def _offer(section: str, name: str, example: Any, profile: Profile) -> str:
             longest = f"    # at most {short_time(limit)}" if limit else ""
             return f"{default or example}{longest}"
         text = "" if default is None and example is None else f"{default or example}"
-        return f"{text}    # {help_of(settings_of(Resources)[name])}".strip()
+        return f"{text}    # {help_of(settings_of(Resources)[name])}"
     return "" if example is None else str(example)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from runyard.clusters.profile import Profile
 from runyard.config.request import (
     DISTRIBUTED,
+    JOB_TYPES,
     Agents,
     Checkpoints,
     Environment,
@@ -57,6 +58,10 @@ class ClusterFile:
     sweep_id: str | None = setting(
         Text("SWEEP"), "a sweep that is there already",
         flags=("-w", "--sweep-id", "--wandb-sweepid"),
+    )  # fmt: skip
+    job_type: str | None = setting(
+        Word(*JOB_TYPES), "what kind of job it is; it follows from the rest, and is checked",
+        flags=("-j", "--job-type"),
     )  # fmt: skip
     distributed: str | None = setting(
         Word(*DISTRIBUTED, also={"script": "torchrun"}),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ from runyard.reading.problems import Path as Place
 from runyard.reading.records import merge, read_record, without_empty
 
 FILE_NAME = "runyard.yaml"
+# Two ways to say one thing: what is said nearer to the user takes the other away.
+ONE_OF = (
+    (("command",), ("command_file",)),
+    (("resources", "memory"), ("resources", "memory_per_gpu")),
+)
 
 # What some keys were probably meant to be, where that is known better than by spelling.
 _KNOWN_MISTAKES = {
@@ -74,9 +80,14 @@ def find_project_file(folder: Path) -> Path | None:
     """The file in a folder or in the nearest one above it."""
     here = folder.resolve()
     for place in (here, *here.parents):
-        if (place / FILE_NAME).is_file():
+        if (place / FILE_NAME).is_file() and (place == here or not _is_open_to_all(place)):
             return place / FILE_NAME
     return None
+
+
+def _is_open_to_all(folder: Path) -> bool:
+    """In a folder that all may write, such as /tmp, anybody could leave us commands."""
+    return bool(folder.stat().st_mode & stat.S_IWOTH)
 
 
 def find_root(folder: Path) -> Path:
@@ -131,15 +142,38 @@ def _refusal(file: ProjectText, problems: list[Problem]) -> ConfigError:
     return ConfigError(f"{file.shown} has {len(ordered)} mistakes:{lines}")
 
 
-def for_cluster(file: ProjectText, cluster: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The file's data for one cluster, and the line of each setting."""
-    common = {key: one for key, one in file.data.items() if key not in ("clusters", "cluster")}
-    special = (file.data.get("clusters") or {}).get(cluster) or {}
-    origins: dict[str, str] = {}
-    for above, data in (((), common), (("clusters", cluster), special)):
-        for place in _leaves(data):
-            origins[".".join(map(str, place))] = file.where((*above, *place))
-    return without_empty(merge(common, special)), origins
+def for_cluster(
+    file: ProjectText, clusters: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The file's data for a cluster, and the line of each setting. `clusters` are the names that
+    the cluster goes by, the most general first: each may have its part."""
+    data = {key: one for key, one in file.data.items() if key not in ("clusters", "cluster")}
+    origins = _origins(file, (), data)
+    for name in clusters:
+        part = (file.data.get("clusters") or {}).get(name) or {}
+        for one, other in ONE_OF:
+            for said, unsaid in ((one, other), (other, one)):
+                if _has(part, said) and not _has(part, unsaid):
+                    data = _without(data, unsaid)
+                    origins.pop(".".join(unsaid), None)
+        data = merge(data, part)
+        origins |= _origins(file, ("clusters", name), part)
+    return without_empty(data), origins
+
+
+def _origins(file: ProjectText, above: Place, data: Mapping[str, Any]) -> dict[str, str]:
+    return {".".join(map(str, place)): file.where((*above, *place)) for place in _leaves(data)}
+
+
+def _has(data: Mapping[str, Any], path: Sequence[str]) -> bool:
+    inner = data.get(path[0])
+    if len(path) == 1:
+        return inner is not None
+    return isinstance(inner, Mapping) and inner.get(path[1]) is not None
+
+
+def _without(data: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    return merge(data, {path[0]: None} if len(path) == 1 else {path[0]: {path[1]: None}})
 
 
 def _leaves(data: Mapping[str, Any], above: Place = ()) -> list[Place]:

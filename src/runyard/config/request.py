@@ -14,6 +14,7 @@ from runyard.clusters.profile import ENVIRONMENT_KINDS, Profile
 from runyard.reading.kinds import Flag, Items, Memory, Setting, Span, Table, Text, Whole, Word
 from runyard.reading.records import setting
 
+JOB_TYPES = ("standard", "sweep", "distributed")
 DISTRIBUTED = ("lightning", "torchrun")
 AGENT_FORMS = ("array", "nodes", "jobs")
 MAIL_EVENTS = (
@@ -110,7 +111,9 @@ class Environment:
         {},
         flags=("--variable",),
     )
-    before: tuple[str, ...] = setting(Items(Text("LINE")), "lines of shell before the program", ())
+    before: tuple[str, ...] = setting(
+        Items(Text("LINE")), "lines of shell before the program", (), flags=("--before",)
+    )
     build: bool = setting(
         Flag(), "whether to build it from the project's files where it is not there", False,
         flags=("--build",),
@@ -122,7 +125,7 @@ class Agents:
     """How many agents work on a sweep, and in which form of job."""
 
     count: int | None = setting(
-        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",)
+        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",), shared=True
     )
     at_once: int | None = setting(Whole(1), "how many of them run at once", flags=("--at-once",))
     per_gpu: int | str | None = setting(
@@ -197,6 +200,7 @@ class Request:
     command: tuple[str, ...] | None = None
     sweep_file: str | None = None
     sweep_id: str | None = None
+    job_type: str = "standard"
     distributed: str | None = None
     resources: Resources = field(default_factory=Resources)
     environment: Environment = field(default_factory=Environment)

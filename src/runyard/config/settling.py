@@ -6,14 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runyard.clusters.profile import CONTAINER_KINDS, Profile
-from runyard.config.request import Environment, Resources
+from runyard.config.project_shape import ClusterFile
+from runyard.config.request import DISTRIBUTED, Environment, Resources
 from runyard.errors import ConfigError
 from runyard.reading.kinds import Unfit
 from runyard.reading.records import kind_of_setting, settings_of
 
 
 def with_defaults(resources: Resources, profile: Profile) -> Resources:
-    """What nobody said is as the profile has it."""
+    """What nobody said is as the profile has it. Who names a type of GPU wants one."""
+    if resources.gpu_type is not None and resources.gpus is None:
+        resources = replace(resources, gpus=1)
     for name, text in profile.submission.defaults.items():
         known = settings_of(Resources)
         if name not in known or getattr(resources, name) not in (None, ()):
@@ -57,9 +60,33 @@ def settle_resources(
     return resources
 
 
+def settle_job_type(read: ClusterFile, origins: Mapping[str, str]) -> str:
+    """What kind of job it is. Who says a kind has to say what it needs."""
+    sweeps = read.sweep_id or read.sweep
+    if read.job_type == "distributed" and read.distributed is None:
+        raise ConfigError(
+            f"{origins['job_type']}: a distributed job says how its processes find each other",
+            mend=f"add distributed: {' or '.join(DISTRIBUTED)}, or -W",
+        )
+    if read.job_type == "sweep" and not sweeps:
+        raise ConfigError(
+            f"{origins['job_type']}: a sweep job says which sweep",
+            mend="add sweep: FILE or sweep_id: ID, or -w",
+        )
+    if read.job_type is not None:
+        return read.job_type
+    return "distributed" if read.distributed else "sweep" if sweeps else "standard"
+
+
 def settle_environment(environment: Environment, origins: Mapping[str, str]) -> Environment:
     """The kind that an image or a name means, and no two kinds at once."""
     is_container = environment.kind in CONTAINER_KINDS
+    for name, kind in (("name", "conda"), ("path", "venv")):
+        if environment.kind == "none" and getattr(environment, name) is not None:
+            raise ConfigError(
+                f"{origins.get(f'environment.{name}')}: the environment has a {name} and no kind",
+                mend=f"add kind: {kind}, or the kind that it is",
+            )
     if environment.image is None:
         if is_container:
             raise ConfigError(

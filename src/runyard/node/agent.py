@@ -17,22 +17,25 @@ import sys
 import time
 
 from runyard.node.channel import Channel
+from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
-from runyard.node.place import Place
+from runyard.node.place import Place, moves
+from runyard.node.unreached import Watch
 from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
     from runyard.node.echo import Show
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Timer
+    from runyard.node.relay import Door
 
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
@@ -53,9 +56,15 @@ class Agent:
         show: Show | None = None,
         end: JobEnd | None = None,
         report: Callable[[str], None] = print,
+        launcher: Sequence[str] = (),
+        relay: bool = False,
+        exits_as_trials: bool = False,
     ) -> None:
+        self._exits_as_trials = exits_as_trials
         self._loop = Loop()
+        self._home = home
         self._place = Place(home, self._spawn)
+        self._door = _open_door(home) if relay or moves(home) else None
         self._spool = f"{home}/spool"
         self._sweep = sweep
         self._work = Work(
@@ -69,11 +78,14 @@ class Agent:
             count=count,
             folder=folder,
             show=show,
+            launcher=list(launcher),
+            url=self._door.url if self._door is not None else None,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
+        self._unreached: Watch | None = None
         self._helpers: set[int] = set()
         self._is_asked = False
         self._trouble: str | None = None
@@ -89,6 +101,7 @@ class Agent:
         if end.end is not None:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
+        self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
@@ -97,7 +110,8 @@ class Agent:
             self._work.show.close()
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
-        return 1 if self._trouble is not None else 0
+            return 1
+        return exit_code(self._work) if self._exits_as_trials else 0
 
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone."""
@@ -154,6 +168,8 @@ class Agent:
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
     def _has_joined(self, answer: Answer) -> None:
+        if self._unreached is not None:
+            self._unreached.heard()
         if not answer.is_good:
             self._fail(answer.error)
             return
@@ -203,6 +219,10 @@ class Agent:
         with contextlib.suppress(ChildProcessError):
             if os.waitpid(self._work.keeper.pid, os.WNOHANG)[0]:
                 self._replace_keeper()
+        if self._door is not None:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(self._door.pid, os.WNOHANG)[0]:
+                    self._door.open()
 
     def _start_keeper(self) -> Keeper:
         def tell(spool: str) -> None:
@@ -210,7 +230,8 @@ class Agent:
 
             deliver_leftovers(spool, self._place)
 
-        return start_keeper(self._spool, tell)
+        held = self._door.handles if self._door is not None else ()
+        return start_keeper(self._spool, tell, held)
 
     def _replace_keeper(self) -> None:
         self._work.keeper.dismiss()
@@ -246,8 +267,17 @@ class Agent:
             self._loop.turn(end - time.monotonic())
 
 
+def _open_door(home: str) -> Door:
+    from runyard.node.relay import Door  # Here: most servers stay where they are.
+
+    door = Door(home)
+    door.open()
+    return door
+
+
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
+    job = read_job(options) if "job" in options else {}
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -261,10 +291,16 @@ def main(words: list[str] | None = None) -> int:
         show=_shown(options),
         end=_read_end(options),
         report=report,
+        launcher=job.get("launcher", ()),
+        relay=bool(job.get("relay")),
+        exits_as_trials=job.get("exit") == "trials",
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
-    return agent.run()
+    code = agent.run()
+    if "ended" in options:
+        write_end(options["ended"], code)
+    return code
 
 
 def _shown(options: dict[str, str]) -> Show | None:
@@ -285,7 +321,8 @@ def _read_end(options: dict[str, str]) -> JobEnd:
 def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
-        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet",
+        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
+        "ended",
     )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)
@@ -294,7 +331,7 @@ def _read_options(words: list[str]) -> dict[str, str]:
         if name not in known or (name != "quiet" and not left):
             sys.exit(f"runyard.node.agent: it takes --{' --'.join(known)}, not {name!r}")
         options[name] = "" if name == "quiet" else left.pop(0)
-    if "sweep" not in options:
+    if "sweep" not in options and "job" not in options:
         sys.exit("runyard.node.agent: which sweep? --sweep KEY")
     return options
 

@@ -115,7 +115,7 @@ class Claiming:
         if work.end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
         try:
-            setting = Setting(told, found, folder, environ)
+            setting = Setting(told, found, folder, environ, work.launcher, work.url)
         except OSError as error:
             self._cannot_run(slot, told, error)
             return

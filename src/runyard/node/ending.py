@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from runyard.node.work import Slot, Work
 
 _REST_GRACE_SECONDS = 5.0
+_TERM_SECONDS = 1.0
 
 
 class Ending:
@@ -29,6 +31,14 @@ class Ending:
 
     def has_ended(self, slot: Slot, attempt: Attempt, then: Callable[[], None]) -> None:
         """A slot's program has ended; `then` is called right behind the telling of it."""
+        if _may_be_the_jobs_end(attempt):
+            self._work.loop.after(_TERM_SECONDS, lambda: self._settle(slot, attempt, then))
+        else:
+            self._settle(slot, attempt, then)
+
+    def _settle(self, slot: Slot, attempt: Attempt, then: Callable[[], None]) -> None:
+        if _may_be_the_jobs_end(attempt) and self._work.is_draining:
+            attempt.was_ended("preempted")
         self._work.saves = self._work.saves or attempt.has_saved()
         if attempt.exit_code:
             # It may go on elsewhere at once: what it logged is to be there before.
@@ -55,7 +65,10 @@ class Ending:
         attempt.is_told("end")
         told = answer.json() if answer.is_good else {}
         self._work.typical = told.get("typical_seconds", self._work.typical)
-        self._work.report(end_line(attempt, told.get("trial")))
+        trial = told.get("trial")
+        if trial is not None and trial["state"] == "failed":
+            self._work.failures.append(attempt.exit_code or 1)
+        self._work.report(end_line(attempt, trial))
 
     def _clear_up(self, attempt: Attempt, then: Callable[[], None]) -> None:
         """End what a program left running behind it, then call; the keeper forgets it only then."""
@@ -77,6 +90,13 @@ class Ending:
                 then()
 
         look()
+
+
+def _may_be_the_jobs_end(attempt: Attempt) -> bool:
+    """Whether it died of what Slurm may have sent to every process of a job that is cancelled or
+    pushed out: to us as well, but perhaps a moment later."""
+    by_term = attempt.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    return by_term and attempt.ending is None and "SLURM_JOB_ID" in os.environ
 
 
 def end_line(attempt: Attempt, trial: dict[str, Any] | None) -> str:

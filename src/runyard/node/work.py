@@ -46,6 +46,8 @@ class Work:
         count: int | None,
         folder: str | None,
         show: Show | None,
+        launcher: list[str],
+        url: str | None,
         report: Callable[[str], None],
     ) -> None:
         self.loop = loop
@@ -58,12 +60,18 @@ class Work:
         self.count = count
         self.folder = folder
         self.show = show
+        self.launcher = launcher
+        """Words before every program's own: what brings it into its container."""
+        self.url = url
+        """Where programs find the server, where that is not its own address."""
         self.report = report
         self.agent = ""
         """The number under which the server knows us; empty before it does."""
         self.typical: float | None = None
         self.saves = False
         self.taken: set[int] = set()
+        self.failures: list[int] = []
+        """The exit codes of trials that failed for good."""
         self.untold: set[Attempt] = set()
         self.unclear: set[Attempt] = set()
         self.is_draining = False

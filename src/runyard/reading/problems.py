@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -88,6 +87,8 @@ def closest(word: Any, words: Iterable[str]) -> str | None:
     longer = [known for known in words if len(written) > 2 and known.startswith(written)]
     if len(longer) == 1:
         return longer[0]
+    import difflib  # Felt at the start of every command, and seldom needed.
+
     found = difflib.get_close_matches(written, words, n=1, cutoff=0.6)
     return found[0] if found else None
 
