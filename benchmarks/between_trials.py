@@ -60,7 +60,8 @@ def measure_floor(trials: int) -> float:
 
 def measure_ours(home: Home, trials: int) -> tuple[float, float]:
     """Median time from an attempt's end to the next one's begin; and milliseconds a trial."""
-    from runyard.node import agent as agents
+    from runyard.node import claiming
+    from runyard.node.agent import Agent
     from runyard.node.attempts import Attempt, Setting
 
     ends, gaps = list[float](), list[float]()
@@ -75,10 +76,10 @@ def measure_ours(home: Home, trials: int) -> tuple[float, float]:
             if ends:
                 gaps.append(time.perf_counter() - ends[-1])
 
-    setattr(agents, "Attempt", Timed)  # noqa: B010  (a typed assignment is refused)
+    setattr(claiming, "Attempt", Timed)  # noqa: B010  (a typed assignment is refused)
     key = create(home, trials)[0]
     begun = time.perf_counter()
-    agent = agents.Agent(str(key), str(home.path), report=lambda _line: None)
+    agent = Agent(str(key), str(home.path), report=lambda _line: None)
     assert agent.run() == 0
     return statistics.median(gaps) * 1e3, (time.perf_counter() - begun) / trials * 1e3
 

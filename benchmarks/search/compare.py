@@ -47,7 +47,7 @@ def searcher(engine: str, task: Task, workers: int, seed: int, options: argparse
         return WandbSearcher(options.wandb_python, options.wandb_source, config_of(task), seed)
     from benchmarks.search.our_searcher import OurSearcher
 
-    return OurSearcher(config_of(task), seed, max(1, workers // 2), engine)
+    return OurSearcher(config_of(task), seed, workers, engine)
 
 
 def read_records(file: Path) -> list[dict[str, Any]]:

@@ -1,45 +1,69 @@
-"""Our engines, fed as the server feeds them."""
+"""Our engines, fed as the server feeds them where trials take longer than a fit."""
 
 from __future__ import annotations
 
-from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 from runyard.search.engines.choose import make_engine
 from runyard.search.engines.result import Result
 from runyard.search.space import Point
 from runyard.search.sweep import read_sweep
+from runyard.server.ledger import ahead
+from runyard.server.sweeps.drawing import quasi_random
+
+
+class Ready(NamedTuple):
+    point: Point
+    knows: int
 
 
 class OurSearcher:
-    """Suggestions are made ahead, as the server does it, at the worst of what it allows.
+    """Suggestions are made ahead, by the server's rules (`server/sweeps/suggestions.py`).
 
-    `ahead` suggestions lie ready; a claim takes the oldest, and another is made after it. So what
-    is handed out was made `ahead` results ago.
+    A trial's end and the claim for the next come together, so what is handed out does not know of
+    the result that has just come in. Then all that lies ready is made anew, with the old as
+    pending, and the oldest make room. Who works alone waits for one that knows everything.
     """
 
-    def __init__(self, config: dict[str, Any], seed: int, ahead: int, method: str) -> None:
+    def __init__(self, config: dict[str, Any], seed: int, workers: int, method: str) -> None:
         sweep, problems = read_sweep(config)
         assert sweep is not None, problems
         self.space = sweep.space
+        self.seed = seed
+        self.is_alone = workers == 1
         self.engine = make_engine(method, sweep.space, seed, 1)
-        self.ahead = ahead
-        self.ready: deque[Point] = deque()
+        self.ready: list[Ready] = []
         self.running: dict[int, Point] = {}
-        self.made = 0
-
-    def fill(self, wanted: int) -> None:
-        while len(self.ready) < wanted:
-            pending = [*self.running.values(), *self.ready]
-            self.ready.extend(self.engine.suggest(pending, 1, self.made))
-            self.made += 1
+        self.results = 0
 
     def ask(self, trial: int) -> dict[str, Any]:
-        self.fill(1)
-        self.running[trial] = self.ready.popleft()
-        self.fill(self.ahead)
-        return self.space.decode(self.running[trial])
+        point = self._point(trial)
+        self.running[trial] = point
+        if self.results and not self.is_alone:
+            self._fill(ahead.wanted(len(self.running)), trial + 1)
+        return self.space.decode(point)
+
+    def _point(self, trial: int) -> Point:
+        if self.is_alone and self.results:
+            return self.engine.suggest([], 1, trial)[0]
+        at_work = len(self.running)
+        usable = [one for one in self.ready if not ahead.is_stale(one.knows, self.results, at_work)]
+        if usable:
+            best = max(usable, key=lambda one: one.knows)
+            self.ready.remove(best)
+            return best.point
+        return self.space.place(quasi_random(len(self.space.leaves), self.seed, trial))
+
+    def _fill(self, wanted: int, setting: int) -> None:
+        fresh = sum(one.knows == self.results for one in self.ready)
+        if fresh >= wanted:
+            return
+        pending = [*self.running.values(), *(one.point for one in self.ready)]
+        points = self.engine.suggest(pending, wanted - fresh, setting + len(self.ready))
+        made = [Ready(point, self.results) for point in points]
+        self.ready = sorted(self.ready + made, key=lambda one: -one.knows)[:wanted]
 
     def tell(self, trial: int, value: float) -> None:
         point = self.running.pop(trial)
         self.engine.add([Result(trial, point, (value,), ())])
+        self.results += 1

@@ -57,6 +57,11 @@ class Home:
         return self.path / "server.json"
 
     @property
+    def server_jobs(self) -> Path:
+        """Where the server is a Slurm job: which; see `client/server_jobs.py`."""
+        return self.path / "server-jobs.json"
+
+    @property
     def server_lock(self) -> Path:
         """Held by the server for as long as it lives."""
         return self.path / "server.lock"

@@ -70,6 +70,11 @@ class FolderLock:
         path = _local_stand_in(self._path) if self.this_machine_only else self._path
         return os.open(path, mode | os.O_CLOEXEC, 0o600)
 
+    @property
+    def handles(self) -> tuple[int, ...]:
+        """What holds it: whoever inherits it holds the lock too, until the last of them ends."""
+        return () if self._handle is None else (self._handle,)
+
     def release(self) -> None:
         if self._handle is not None:
             os.close(self._handle)

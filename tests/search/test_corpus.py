@@ -14,7 +14,7 @@ import pytest
 
 from runyard.config.sweep_file import read_sweep_file
 from runyard.errors import ConfigError
-from runyard.search.documents import DocumentError, read_document
+from runyard.reading.documents import DocumentError, read_document
 from runyard.search.sweep import read_sweep
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.yaml"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runyard.search.documents import DocumentError, read_document
+from runyard.reading.documents import DocumentError, read_document
 from runyard.search.options import OPTION_KEYS
 from runyard.search.schema import sweep_schema
 from runyard.search.sweep import KEYS, read_sweep

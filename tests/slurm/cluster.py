@@ -128,8 +128,10 @@ class SlurmCluster:
 
     def show_job(self, job_id: str) -> list[dict[str, str]]:
         """What scontrol says about a job: a record for each task of an array, else just one."""
-        lines = self.run("scontrol", "--oneliner", "show", "job", job_id).stdout.splitlines()
-        return [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in lines if line]
+        said = self.run("scontrol", "--oneliner", "show", "job", job_id).stdout
+        # Not by lines: a folder's name may hold one's end.
+        records = re.split(r"^(?=JobId=)", said, flags=re.MULTILINE)
+        return [dict(re.findall(r"(\S+?)=(\S*)", one)) for one in records if one.strip()]
 
     def wait_for(
         self, job_id: str, states: str | Collection[str], timeout: float = 30

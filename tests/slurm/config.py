@@ -21,6 +21,8 @@ class ClusterSpec:
     gpus: int = 4
     gpu_type: str = "fake"
     accounting: bool = True
+    enforce: bool = False
+    """Whether limits of users hold (`sacctmgr modify user ... set maxsubmitjobs=10`)."""
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.cpus, self.memory_mb) < 1 or self.gpus < 0:
@@ -195,6 +197,7 @@ def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
         # With a munge socket of one's own, accounting calls need it named here once more.
         f"AccountingStoragePass={site.munge_socket}",
         *(["AccountingStorageTRES=gres/gpu"] if spec.gpus else []),
+        *(["AccountingStorageEnforce=limits"] if spec.enforce else []),
     ]
 
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 # the tests say so and are skipped.
 _TORCH = "torch==2.13.0+cpu" if sys.platform == "linux" else "torch==2.13.0"
 REQUIREMENTS = {
-    "torch": (_TORCH, "matplotlib"),
+    "torch": (_TORCH, "matplotlib", "lightning"),
     "jax": ("jax", "equinox", "diffrax", "optax", "matplotlib"),
 }
 

@@ -13,8 +13,11 @@ def resuming(client: Client) -> None:
     assert "resumed=False" in client.run("resuming", "never:again", "3")
     assert "resumed=True" in client.run("resuming", "allow:again", "2")
     assert "resumed=True" in client.run("resuming", "must:again", "2")
-    refused = client.run("resuming", "never:again", "must:nowhere", "1")
-    assert ["refused never" in refused, "refused must" in refused] == [True, True], refused
+    # A process each: after a refused init, 0.16 and 0.17 leave a thread behind that reads from the
+    # socket of their service, and takes the answer to the next init: that one waits forever.
+    for words in ("never:again", "must:nowhere"):
+        refused = client.run("resuming", words, "1")
+        assert f"refused {words.partition(':')[0]}" in refused, refused
     run = client.stored("again")
     assert run["state"] == "finished"
     assert run["config"] == {"never": True, "allow": True, "must": True}

@@ -3,6 +3,8 @@
 runyard agents                       those at work, and what they have
 runyard agents drain AGENT           it begins no more, and goes when what it runs has finished
 runyard agents add SWEEP -j 2        one more on this machine, in the background
+runyard agents add SWEEP -n 8 --on slurm --gpus 1      eight more, as an array of jobs
+runyard agents add SWEEP -n 4 --on slurm --form nodes  one on each node of one job
 """
 
 from __future__ import annotations
@@ -16,6 +18,14 @@ import time
 from pathlib import Path
 
 from runyard.cli.connect import complete_sweep, server
+from runyard.cli.on_slurm import (
+    SLURM,
+    add_slurm_arguments,
+    nothing_was_submitted,
+    plan_submission,
+    send_held_agents,
+    send_or_undo,
+)
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.parser import positive
 from runyard.cli.sweeps import find_sweep
@@ -29,8 +39,9 @@ _OPEN = ("running", "paused")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "drain", "add"), metavar="ACTION",
-        help="list (the default), drain or add",
+        "action", nargs="?", default="list", choices=("list", "drain", "add", "send-held"),
+        metavar="ACTION",
+        help="list (the default), drain or add; send-held: submit what a limit kept out",
     )  # fmt: skip
     which = parser.add_argument(
         "which", nargs="?", metavar="AGENT|SWEEP",
@@ -39,7 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.completer = complete_sweep  # type: ignore[attr-defined]
     parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
                         help="with add: trials at a time (default 1)")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    parser.add_argument(
+        "-n", "--agents", type=positive, metavar="N",
+        help="with add: how many (default 1; on slurm, as many as trials are left)",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="with add: show what would be sent")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--code", choices=("then", "now"), default="then",
+                        help="with add on slurm: run the code with which the sweep began, or "
+                        "today's (default then)")  # fmt: skip
+    add_slurm_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,6 +70,10 @@ def run(args: argparse.Namespace) -> int:
     api = server()
     if args.action == "add":
         return _add(api, args)
+    if args.action == "send-held":
+        sent = send_held_agents(api, locate())
+        say(f"{sent} agents that were held back are submitted" if sent else "nothing was sent")
+        return 0
     if args.action == "drain":
         return _drain(api, int(args.which))
     found = _agents(api)
@@ -112,21 +136,62 @@ def _is_agent(pid: int) -> bool:
 
 
 def _add(api: Api, args: argparse.Namespace) -> int:
-    from runyard.cli.sweep_watch import agent_command, working_folder
-
     found = find_sweep(api, args.which)
+    if args.on == SLURM:
+        return add_on_slurm(args, found)
+    refuse_ended(found)
+    for _ in range(args.agents or 1):
+        _start_here(found, args.slots)
+    return 0
+
+
+def add_on_slurm(args: argparse.Namespace, found: Sweep) -> int:
+    """More agents for a sweep, as jobs of the cluster."""
+    from runyard.cli.sweep_watch import working_folder
+
+    refuse_ended(found)
+    folder = Path(working_folder(found["folder"]))
+    waits = found["expected"]
+    left = None if waits is None else max(1, waits - _done(found))
+    code = None
+    if not args.no_snapshot and getattr(args, "code", "then") == "then":
+        from runyard.cli.sweep_code import code_for_more
+
+        code = code_for_more(server(quiet=True), locate(), found, folder)
+    submission = plan_submission(
+        args, kind="agents", folder=folder, trials=left, slots=args.slots, code=code
+    )
+    if args.dry_run:
+        submission.preview()
+        return 0
+    confirmed = submission.confirmed(args)
+    if confirmed is None:
+        return nothing_was_submitted()
+    return send_or_undo(confirmed, found, as_json=args.json, is_new=False)
+
+
+def _done(found: Sweep) -> int:
+    return sum(found["counts"].get(state, 0) for state in ("finished", "failed", "stopped"))
+
+
+def refuse_ended(found: Sweep) -> None:
     if found["state"] not in _OPEN:
         raise UsageError(
             f"sweep {found['id']} has ended: {found['state']}",
             mend=f"`runyard retry {found['id']}` runs what failed",
         )
+
+
+def _start_here(found: Sweep, slots: int) -> None:
+    from runyard.cli.sweep_watch import agent_command, working_folder
+
     home, folder = locate(), working_folder(found["folder"])
     log = home.path / "agents" / f"{found['id']}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     log.parent.mkdir(mode=0o700, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(
             agent_command(
-                found["key"], slots=args.slots, count=None, folder=folder, leash=None, quiet=False
+                found["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
             ),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -135,6 +200,5 @@ def _add(api: Api, args: argparse.Namespace) -> int:
             cwd=folder,
             env={**os.environ, "RUNYARD_HOME": str(home.path)},
         )
-    say(f"an agent with {args.slots} slots works on {found['id']}: process {process.pid}")
+    say(f"an agent with {slots} slots works on {found['id']}: process {process.pid}")
     say(f"what it says is in {log}")
-    return 0

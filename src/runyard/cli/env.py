@@ -1,8 +1,11 @@
-"""Print what a shell needs so that wandb logs here.
+"""What programs find around them: the tracker's variables, and a project's environment.
 
-eval "$(runyard env)"                 bash, zsh, sh
+eval "$(runyard env)"                 so that wandb logs here (bash, zsh, sh)
 runyard env --shell fish | source     fish
 eval `runyard env --shell csh`        csh, tcsh
+runyard env check                     is the project's environment fit for jobs?
+runyard env build                     build it once, from the project's files
+runyard env show                      the lines and words that jobs get for it
 """
 
 from __future__ import annotations
@@ -16,18 +19,32 @@ from runyard.cli.output import print_json, say
 from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
+from runyard.errors import UsageError
 from runyard.home import locate, read_discovery
 
 SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
+ACTIONS = ("build", "check", "show")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=ACTIONS, metavar="ACTION",
+                        help="build, check or show the project's environment (default: print "
+                        "the tracker's variables)")  # fmt: skip
     parser.add_argument("--shell", choices=SHELLS, default="sh", help="whose words (default: sh)")
     add_tracking(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    from runyard.cli.environment import add_environment_arguments
+
+    add_environment_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action is not None:
+        from runyard.cli.environment import act
+
+        return act(args)
+    if args.plan is not None:
+        raise UsageError("--plan is for `runyard env build`", mend="`runyard env --help`")
     variables = other_server(args) or _own()
     if args.json:
         print_json(variables)

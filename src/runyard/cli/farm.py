@@ -4,6 +4,7 @@
   runyard farm --grid 'python train.py --lr {0.1,0.01} --seed {1..5}' -j 4
   runyard farm tasks.txt --dry-run     what would run, under which names
   runyard farm tasks.txt --split 4     files of four lines: tasks/tasks_0.txt and so on
+  runyard farm tasks.txt --on slurm --gpus 1 --per-gpu 4    on the cluster, four on each GPU
 
 Each line is a trial of a sweep and tracked as a run, with its console and its exit code, whether it
 uses wandb or not. A line is the shell's; empty ones and those that begin with # are passed over.
@@ -24,6 +25,14 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file, server
 from runyard.cli.halting import halt
+from runyard.cli.on_slurm import (
+    SLURM,
+    add_slurm_arguments,
+    not_here,
+    nothing_was_submitted,
+    plan_submission,
+    send_or_undo,
+)
 from runyard.cli.output import console, print_json, say
 from runyard.cli.parser import count, positive
 from runyard.errors import ConfigError, UsageError
@@ -63,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", type=positive, metavar="N",
                         help="write files of N lines each, and run nothing")  # fmt: skip
     parser.add_argument("--to", metavar="FOLDER", help="where --split writes (default: tasks)")
+    add_slurm_arguments(parser)
 
 
 def add_work_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,6 +105,9 @@ def run(args: argparse.Namespace) -> int:
         return _split(args, found)
     log = None if args.joblog is None else Path(args.joblog).absolute()
     found = _left(args, found, log)
+    if args.on == SLURM:
+        not_here(args, "halt", "joblog", "no-run", "quiet")
+        return submit_list(args, found, kind="farm", folder=Path.cwd())
     if args.dry_run:
         preview(found, as_json=args.json)
         return 0
@@ -116,30 +129,10 @@ def start(
 ) -> int:
     """Make the sweep of a list, and work on it."""
     from runyard.cli.farm_work import open_log, work_on_list
-    from runyard.cli.run import project_name
-    from runyard.config.task_list import sweep_config
 
     opened: JobLog | None = None if log is None or no_run else open_log(log)
-    config = sweep_config(
-        found,
-        "bash" if shutil.which("bash") else "sh",
-        retries=args.retries,
-        stop_after_failures=0,
-        job_log=None if log is None else str(log),
-    )
-    if args.metric:
-        config["metric"] = {"name": args.metric, "goal": args.goal}
-    if args.name:
-        config["name"] = args.name
-    here = folder or Path.cwd()
-    made = server().sweeps.create(
-        config,
-        project=args.project or os.environ.get("WANDB_PROJECT") or project_name(here),
-        entity=args.entity or os.environ.get("WANDB_ENTITY"),
-        folder=str(here),
-    )
-    named = "" if made["name"] == made["id"] else f" ({made['name']})"
-    say(f"sweep {made['id']}{named}: {made['expected']} command lines, {args.slots} at a time")
+    made = make_list(args, found, folder=folder or Path.cwd(), log=log)
+    say(f"{_named(made)}: {made['expected']} command lines, {args.slots} at a time")
     if no_run:
         say(f"to run it:  runyard sweep {made['id']}")
         if args.json:
@@ -152,6 +145,56 @@ def start(
     if report is not None:
         report(made)
     return code
+
+
+def make_list(
+    args: argparse.Namespace, found: TaskList, *, folder: Path, log: Path | None = None
+) -> Sweep:
+    """The sweep of a list."""
+    from runyard.cli.run import project_name
+    from runyard.config.task_list import sweep_config
+
+    config = sweep_config(
+        found,
+        "bash" if shutil.which("bash") else "sh",
+        retries=args.retries,
+        stop_after_failures=0,
+        job_log=None if log is None else str(log),
+    )
+    if args.metric:
+        config["metric"] = {"name": args.metric, "goal": args.goal}
+    if args.name:
+        config["name"] = args.name
+    return server().sweeps.create(
+        config,
+        project=args.project or os.environ.get("WANDB_PROJECT") or project_name(folder),
+        entity=args.entity or os.environ.get("WANDB_ENTITY"),
+        folder=str(folder),
+    )
+
+
+def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder: Path) -> int:
+    """Agents for a list, as jobs of the cluster; the list is made when all else is sure."""
+    if not found.tasks:
+        say("nothing is left to run")
+        return 0
+    submission = plan_submission(
+        args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots
+    )
+    if args.dry_run:
+        submission.preview()
+        return 0
+    confirmed = submission.confirmed(args)
+    if confirmed is None:
+        return nothing_was_submitted()
+    made = make_list(args, found, folder=folder)
+    many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
+    say(f"{_named(made)}: {many}")
+    return send_or_undo(confirmed, made, as_json=args.json)
+
+
+def _named(made: Sweep) -> str:
+    return f"sweep {made['id']}{'' if made['name'] == made['id'] else ' (' + made['name'] + ')'}"
 
 
 def preview(found: TaskList, *, as_json: bool) -> None:

@@ -1,7 +1,12 @@
-"""Print what a run printed, or all trials of a sweep, each line marked with its trial.
+"""Print what a run printed, all trials of a sweep, or a job, each line marked with its source.
 
-RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run. A
-sweep's id or name prints all its trials.
+  runyard logs              the newest run
+  runyard logs TRIAL -f     a run by id or name, until it ends
+  runyard logs SWEEP        all its trials, each line marked with its trial
+  runyard logs 4021 -f      a job: the logs of all its tasks, each line marked with its task
+  runyard logs 4021_7       one task of it
+
+It works when the job is long gone: the files stay, and the server keeps what trials printed.
 """
 
 from __future__ import annotations
@@ -10,9 +15,10 @@ import argparse
 import sys
 import time
 
+from runyard.cli import naming
 from runyard.cli.connect import server
 from runyard.cli.parser import count
-from runyard.cli.show import add_run_argument, find_run, sweep_instead
+from runyard.cli.show import find_run
 from runyard.client.api import Api, Console, RunDetail
 from runyard.errors import NotFoundError, ServerError
 
@@ -21,22 +27,45 @@ _PAUSES = (0.1, 1.0, 3.0)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_run_argument(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
+    which = parser.add_argument(
+        "what", nargs="?", metavar=naming.METAVAR, help="which one (default: the newest run)"
+    )
+    which.completer = naming.complete  # type: ignore[attr-defined]
+    parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
     parser.add_argument("-n", "--lines", type=count, help="only the last so many lines, then go on")
+    parser.add_argument("--trials", action="store_true",
+                        help="of a job: what its trials printed, instead of its log")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     api = server()
-    try:
-        found = find_run(api, args.run)
-    except NotFoundError:
-        sweep = sweep_instead(api, args.run)
-        if sweep is None:
-            raise
+    if args.what is None:
+        return _print_run(api, find_run(api, None), args)
+    found = naming.find(api, args.what)
+    if found.run is not None:
+        return _print_run(api, found.run, args)
+    if found.sweep is not None:
         from runyard.cli.sweep_logs import print_sweep_logs
 
-        return print_sweep_logs(api, sweep, follow=args.follow, lines=args.lines)
+        return print_sweep_logs(api, found.sweep, follow=args.follow, lines=args.lines)
+    if found.job is None:
+        raise NotFoundError(
+            f"runyard has submitted no job {found.number}, and does not know its log",
+            mend=f"`scontrol show job {found.number}` names its StdOut while Slurm knows it",
+        )
+    from runyard.cli.job_logs import print_job_logs
+
+    return print_job_logs(
+        api,
+        found.job,
+        found.task,
+        follow=args.follow,
+        lines=args.lines,
+        trials=args.trials,
+    )
+
+
+def _print_run(api: Api, found: RunDetail, args: argparse.Namespace) -> int:
     after = 0
     held = ""
     while True:

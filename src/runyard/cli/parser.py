@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
 from runyard.cli.catalog import COMMANDS
 from runyard.errors import UsageError
+from runyard.reading.units import TIME_FORMS, read_seconds
 
 
 class Command(Protocol):
@@ -96,22 +96,11 @@ def positive(text: str) -> int:
     return int(text)
 
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
 def duration(text: str) -> float:
     """For `type=`: a length of time, as 90, 90s, 1.5h, 2h30m, or as Slurm's 1-12:30:00."""
-    found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text)
-    if found is not None:
-        days, first, second, third = (int(part or 0) for part in found.groups())
-        clock = found[4] is not None or found[1] is not None
-        seconds: float = first * 3600 + second * 60 + third if clock else first * 60 + second
-        return days * 86400.0 + seconds
-    parts = re.findall(r"(\d+(?:\.\d*)?)([smhd]?)", text)
-    is_whole = "".join(number + unit for number, unit in parts) == text
-    seconds = sum(float(number) * _UNITS[unit or "s"] for number, unit in parts)
-    if not is_whole or seconds <= 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no length of time: 90s, 30m, 2h, 1-12:00:00")
+    seconds = read_seconds(text)
+    if seconds is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no length of time: {TIME_FORMS}")
     return seconds
 
 

@@ -2,6 +2,7 @@
 
   runyard repeat --seeds 5 -- python train.py            --seed 0 to --seed 4 are added
   runyard repeat --seeds 3,7,11 -- python train.py rng={seed}
+  runyard repeat --seeds 5 --on slurm --gpus 1 -- python train.py
 
 `runyard best` shows mean ± standard deviation of --metric; at the end the same is shown of all that
 the runs have in their summaries. Options are those of `runyard farm`.
@@ -13,10 +14,12 @@ import argparse
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from runyard.cli.connect import server
-from runyard.cli.farm import add_work_arguments, preview, start
+from runyard.cli.farm import add_work_arguments, preview, start, submit_list
+from runyard.cli.on_slurm import SLURM, add_slurm_arguments
 from runyard.cli.output import number, print_table, say
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
@@ -30,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="how many, or which: 5, 1,2,3 or 10..14 (default 5)")  # fmt: skip
     add_work_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
+    add_slurm_arguments(parser)
     parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
 
 
@@ -44,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     lines = [shlex.join(with_seed(words, seed)) for seed in args.seeds]
     found = make_tasks("repeat", [Line(place, text) for place, text in enumerate(lines, start=1)])
     found = found.with_seeds(args.seeds)
+    if args.on == SLURM:
+        return submit_list(args, found, kind="repeat", folder=Path.cwd())
     if args.dry_run:
         preview(found, as_json=args.json)
         return 0

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from runyard.cli.connect import server
+from runyard.cli.on_slurm import SLURM, add_slurm_arguments
 from runyard.cli.output import duration, say
 from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.api import Api, NewRun, Run
@@ -41,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="print nothing but the program's"
     )
+    parser.add_argument("--dry-run", action="store_true",
+                        help="with --on slurm: show what would be sent")  # fmt: skip
     add_tracking(parser)
+    add_slurm_arguments(parser)
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
     parser.set_defaults(parser=parser)
 
@@ -55,6 +59,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if command[0].startswith("-") and not behind_dashes:
         args.parser.refuse_unknown(command)
+    if args.on == SLURM:
+        from runyard.cli.submit import submit_command
+
+        return submit_command(args, command, kind="run", name=args.name, project=args.project)
+    if args.dry_run:
+        raise UsageError("--dry-run is for --on slurm", mend="add --on slurm, or leave it out")
     try:
         return _run(args, command)
     except (ProgramError, UsageError):

@@ -1,5 +1,9 @@
 """Start, stop or look at the server.
 
+    runyard server status                      where it is, and how it does
+    runyard server start --listen cluster      so that compute nodes reach it
+    runyard server submit --time 1-0           as a Slurm job, where login nodes forbid daemons
+
 It starts by itself on the first command that needs it, so `start` is for choosing where it
 listens, and `stop` for a quiet machine. Nothing is lost by stopping it: programs that log keep
 what they have and try again.
@@ -11,6 +15,7 @@ import argparse
 import os
 from pathlib import Path
 
+from runyard.cli import server_jobs
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say
 from runyard.cli.parser import port
@@ -22,13 +27,14 @@ from runyard.client.discover import (
     start_server,
     stop_server,
 )
+from runyard.client.server_jobs import read_server_jobs
 from runyard.errors import ServerError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION",
-                        help="start, stop, restart, status or backup")  # fmt: skip
+                        help="start, stop, restart, status, backup or submit")  # fmt: skip
     parser.add_argument(
         "folder",
         nargs="?",
@@ -37,11 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with backup: a new folder for the copy",
     )
     parser.add_argument(
-        "--listen", metavar="ADDRESS", help="listen here (default: as last time, or 127.0.0.1)"
+        "--listen",
+        metavar="ADDRESS",
+        help="listen here, or `cluster`: where compute nodes reach it (default: as last time, or "
+        "127.0.0.1)",
     )
     parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
     parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
-    parser.add_argument("--json", action="store_true", help="with status: print JSON")
+    parser.add_argument("--json", action="store_true", help="with status and submit: print JSON")
+    server_jobs.add_submit_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +61,18 @@ def run(args: argparse.Namespace) -> int:
             f"runyard server {args.action} takes {'a' if args.folder is None else 'no'} folder",
             mend="runyard server backup ~/runyard-copy",
         )
+    if args.listen == "cluster":
+        args.listen = _cluster_listen()
     return _ACTIONS[args.action](home, args)
+
+
+def _cluster_listen() -> str:
+    """What this cluster's profile says of how its nodes reach this machine."""
+    from runyard.clusters.load import load_profile
+    from runyard.clusters.place import recognise, this_place
+    from runyard.launch.serving import listen_for
+
+    return listen_for(load_profile(recognise(this_place()).name))
 
 
 def _backup(home: Home, args: argparse.Namespace) -> int:
@@ -65,6 +86,7 @@ def _backup(home: Home, args: argparse.Namespace) -> int:
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
+    server_jobs.forget_ended(home)
     found = start_server(home, listen=args.listen, port=args.port)
     if found.started:
         _tell_start(home, found)
@@ -83,6 +105,9 @@ def _start(home: Home, args: argparse.Namespace) -> int:
 
 
 def _stop(home: Home, args: argparse.Namespace) -> int:
+    jobs = read_server_jobs(home)
+    if jobs is not None:
+        return server_jobs.stop(home, jobs, force=args.force)
     stopped = stop_server(home, force=args.force)
     print(
         f"stopped the server of {home.path}" if stopped else f"no server of {home.path} is running"
@@ -91,6 +116,7 @@ def _stop(home: Home, args: argparse.Namespace) -> int:
 
 
 def _restart(home: Home, args: argparse.Namespace) -> int:
+    server_jobs.refuse_restart(home)
     found = restart_server(home, listen=args.listen, port=args.port, force=args.force)
     _tell_start(home, found)
     return 0
@@ -107,6 +133,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
     api = find_server(home)
     health = api.health() if api else None
     discovery = read_discovery(home) if home.path.is_dir() else None
+    jobs = read_server_jobs(home)
     if args.json:
         print_json(
             {
@@ -114,6 +141,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
                 "url": discovery.url if discovery else None,
                 "state_folder": str(home.path),
                 "log": str(home.log),
+                "jobs": jobs.ids if jobs else None,
                 **(
                     {**health, "running": True, "running_runs": health["running"]} if health else {}
                 ),
@@ -128,12 +156,16 @@ def _status(home: Home, args: argparse.Namespace) -> int:
     else:
         print(f"not running (state in {home.path})")
         if discovery is not None and discovery.running:
-            if is_locked(home):
+            if jobs is not None:
+                pass
+            elif is_locked(home):
                 print(f"  process {discovery.pid} on {discovery.hostname} holds the folder but "
                       f"does not answer at {discovery.url}; log in {home.log}")  # fmt: skip
             else:
                 print(f"  it died (started {ago(discovery.started_at)} on {discovery.hostname}); "
                       f"any command starts it again, log in {home.log}")  # fmt: skip
+    if jobs is not None and not args.json:
+        print(f"  {server_jobs.status_line(home)}")
     return 0 if health is not None else 3
 
 
@@ -143,4 +175,6 @@ _ACTIONS = {
     "restart": _restart,
     "status": _status,
     "backup": _backup,
+    "submit": server_jobs.submit,
+    "run": server_jobs.run,
 }

@@ -1,105 +1,234 @@
-"""How all that is at work stands: sweeps, their agents, runs of their own; or one sweep.
+"""How all that is at work stands: sweeps, their jobs and agents, runs; or one of them.
 
-SWEEP is an id, a name, or a part of either; without it, every sweep that is not over, and every run
-that is none of theirs. With --watch it is shown anew every few seconds, until Ctrl-C or the end.
+  runyard status                 all that is not over
+  runyard status SWEEP --watch   one sweep, shown anew until it is over
+  runyard status 4021            a job, by Slurm's number; 4021_7 is one of its tasks
+  runyard status TRIAL           a trial or a run
+
+Slurm is asked once, for all jobs together, and says why those that wait do so and when they may
+start. Where it does not answer, what is shown says how old it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from runyard.cli import naming
 from runyard.cli.best import values_text
-from runyard.cli.connect import complete_sweep, server
-from runyard.cli.output import console, duration, number, print_json, say
+from runyard.cli.connect import server
+from runyard.cli.job_view import (
+    Line,
+    age_lines,
+    asked_text,
+    job_json,
+    job_lines,
+    jobs_lines,
+    print_lines,
+    slurm_json,
+    task_lines,
+)
+from runyard.cli.output import ago, console, duration, number, print_json, say
 from runyard.cli.sweep_view import ENDED, STATES
 from runyard.cli.sweep_watch import failures, is_list
-from runyard.cli.sweeps import find_sweep, progress
-from runyard.client.api import Api, Run
-from runyard.client.sweeps import Sweep, Trial
+from runyard.cli.sweeps import progress
+from runyard.client.api import Api, Run, RunDetail
+from runyard.client.jobs import Job
+from runyard.client.sweeps import Sweep, SweepAgent, Trial
+from runyard.client.unreached import read_unreached
+from runyard.errors import NotFoundError
+from runyard.home import locate
+from runyard.launch.watching import Looked, look
 
 _OPEN = ("running", "paused")
 _EVERY = 2.0
-_MOST_FAILED = 5
+# The controller serves a whole site: it is not asked as often as our own server.
+_ASK_SLURM_EVERY = 15.0
+_MOST_FAILED, _MOST_AGENTS, _MOST_JOBS = 5, 6, 50
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument(
-        "sweep", nargs="?", metavar="SWEEP", help="which sweep (default: all that is at work)"
+        "what", nargs="?", metavar=naming.METAVAR, help="which one (default: all that is at work)"
     )
-    which.completer = complete_sweep  # type: ignore[attr-defined]
+    which.completer = naming.complete  # type: ignore[attr-defined]
     parser.add_argument("-w", "--watch", action="store_true", help="show it anew until it is over")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run(args: argparse.Namespace) -> int:
-    while True:
-        api = server()
-        chosen = [find_sweep(api, args.sweep)] if args.sweep else _at_work(api)
-        runs = [] if args.sweep else _runs_at_work(api)
-        told = [(one, failures(api, one)) for one in chosen]
-        if args.json:
-            print_json(_as_json(told, runs))
-        else:
-            if args.watch:
-                console().clear()
-            _print(told, runs)
-        over = not runs and all(one["state"] not in _OPEN for one in chosen)
-        if not args.watch or over:
-            return 0
-        time.sleep(_EVERY)
+@dataclass
+class Shown:
+    """What is told: sweeps with their failures, jobs, runs."""
 
+    sweeps: list[tuple[Sweep, list[tuple[Trial, str]]]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    looked: Looked = field(default_factory=lambda: Looked([]))
+    task: str | None = None
 
-def _at_work(api: Api) -> list[Sweep]:
-    return [one for one in api.sweeps.sweeps() if one["state"] in _OPEN]
+    def of(self, sweep: Sweep) -> list[Job]:
+        return [job for job in self.jobs if job["sweep"] == sweep["key"]]
 
+    @property
+    def others(self) -> list[Job]:
+        """Jobs whose sweep is not among those shown."""
+        keys = {sweep["key"] for sweep, _ in self.sweeps}
+        return [job for job in self.jobs if job["sweep"] not in keys]
 
-def _runs_at_work(api: Api) -> list[Run]:
-    """Runs that are no trial of a sweep."""
-    running = api.runs(state="running")
-    trials = {
-        trial["id"]
-        for sweep in (_at_work(api) if running else [])
-        for trial in api.sweeps.trials(sweep["key"], state="running")
-    }
-    return [one for one in running if one["id"] not in trials]
-
-
-def _as_json(told: list[tuple[Sweep, list[tuple[Trial, str]]]], runs: list[Run]) -> dict[str, Any]:
-    return {
-        "sweeps": [
-            {**sweep, "failures": [{"trial": one, "why": why} for one, why in failed]}
-            for sweep, failed in told
-        ],
-        "runs": runs,
-    }
-
-
-def _print(told: list[tuple[Sweep, list[tuple[Trial, str]]]], runs: list[Run]) -> None:
-    if not told and not runs:
-        say("nothing is at work; `runyard sweeps` and `runyard runs` list what was")
-    out = console()
-    for sweep, failed in told:
-        for line, style in sweep_lines(sweep, failed):
-            out.print(line, style=style, soft_wrap=True)
-    for one in runs:
-        since = duration(max(0.0, time.time() - (one["started_at"] or one["created_at"])))
-        where = f" on {one['host']}" if one["host"] else ""
-        out.print(
-            f"run {one['id']}  {one['name']}  {one['project']}  running for {since}{where}, "
-            f"{one['steps']} steps",
-            soft_wrap=True,
+    @property
+    def is_over(self) -> bool:
+        return (
+            all(sweep["state"] not in _OPEN for sweep, _ in self.sweeps)
+            and all(run["state"] not in ("running", "pending") for run in self.runs)
+            and all(job["ended_at"] is not None for job in self.jobs)
         )
 
 
-def sweep_lines(sweep: Sweep, failed: list[tuple[Trial, str]]) -> list[tuple[str, str | None]]:
+def run(args: argparse.Namespace) -> int:
+    api, before, asked_at = server(), None, 0.0
+    while True:
+        shown = _gather(api, args.what)
+        if before is None or time.monotonic() - asked_at >= _ASK_SLURM_EVERY:
+            before, asked_at = look(api.jobs, shown.jobs), time.monotonic()
+        shown = _with(shown, before)
+        if args.json:
+            print_json(_as_json(shown))
+        else:
+            if args.watch:
+                console().clear()
+            _print(shown)
+        if not args.watch or shown.is_over:
+            return 0
+        time.sleep(_EVERY)
+        api = server()
+
+
+def _gather(api: Api, words: str | None) -> Shown:
+    if words is None:
+        sweeps = api.sweeps.sweeps(open_only=True)
+        return Shown(
+            [_with_failures(api, one) for one in sweeps],
+            api.runs(state="running", alone=True),
+            api.jobs.jobs(open_only=True),
+        )
+    found = naming.find(api, words)
+    if found.sweep is not None:
+        jobs = api.jobs.jobs(sweep=found.sweep["key"], limit=_MOST_JOBS)
+        return Shown([_with_failures(api, found.sweep)], jobs=jobs)
+    if found.run is not None:
+        return Shown(runs=[found.run], jobs=_jobs_of(api, found.run))
+    if found.job is not None:
+        return Shown(jobs=[found.job], task=found.task)
+    from runyard.cli.foreign_jobs import look_at
+
+    looked = look_at(found.number or words)
+    return Shown(jobs=looked.jobs, looked=looked, task=found.task)
+
+
+def _with_failures(api: Api, sweep: Sweep) -> tuple[Sweep, list[tuple[Trial, str]]]:
+    return sweep, failures(api, sweep, last=_MOST_FAILED)
+
+
+def _jobs_of(api: Api, found: RunDetail) -> list[Job]:
+    if found["job"] is None:
+        return []
+    try:
+        return [api.jobs.job(found["job"])]
+    except NotFoundError:
+        return []
+
+
+def _with(shown: Shown, before: Looked) -> Shown:
+    known = {job["key"]: job for job in before.jobs}
+    jobs = [known.get(job["key"], job) for job in shown.jobs]
+    looked = replace(before, jobs=jobs, queue={**shown.looked.queue, **before.queue})
+    return replace(shown, jobs=jobs, looked=looked)
+
+
+def _as_json(shown: Shown) -> dict[str, Any]:
+    return {
+        "sweeps": [
+            {
+                **sweep,
+                "failures": [{"trial": one, "why": why} for one, why in failed],
+                "jobs": [job_json(job, shown.looked) for job in shown.of(sweep)],
+            }
+            for sweep, failed in shown.sweeps
+        ],
+        "runs": shown.runs,
+        "jobs": [job_json(job, shown.looked) for job in shown.others],
+        "slurm": slurm_json(shown.looked),
+        "unreached": [asdict(one) for one in read_unreached(locate())],
+    }
+
+
+def _print(shown: Shown) -> None:
+    if not shown.sweeps and not shown.runs and not shown.jobs:
+        say("nothing is at work; `runyard sweeps`, `runyard runs` and `runyard jobs` list what was")
+    for sweep, failed in shown.sweeps:
+        jobs = shown.of(sweep)
+        print_lines(sweep_lines(sweep, failed, jobs))
+        print_lines(jobs_lines(jobs, shown.looked, sweep["id"]))
+    for one in shown.runs:
+        print_lines(_run_lines(one))
+    for job in shown.others:
+        print_lines(_job_lines(job, shown.looked))
+        if shown.task is not None and job["array"] is not None:
+            print_lines(task_lines(job, shown.task, shown.looked))
+    print_lines(age_lines(shown.looked))
+    print_lines(_unreached_lines())
+
+
+def _unreached_lines() -> list[Line]:
+    """Nodes whose agents wait for a server that they do not reach."""
+    return [
+        (f"{one.node}{f', job {one.job}' if one.job else ''}: {one.why}", "red")
+        for one in read_unreached(locate())
+    ]
+
+
+def _run_lines(one: Run) -> list[Line]:
+    where = f" on {one['host']}" if one["host"] else ""
+    head = f"run {one['id']}  {one['name']}  {one['project']}  {one['state']}"
+    if one["state"] == "running":
+        since = duration(max(0.0, time.time() - (one["started_at"] or one["created_at"])))
+        return [(f"{head} for {since}{where}, {one['steps']} steps", None)]
+    code = f" (exit code {one['exit_code']})" if one["exit_code"] else ""
+    ended = f" {ago(one['ended_at'])}" if one["ended_at"] is not None else ""
+    return [(f"{head}{code}{ended}{where}, {one['steps']} steps", None)]
+
+
+def _job_lines(job: Job, looked: Looked) -> list[Line]:
+    lines = job_lines(job, looked)
+    head = f"{lines[0][0].strip()}  {job['name']}"
+    of = f"    agents of sweep {job['sweep_id']}" if job["sweep_id"] else ""
+    asked = asked_text(job["asked"])
+    more = [
+        part
+        for part in (
+            of.strip(),
+            f"{'each asks' if job['tasks'] > 1 else 'asks'} for {asked}" if asked else "",
+        )
+        if part
+    ]
+    return [
+        (head, "bold"),
+        *([(f"    {'; '.join(more)}", None)] if more else []),
+        *lines[1:],
+    ]
+
+
+def sweep_lines(
+    sweep: Sweep, failed: list[tuple[Trial, str]], jobs: list[Job] | None = None
+) -> list[Line]:
     """A sweep at a glance, line by line, each with its colour."""
     counts = sweep["counts"]
     named = sweep["id"] if sweep["name"] == sweep["id"] else f"{sweep['id']} {sweep['name']}"
     kind = "list" if is_list(sweep) else sweep["method"]
     head = f"sweep {named}  {sweep['project']}  {kind}  {sweep['state']}  {progress(sweep)}"
-    lines: list[tuple[str, str | None]] = [(head, "bold")]
+    lines: list[Line] = [(head, "bold")]
     parts = [f"{counts[state]} {state}" for state in STATES if counts[state]]
     left = sweep["eta_seconds"]
     if sweep["state"] in _OPEN and left:
@@ -111,19 +240,38 @@ def sweep_lines(sweep: Sweep, failed: list[tuple[Trial, str]]) -> list[tuple[str
     if best is not None and best["value"] is not None:
         value = f"{sweep['metric']} {number(best['value'])}"
         lines.append((f"  best  {value}  {best['name']}  {values_text(best['values'])}", "green"))
-    for agent in sweep["agents"]:
-        where = (
-            agent["host"] if agent["pid"] is None else f"{agent['host']}, process {agent['pid']}"
-        )
-        lines.append((f"  agent {agent['key']}  {agent['running']} of {agent['slots']} slots at "
-                      f"work  ({where})", None))  # fmt: skip
+    lines += _agent_lines(sweep)
     unfinished = sum(counts.values()) > sum(counts[state] for state in ENDED)
-    if sweep["state"] == "running" and not sweep["agents"]:
+    are_coming = any(job["ended_at"] is None for job in jobs or ())
+    if sweep["state"] == "running" and not sweep["agents"] and not are_coming:
         more = "unfinished trials" if unfinished else "more to do"
         lines.append((f"  nobody works on it, and it has {more}: `runyard sweep {sweep['id']}`",
                       "yellow"))  # fmt: skip
     for trial, why in failed[-_MOST_FAILED:]:
         lines.append((f"  failed  {trial['name']}  {why}", "red"))
-    if len(failed) > _MOST_FAILED:
-        lines.append((f"  ... and {len(failed) - _MOST_FAILED} more failed", "red"))
+    if counts["failed"] > _MOST_FAILED:
+        lines.append((f"  ... and {counts['failed'] - _MOST_FAILED} more failed", "red"))
     return lines
+
+
+def _agent_lines(sweep: Sweep) -> list[Line]:
+    agents = sweep["agents"]
+    lines: list[Line] = [
+        (f"  agent {agent['key']}  {agent['running']} of {agent['slots']} slots at work  "
+         f"({_where(agent)})", None)
+        for agent in agents[:_MOST_AGENTS]
+    ]  # fmt: skip
+    rest = agents[_MOST_AGENTS:]
+    if rest:
+        running, slots = sum(one["running"] for one in rest), sum(one["slots"] for one in rest)
+        lines.append((f"  ... and {len(rest)} more agents: {running} of {slots} slots at work",
+                      None))  # fmt: skip
+    return lines
+
+
+def _where(agent: SweepAgent) -> str:
+    if agent["job"] is not None:
+        return f"job {agent['job']} on {agent['node'] or agent['host']}"
+    if agent["pid"] is None:
+        return agent["host"]
+    return f"{agent['host']}, process {agent['pid']}"

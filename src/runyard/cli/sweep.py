@@ -3,6 +3,7 @@
   runyard sweep sweep.yaml -j 4       four trials at a time, until it is done
   runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
   runyard sweep sweep.yaml --dry-run  what it would run
+  runyard sweep sweep.yaml --on slurm --gpus 1 --at-once 8    on the cluster; comes back at once
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
 
@@ -16,6 +17,13 @@ from __future__ import annotations
 import argparse
 
 from runyard.cli.connect import complete_sweep_or_file, server
+from runyard.cli.on_slurm import (
+    SLURM,
+    add_slurm_arguments,
+    nothing_was_submitted,
+    plan_submission,
+    send_or_undo,
+)
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
 from runyard.cli.sweep_steer import STEERING, steer
@@ -60,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       "(runyard.seeds=3); may be repeated")  # fmt: skip
     made.add_argument("-R", "--prior-run", action="append", default=[], metavar="RUN",
                       help="a run that the search knows of; may be repeated")  # fmt: skip
+    add_slurm_arguments(parser)
     steering = parser.add_argument_group("steer a sweep").add_mutually_exclusive_group()
     for name, (help_text, _) in STEERING.items():
         steering.add_argument(f"--{name}", action="store_true", help=help_text)
@@ -88,6 +97,17 @@ def _create(args: argparse.Namespace) -> int:
     from runyard.cli.sweep_plan import make_plan
 
     plan = make_plan(args)
+    submission = None
+    if args.on == SLURM:
+        submission = plan_submission(
+            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots
+        )
+        if args.dry_run:
+            submission.preview()
+            return 0
+        submission = submission.confirmed(args)
+        if submission is None:
+            return nothing_was_submitted()
     if args.dry_run:
         from runyard.cli.sweep_preview import preview
 
@@ -105,6 +125,8 @@ def _create(args: argparse.Namespace) -> int:
     size = f"{made['expected']} trials" if made["expected"] is not None else "no end of its own"
     named = "" if made["name"] == made["id"] else f" ({made['name']})"
     say(f"sweep {made['id']}{named}: {made['method']}, {size}")
+    if submission is not None:
+        return send_or_undo(submission, made, as_json=args.json)
     place = f"{made['entity']}/{made['project']}/{made['id']}"
     if args.no_run:
         say(f"to run it:  runyard sweep {made['id']}")
@@ -121,6 +143,10 @@ def _create(args: argparse.Namespace) -> int:
 def _join(args: argparse.Namespace) -> int:
     api = server()
     found = find_sweep(api, args.sweep)
+    if args.on == SLURM:
+        from runyard.cli.agents import add_on_slurm
+
+        return add_on_slurm(args, found)
     if args.run_cap:
         found = api.sweeps.set_cap(found["key"], args.run_cap)
     if found["state"] in _OVER:

@@ -14,7 +14,8 @@ from runyard.cli.output import say
 from runyard.cli.parser import nearest
 from runyard.cli.run import project_name
 from runyard.config.overrides import Overrides
-from runyard.config.sweep_file import STANDARD_INPUT, SweepFile, read_sweep_file
+from runyard.config.standard_input import STANDARD_INPUT
+from runyard.config.sweep_file import SweepFile, read_sweep_file
 from runyard.errors import ConfigError, NotFoundError, UsageError
 from runyard.search.sweep import Sweep
 

@@ -239,12 +239,16 @@ class _Watch:
 
 
 def failures(
-    api: Api, sweep: Sweep, known: Mapping[str, tuple[Trial, str]] = MappingProxyType({})
+    api: Api,
+    sweep: Sweep,
+    known: Mapping[str, tuple[Trial, str]] = MappingProxyType({}),
+    *,
+    last: int | None = None,
 ) -> list[tuple[Trial, str]]:
-    """The trials that failed, each with the reason; the last is the newest."""
+    """The trials that failed, or the last so many, each with the reason; the newest is the last."""
     if not sweep["counts"]["failed"]:
         return []
-    failed = api.sweeps.trials(sweep["key"], state="failed")
+    failed = api.sweeps.trials(sweep["key"], state="failed", last=last)
     failed.sort(key=lambda one: one["ended_at"] or 0.0)
     # A reason is a question to the server: of many failures, only for those that are shown.
     asked = {one["id"] for one in failed[-_EXPLAINED:]}

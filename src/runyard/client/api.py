@@ -73,12 +73,22 @@ class Archive(TypedDict):
     steps: int
 
 
+class Place(TypedDict):
+    """Which trial a run is: its sweep's key, and its number there."""
+
+    sweep: int
+    number: int
+
+
 class RunDetail(Run):
     attempts: list[Attempt]
     files: list[str]
     alerts: list[Alert]
     archives: list[Archive]
     file_bytes: int
+    trial: Place | None
+    job: str | None
+    node: str | None
 
 
 class ArchiveDetail(TypedDict):
@@ -234,9 +244,11 @@ class Api:
         project: str | None = None,
         state: str | None = None,
         limit: int | None = None,
+        alone: bool = False,
     ) -> list[Run]:
+        """The newest first; with `alone`, those that are no trial of a sweep."""
         found: list[Run] = self._connection.get(
-            "/api/runs", project=project, state=state, limit=limit
+            "/api/runs", project=project, state=state, limit=limit, alone=1 if alone else None
         )
         return found
 

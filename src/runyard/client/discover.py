@@ -20,6 +20,7 @@ from pathlib import Path
 
 from runyard.client.api import Api
 from runyard.client.http import Connection, Unreachable
+from runyard.client.server_jobs import ServerJobs, read_server_jobs
 from runyard.errors import ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
@@ -76,11 +77,12 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
             api = find_server(home)
             if api is not None:
                 return Found(api)
-            if not is_locked(home):
+            jobs = read_server_jobs(home)
+            if jobs is None and not is_locked(home):
                 return _start(home, listen, port)
             # It does not answer, but may just be on its way out: `runyard server stop`.
             if time.monotonic() >= end or _is_out_of_reach(home):
-                raise _silent_server(home)
+                raise _silent_server(home) if jobs is None else _waiting_job(home, jobs)
             time.sleep(0.05)
 
 
@@ -92,6 +94,32 @@ def restart_server(
     with _alone(home):
         stop_server(home, force=force)
         return _start(home, listen, port)
+
+
+def open_to_nodes(home: Home, listen: str) -> Found:
+    """The server, reachable from other machines: one that listens to this one alone moves.
+
+    It keeps port and key, and goes on listening here: programs that were logging find it again.
+    """
+    found = ensure_server(home)
+    discovery = read_discovery(home)
+    if discovery is None or discovery.listen not in _LOOPBACK:
+        return found
+    if discovery.hostname != socket.gethostname():
+        raise _silent_server(home)
+    found.api.close()
+    return restart_server(home, listen=listen)
+
+
+def take_over(home: Home, seconds: float) -> None:
+    """End the server, wherever it runs, so that the one that calls can be it."""
+    end = time.monotonic() + seconds
+    while is_locked(home):
+        with contextlib.suppress(ServerError):
+            stop_server(home)
+        if time.monotonic() >= end:
+            raise _silent_server(home)
+        time.sleep(0.2)
 
 
 def stop_server(home: Home, *, force: bool = False) -> bool:
@@ -260,8 +288,8 @@ def _silent_server(home: Home) -> Unreachable:
     if discovery.hostname != here:
         local = discovery.listen in _LOOPBACK
         reach = (
-            f"it listens on that machine only: there, `runyard server stop` and "
-            f"`runyard server start --listen 0.0.0.0`, or type this command on {discovery.hostname}"
+            f"it listens on that machine only: there, `runyard server restart --listen cluster`, "
+            f"or type this command on {discovery.hostname}"
         )
         return Unreachable(
             f"the server of {home.path} runs on {discovery.hostname} and does not answer {here} "
@@ -272,6 +300,15 @@ def _silent_server(home: Home) -> Unreachable:
         f"the server (process {discovery.pid}) holds {home.path} but does not answer "
         f"at {discovery.url}",
         mend=f"look at {home.log}; `runyard server stop --force` ends it; nothing stored is lost",
+    )
+
+
+def _waiting_job(home: Home, jobs: ServerJobs) -> Unreachable:
+    return Unreachable(
+        f"the server of {home.path} is a Slurm job, and none of its jobs serves at the moment "
+        f"({jobs.said()})",
+        mend=f"`squeue --me` shows whether one waits, logs are in {jobs.folder}; `runyard server "
+        "submit` submits new ones, `runyard server stop` forgets them, so that it starts here",
     )
 
 

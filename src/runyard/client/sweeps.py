@@ -40,6 +40,8 @@ class Trial(TypedDict):
     host: str | None
     node: str | None
     job: str | None
+    usage: dict[str, Any] | None
+    began_at: float | None
     created_at: float
     started_at: float | None
     ended_at: float | None
@@ -166,8 +168,13 @@ class SweepApi:
         )
         return made
 
-    def sweeps(self, *, project: str | None = None, limit: int | None = None) -> list[Sweep]:
-        found: list[Sweep] = self._connection.get("/api/sweeps", project=project, limit=limit)
+    def sweeps(
+        self, *, project: str | None = None, limit: int | None = None, open_only: bool = False
+    ) -> list[Sweep]:
+        """The newest first; with `open_only`, those that are not over."""
+        found: list[Sweep] = self._connection.get(
+            "/api/sweeps", project=project, limit=limit, open=1 if open_only else None
+        )
         return found
 
     def find(self, words: str) -> Sweep:
@@ -179,8 +186,11 @@ class SweepApi:
         found: Sweep = self._connection.get(f"/api/sweeps/{key}")
         return found
 
-    def trials(self, key: int, *, state: str | None = None) -> list[Trial]:
-        found: list[Trial] = self._connection.get(f"/api/sweeps/{key}/trials", state=state)
+    def trials(self, key: int, *, state: str | None = None, last: int | None = None) -> list[Trial]:
+        """By number; with `last`, only so many, the last to end, in the order of their ends."""
+        found: list[Trial] = self._connection.get(
+            f"/api/sweeps/{key}/trials", state=state, last=last
+        )
         return found
 
     def set_state(

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.errors import UsageError
-from runyard.search.documents import DocumentError, read_document
+from runyard.reading.documents import DocumentError, read_document
+from runyard.reading.problems import Path
 from runyard.search.parameters import GROUP
-from runyard.search.problems import Path
 from runyard.search.sweep import KEYS, WANDB_METHODS
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from runyard.config.overrides import Overrides, apply
+from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, NotFoundError
-from runyard.search.documents import Document, DocumentError, read_document
-from runyard.search.problems import Path as Place
-from runyard.search.problems import Problem
+from runyard.reading.documents import Document, DocumentError, read_document
+from runyard.reading.problems import Path as Place
+from runyard.reading.problems import Problem
 from runyard.search.sweep import Sweep, read_sweep
-
-STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.config.braces import MOST_LINES, TooMany, expand
-from runyard.config.sweep_file import STANDARD_INPUT
+from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, NotFoundError
 from runyard.search.names import LONGEST, trial_name
 from runyard.search.tasks import COMMAND_LINE, NUMBER, Task

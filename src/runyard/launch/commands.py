@@ -15,7 +15,7 @@ from runyard.errors import RunyardError
 # How long a controller that does not answer is waited for, all in all.
 PATIENCE_SECONDS = 120.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
-_ANSWER_SECONDS = 120.0
+ANSWER_SECONDS = 120.0
 # The controller is overloaded, restarting, or handing over to its backup: the same words a moment
 # later may be answered.
 _BUSY = re.compile(
@@ -66,6 +66,7 @@ def ask(
     stdin: str = "",
     environ: Mapping[str, str] | None = None,
     patience: float = PATIENCE_SECONDS,
+    seconds: float = ANSWER_SECONDS,
     before_again: Callable[[], Answer | None] | None = None,
     notice: Callable[[str], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
@@ -77,7 +78,7 @@ def ask(
     """
     end, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
-        answer = _run(words, stdin, environ)
+        answer = _run(words, stdin, environ, seconds)
         if not answer.is_busy or time.monotonic() + pause > end:
             return answer
         if notice is not None:
@@ -87,6 +88,17 @@ def ask(
         if known is not None:
             return known
         pause = min(_LONGEST_PAUSE, pause * 2)
+
+
+def for_reading(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a command whose answer we read: whatever the user likes to see, one form.
+
+    Not of one that submits: a job would inherit it.
+    """
+    liked = ("SQUEUE_", "SINFO_", "SACCT_", "SREPORT_", "SLURM_TIME_FORMAT")
+    given = os.environ if environ is None else environ
+    kept = {name: value for name, value in given.items() if not name.startswith(liked)}
+    return {**kept, "SLURM_TIME_FORMAT": "standard", "LC_ALL": "C.UTF-8"}
 
 
 def refused(what: str, answer: Answer, mend: str | None = None) -> SlurmError:
@@ -103,7 +115,9 @@ def find_slurm(environ: Mapping[str, str] | None = None) -> str:
     return found
 
 
-def _run(words: Sequence[str], stdin: str, environ: Mapping[str, str] | None) -> Answer:
+def _run(
+    words: Sequence[str], stdin: str, environ: Mapping[str, str] | None, seconds: float
+) -> Answer:
     try:
         done = subprocess.run(
             list(words),
@@ -113,13 +127,13 @@ def _run(words: Sequence[str], stdin: str, environ: Mapping[str, str] | None) ->
             text=True,
             encoding="utf-8",
             errors="replace",
-            timeout=_ANSWER_SECONDS,
+            timeout=seconds,
             check=False,
         )
     except FileNotFoundError:
         raise _missing(words[0]) from None
     except subprocess.TimeoutExpired:
-        return Answer(1, "", f"{words[0]}: socket timed out: no answer in {_ANSWER_SECONDS:.0f} s")
+        return Answer(1, "", f"{words[0]}: socket timed out: no answer in {seconds:.0f} s")
     except OSError as error:
         raise SlurmError(f"{words[0]} cannot be run", said=error.strerror) from error
     return Answer(done.returncode, done.stdout, done.stderr)

@@ -53,6 +53,7 @@ _TABLE: Mapping[str, tuple[str, str]] = {
     "InactiveLimit": ("it did nothing for too long", ""),
     "Licenses": ("it waits for a licence", ""),
     "Reservation": ("its reservation has not begun", ""),
+    "ReservationInvalid": ("its reservation is not valid", "submit it again without it"),
     "ReservationDeleted": ("its reservation was deleted", "submit it again without it"),
     "ReqNodeNotAvail": (
         "a node that it needs is in use, down, or kept for a maintenance",
@@ -78,6 +79,10 @@ _TABLE: Mapping[str, tuple[str, str]] = {
         "no node has what it asks for",
         "look at constraint, GPU type and memory; `runyard partitions` shows what there is",
     ),
+    "Constraints": ("no node has what it asks for now", ""),
+    "SchedDefer": ("it was to start at once, and could not", "submit it again"),
+    "PowerNotAvail": ("there is not enough electric power for it now", ""),
+    "PowerReserved": ("the electric power is kept for others now", ""),
     "NodeNotAvail": ("a node that it needs is not there now", ""),
     "FedJobLock": ("the clusters agree on where it runs", ""),
     "FrontEndDown": ("the site's front end is down", _ASK_SITE),
@@ -128,25 +133,42 @@ _TABLE: Mapping[str, tuple[str, str]] = {
     "TimeLimit": ("its time was up", ""),
 }
 
-# AssocGrpGRES, QOSMaxCpuPerUserLimit, MaxGRESPerAccount, AssocMaxWallDurationPerJobLimit ...
+# AssocGrpGRES, QOSMaxCpuPerUserLimit, MaxGRESPerAccount, QOSMinCpuNotSatisfied ...
 _PARTS = re.compile(
-    r"(?P<whose>Assoc|QOS)?(?P<how>Grp|Max|Min)(?P<what>Cpus?|CPU|GRES|Gres|Mem(?:ory)?|Nodes?"
-    r"|Jobs?|Submit(?:Jobs)?|Wall(?:Duration)?|Billing|BB|Energy|License|Unknown|JobsAccrue)"
-    r"(?P<spent>Run(?:ning)?Mins?(?:utes)?|Mins?(?:utes)?)?(?P<of>Per(?:User|Account|Acct|Job|Node))?"
-    r"(?:Limit)?"
+    r"(?P<whose>Assoc|QOS)?(?P<how>Grp|Max|Min)"
+    r"(?P<what>CPU|Cpu|GRES|Mem|Memory|Node|Jobs?|SubmitJobs?|Wall|WallDuration|Billing|BB|Energy"
+    r"|License|Unknown)"
+    r"(?P<spent>Minutes|RunMinutes)?(?P<of>PerUser|PerAccount|PerJob|PerNode)?"
+    r"(?:Limit|NotSatisfied)?"
 )
+# By the first letters: one of them, and how much of it there is.
 _THINGS = {
-    "cpu": "CPUs", "gres": "GPUs", "mem": "memory", "node": "nodes", "job": "jobs",
-    "sub": "waiting jobs", "wal": "time", "bil": "billed hours", "bb": "burst buffer space",
-    "ene": "energy", "lic": "licences", "unk": "something",
-}  # fmt: skip
+    "cpu": ("CPU", "many CPUs"),
+    "gres": ("GPU", "many GPUs"),
+    "mem": ("memory", "much memory"),
+    "node": ("node", "many nodes"),
+    "job": ("job", "many jobs"),
+    "sub": ("job", "many waiting jobs"),
+    "wal": ("time", "much time"),
+    "bil": ("billed", "many billed units"),
+    "bb": ("burst buffer", "much burst buffer space"),
+    "ene": ("energy", "much energy"),
+    "lic": ("licence", "many licences"),
+    "unk": ("unnamed", "much of something"),
+}
 
 
 def read_reason(text: str | None) -> Reason | None:
-    """A reason as Slurm writes it, in plain words; None where it gives none."""
+    """A reason as Slurm writes it, in plain words; None where it gives none.
+
+    What this has made of one, as text, it reads as well.
+    """
     bare = (text or "").strip().strip("()")
-    if bare in ("", "None", "N/A", "(null)"):
+    if bare in ("", "None", "N/A", "null"):
         return None
+    told = re.fullmatch(r"(\w+): (.*)", bare, re.DOTALL)
+    if told is not None and (known := read_reason(told[1])) is not None:
+        return Reason(told[1], told[2].removesuffix(f"; {known.mend}"), known.mend)
     # Details follow a comma: ReqNodeNotAvail, UnavailableNodes:n[3-4].
     word, _, more = bare.partition(",")
     word = word.strip()
@@ -162,23 +184,23 @@ def read_reason(text: str | None) -> Reason | None:
 
 def _limit(found: re.Match[str]) -> tuple[str, str]:
     whose = {"Assoc": "your account", "QOS": "the QOS"}.get(found["whose"] or "", "the QOS")
-    thing = next(name for key, name in _THINGS.items() if found["what"].lower().startswith(key))
-    of = found["of"] or ""
+    one, many = next(
+        names for key, names in _THINGS.items() if found["what"].lower().startswith(key)
+    )
+    of, spent = found["of"], found["spent"]
+    more = f"{one} hours" if spent else many.partition(" ")[2]
     if found["how"] == "Min":
-        return f"it asks for fewer {thing} than {whose} demands", "submit it again with more"
-    if found["spent"]:
-        hours = f"{thing[:-1] if thing.endswith('s') else thing} hours"
-        if found["spent"].startswith("Run"):
-            return (f"what runs under {whose} has taken up the {hours} that may run at once; it "
-                    "starts when jobs end", "")  # fmt: skip
-        return f"{whose} has used up its {hours}", "`runyard usage` shows what is left"
-    if of in ("PerJob", "PerNode") or found["what"].startswith("Wall"):
+        return f"it asks for less than {whose} demands ({more})", "submit it again with more"
+    if of in ("PerJob", "PerNode"):
         where = " on a node" if of == "PerNode" else ""
-        return f"it asks for more {thing}{where} than {whose} gives to a job", _SUBMIT_ANEW
+        return f"it asks for more {more}{where} than {whose} gives to a job", _SUBMIT_ANEW
+    if spent == "RunMinutes":
+        return (f"what runs under {whose} has reserved all the {more} that may be at once; it "
+                "starts when jobs end", "")  # fmt: skip
+    if spent is not None:
+        return f"{whose} has used up its {more}", "`runyard usage` shows what is left"
     if of == "PerUser":
-        return (f"you already use as many {thing} as {whose} allows; it starts when one of your "
-                "jobs ends", "")  # fmt: skip
-    if of in ("PerAccount", "PerAcct") or found["how"] == "Grp":
-        who = "your account" if of else whose
-        return f"{who} already uses as many {thing} as it may; it starts when some job ends", ""
-    return f"it asks for more {thing} than {whose} gives", _SUBMIT_ANEW
+        return (f"you already use as {many} as {whose} allows; it starts when one of your jobs "
+                "ends", "")  # fmt: skip
+    who = "your account" if of == "PerAccount" else whose
+    return f"{who} already uses as {many} as it may; it starts when some job of it ends", ""

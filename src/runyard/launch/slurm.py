@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from runyard.launch.commands import Answer, ask, refused
+from runyard.launch.commands import (
+    ANSWER_SECONDS,
+    PATIENCE_SECONDS,
+    Answer,
+    ask,
+    for_reading,
+    refused,
+)
+from runyard.launch.states import UNKNOWN, State, read_state
 
-UNKNOWN = "UNKNOWN"
-_FIELDS = "%F|%K|%T|%S|%N|%r"
+_FIELDS = "%F|%K|%T|%S|%e|%N|%r"
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?(?::(\d+))?")
 _AT_A_TIME = 500
 
@@ -21,9 +29,12 @@ class Tasks:
     which: str
     """Slurm's words: 123_4, 123_[5-80%8] or 123."""
     count: int
-    state: str
+    state: State
     reason: str | None
-    start: str | None
+    start: float | None
+    """When it started or, as Slurm guesses, will start."""
+    end: float | None
+    """When it ended, or will have to."""
     nodes: str | None
 
 
@@ -38,31 +49,41 @@ class JobState:
     def states(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for one in self.tasks:
-            found[one.state] = found.get(one.state, 0) + one.count
-        return found or {UNKNOWN: 1}
+            found[one.state.name] = found.get(one.state.name, 0) + one.count
+        return found or {UNKNOWN.name: 1}
 
     @property
     def reason(self) -> str | None:
         """Why what waits is waiting."""
-        waiting = (one.reason for one in self.tasks if one.state == "PENDING")
+        waiting = (one.reason for one in self.tasks if one.state.phase == "waiting")
         return next((reason for reason in waiting if reason), None)
 
     @property
-    def start(self) -> str | None:
+    def start(self) -> float | None:
         """When the first that waits is expected to start."""
-        waiting = [one.start for one in self.tasks if one.state == "PENDING" and one.start]
-        return min(waiting, default=None)
+        waiting = [one for one in self.tasks if one.state.phase == "waiting"]
+        return min((one.start for one in waiting if one.start is not None), default=None)
 
 
-def poll(ids: Iterable[str], environ: Mapping[str, str] | None = None) -> dict[str, JobState]:
-    """The state of these jobs, by one question to Slurm for all of them."""
+def poll(
+    ids: Iterable[str],
+    environ: Mapping[str, str] | None = None,
+    *,
+    patience: float = PATIENCE_SECONDS,
+    seconds: float = ANSWER_SECONDS,
+) -> dict[str, JobState]:
+    """The state of these jobs, by one question to Slurm for all of them.
+
+    `patience`: how long a controller that does not answer is asked again; `seconds`: how long one
+    question may take.
+    """
     wanted = list(dict.fromkeys(ids))
     if not wanted:
         return {}
     # All of one's own instead of a list of ids: a single id that Slurm has forgotten would make
     # the whole answer an error, and the list may be longer than a command line.
     words = ["squeue", "--me", "--noheader", "--states=all", f"--format={_FIELDS}"]
-    answer = ask(words, environ=environ)
+    answer = ask(words, environ=for_reading(environ), patience=patience, seconds=seconds)
     if not answer.is_good:
         raise refused("Slurm does not tell how the jobs stand", answer)
     return read_states(wanted, answer.said)
@@ -72,8 +93,8 @@ def read_states(wanted: Sequence[str], text: str) -> dict[str, JobState]:
     """What squeue printed, by job; a line that makes no sense is passed over."""
     found: dict[str, list[Tasks]] = {one: [] for one in wanted}
     for line in text.splitlines():
-        parts = line.split("|", 5)
-        if len(parts) == 6 and parts[0] in found:
+        parts = line.split("|", 6)
+        if len(parts) == 7 and parts[0] in found:
             found[parts[0]].append(_read_tasks(*parts))
     return {one: JobState(one, tuple(tasks)) for one, tasks in found.items()}
 
@@ -107,18 +128,29 @@ def count_tasks(spec: str) -> int:
     return max(1, total)
 
 
-def _read_tasks(job: str, array: str, state: str, start: str, nodes: str, reason: str) -> Tasks:
+def _read_tasks(
+    job: str, array: str, state: str, start: str, end: str, nodes: str, reason: str
+) -> Tasks:
     is_array = array not in ("", "N/A")
     is_range = is_array and not array.isdecimal()
     which = job if not is_array else f"{job}_[{array}]" if is_range else f"{job}_{array}"
     return Tasks(
         which=which,
         count=count_tasks(array) if is_range else 1,
-        state=state.strip().upper() or UNKNOWN,
+        state=read_state(state),
         reason=_told(reason),
-        start=_told(start),
+        start=read_time(start),
+        end=read_time(end),
         nodes=_told(nodes),
     )
+
+
+def read_time(text: str) -> float | None:
+    """A moment as Slurm writes it, in this machine's time zone: 2026-03-01T09:30:00."""
+    try:
+        return time.mktime(time.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S"))
+    except (ValueError, OverflowError):  # N/A, Unknown, None; or SLURM_TIME_FORMAT is set.
+        return None
 
 
 def _told(text: str) -> str | None:

@@ -44,12 +44,19 @@ class Setting:
     """Where an attempt runs, and with what: files and environment of one trial on this node."""
 
     def __init__(
-        self, told: dict[str, Any], found: Found, folder: str, environ: dict[str, str]
+        self,
+        told: dict[str, Any],
+        found: Found,
+        folder: str,
+        environ: dict[str, str],
+        launcher: list[str] | None = None,
+        url: str | None = None,
     ) -> None:
         from runyard.client.environment import wandb_environment
 
         run, trial = told["run"], told["trial"]
         self.folder = folder
+        self._launcher = launcher or []
         self.trial_folder = _make_trial_folder(
             run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
         )
@@ -61,7 +68,7 @@ class Setting:
         self._told = told
         self.environ = {
             **environ,
-            **wandb_environment(found.url, found.key, environ),
+            **wandb_environment(url or found.url, found.key, environ),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],
@@ -97,7 +104,8 @@ class Setting:
             return f"{self._files}.json"
 
         told = self._told
-        return expand(told["command"], told["program"], told["args"], self.environ, json_file)
+        words = expand(told["command"], told["program"], told["args"], self.environ, json_file)
+        return [*self._launcher, *words]
 
 
 class Attempt:
@@ -285,6 +293,12 @@ class Attempt:
         self._on_end(self)
         if self._output >= 0:
             self._loop.after(_LINGER_SECONDS, self._close_output)
+
+    def was_ended(self, cause: str) -> None:
+        """It has ended, and by whom is known only now."""
+        self.ending = cause
+        self.cause = self._find_cause(self.exit_code or 0)
+        self.record.write(cause=self.cause)
 
     def _find_cause(self, exit_code: int) -> str | None:
         folder, begun = self._setting.checkpoints, self.record.content["begun_at"]

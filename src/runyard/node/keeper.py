@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 
 from runyard.node import processes, records
+from runyard.node.twin import fork_twin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _GRACE_SECONDS = 5.0
-_MOST_HANDLES = 4096
 
 
 class Keeper:
@@ -52,33 +51,17 @@ class Keeper:
         os.close(self._pipe)
 
 
-def start_keeper(spool: str, tell: Callable[[str], None]) -> Keeper:
-    """Fork the twin. `tell` delivers what the attempts' records in the spool say."""
+def start_keeper(
+    spool: str, tell: Callable[[str], None], also_held: tuple[int, ...] = ()
+) -> Keeper:
+    """Fork the twin. `tell` delivers what the attempts' records in the spool say.
+
+    `also_held`: what stays open for as long as a program of the agent's may live.
+    """
     heard, told = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(heard)
-        return Keeper(pid, told)
-    try:
-        os.close(told)
-        _leave_the_agents_side(heard)
-        _keep(heard, spool, tell)
-    finally:
-        os._exit(0)
-
-
-def _leave_the_agents_side(heard: int) -> None:
-    os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
-    signal.set_wakeup_fd(-1)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        # Not ignored, which whatever we start would inherit.
-        signal.signal(number, lambda *_: None)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for handle in (0, 1, 2):  # Whoever reads the agent's output is not to wait for us.
-        os.dup2(nothing, handle)
-    # A connection that we held open would make the server believe that the agent lives.
-    os.closerange(3, heard)
-    os.closerange(heard + 1, _MOST_HANDLES)
+    pid = fork_twin(lambda: _keep(heard, spool, tell), (heard, *also_held))
+    os.close(heard)
+    return Keeper(pid, told)
 
 
 def _keep(heard: int, spool: str, tell: Callable[[str], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import json
+import os
 import socket
 import sys
 import time
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RESCUE_EVERY = 5.0
+
+
+def moves(home: str) -> bool:
+    """Whether the server is a job, and so is now here, now there."""
+    return os.path.exists(f"{home}/server-jobs.json")  # noqa: PTH110
 
 
 class Found:
@@ -68,6 +74,7 @@ class Place:
         """Nobody answered, more than once: see that the server is started again."""
         now = time.monotonic()
         belongs_here = self.found is None or self.found.on_this_machine
+        belongs_here = belongs_here and not moves(self._home)  # Its next job brings it back.
         if belongs_here and now - self._rescued_at >= _RESCUE_EVERY:
             self._rescued_at = now
             self._spawn([sys.executable, "-m", "runyard", "server", "start"])

@@ -19,6 +19,9 @@ _CLIENT = {b"wandb", b"service"}
 # When its program is gone, a client ends by itself: newer ones at once, older ones when they have
 # sent the rest, for which they may wait for a server that is being started again.
 CLIENT_SECONDS = 45.0
+# Runtimes of containers, and srun, hand every signal on, also to a program that would die of it;
+# the program itself is found by its mark.
+_RUNTIMES = (b"apptainer", b"singularity", b"starter", b"podman", b"conmon", b"crun", b"srun")
 _IDENTITY: dict[str, object] = {}
 
 
@@ -86,7 +89,7 @@ def send_to_listeners(group: int, token: str, number: int, told: set[int]) -> No
     """
     members = [pid for pid in _pids() if _is_in(pid, group)]
     for pid in {*members, *marked([token])} - told:
-        if _listens(pid, number):
+        if _listens(pid, number) and not _is_runtime(pid):
             told.add(pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
@@ -95,7 +98,10 @@ def send_to_listeners(group: int, token: str, number: int, told: set[int]) -> No
 def listens(group: int, token: str, number: int) -> bool:
     """Whether any process of an attempt has a handler for a signal."""
     members = [pid for pid in _pids() if _is_in(pid, group)]
-    return any(_listens(pid, number) for pid in {*members, *marked([token])} if not is_client(pid))
+    return any(
+        _listens(pid, number) and not is_client(pid) and not _is_runtime(pid)
+        for pid in {*members, *marked([token])}
+    )
 
 
 def _listens(pid: int, number: int) -> bool:
@@ -103,6 +109,12 @@ def _listens(pid: int, number: int) -> bool:
         for line in file:
             if line.startswith("SigCgt:"):
                 return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
+
+
+def _is_runtime(pid: int) -> bool:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:  # noqa: PTH123
+        return file.read().strip().lower().startswith(_RUNTIMES)
     return False
 
 

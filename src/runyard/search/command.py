@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from runyard.search.fields import Fields
-from runyard.search.problems import choose, kind_of, show
+from runyard.reading.fields import Fields
+from runyard.reading.problems import choose, kind_of, show
 
 MACROS = (
     "env",

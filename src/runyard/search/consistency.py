@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from runyard.reading.fields import Fields
+from runyard.reading.problems import closest, kind_of, listed, show
 from runyard.search.axes import axis_of
 from runyard.search.distributions import Categorical
-from runyard.search.fields import Fields
 from runyard.search.names import placeholders, resolve
 from runyard.search.parameters import path_in_file
-from runyard.search.problems import closest, kind_of, listed, show
 from runyard.search.tasks import NUMBER
 
 if TYPE_CHECKING:

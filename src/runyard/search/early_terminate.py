@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from runyard.search.fields import Fields
-from runyard.search.problems import choose, kind_of, show
+from runyard.reading.fields import Fields
+from runyard.reading.problems import choose, kind_of, show
 
 HYPERBAND_KEYS = ("type", "min_iter", "max_iter", "s", "eta", "strict")
 ASHA_KEYS = ("type", "min_iter", "max_iter", "eta", "form", "step")

@@ -15,8 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from runyard.search.space import SEPARATOR
-from runyard.search.values import identity
+from runyard.search.values import SEPARATOR, identity
 
 LONGEST = 80
 LONGEST_WORD = 16

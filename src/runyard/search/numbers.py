@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from runyard.reading.fields import Fields
+from runyard.reading.problems import show
 from runyard.search.distributions import LEAST, MOST, Distribution, Quantised
-from runyard.search.fields import Fields
 from runyard.search.forms import FORMS, Form
-from runyard.search.problems import show
 
 # exp() of more is no number any more.
 LARGEST_EXPONENT = 700

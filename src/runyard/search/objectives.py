@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from runyard.search.fields import Fields
-from runyard.search.problems import Findings, Path, choose, kind_of, show
+from runyard.reading.fields import Fields
+from runyard.reading.problems import Findings, Path, choose, kind_of, show
 
 Goal: TypeAlias = Literal["minimize", "maximize"]
 Impute: TypeAlias = Literal["worst", "best", "latest"]

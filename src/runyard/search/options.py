@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from runyard.reading.fields import Fields
+from runyard.reading.problems import kind_of, show
 from runyard.search.early_terminate import EarlyTerminate, read_early_terminate
-from runyard.search.fields import Fields
 from runyard.search.objectives import Constraint, Metric, read_constraints, read_metrics
 from runyard.search.parameters import NAME
-from runyard.search.problems import kind_of, show
 from runyard.search.tasks import Task, read_tasks
 
 METHODS = ("grid", "random", "bayes", "tpe", "cmaes", "qmc")

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from runyard.reading.fields import Fields
+from runyard.reading.problems import Findings, Path, choose, closest, kind_of, listed, show
 from runyard.search.distributions import Categorical, Distribution
-from runyard.search.fields import Fields
 from runyard.search.forms import CATEGORICAL, CONSTANT, DISTRIBUTIONS, FORMS, WEIGHTED
 from runyard.search.numbers import read_numbers
-from runyard.search.problems import Findings, Path, choose, closest, kind_of, listed, show
 from runyard.search.space import Constant, Leaf, Space
 from runyard.search.values import identity
 

@@ -39,7 +39,7 @@ def draw_leaf(leaf: Leaf) -> Drawn:
     places = [index / (_TICKS - 1) for index in range(_TICKS)]
     if isinstance(distribution, IntUniform) and distribution.levels <= 10:
         places = [(index + 0.5) / distribution.levels for index in range(distribution.levels)]
-    ticks = tuple(AxisTick(place, distribution.decode(place)) for place in places)
+    ticks = tuple(AxisTick(place, _value_at(distribution, place)) for place in places)
     return Drawn(leaf.name, 0, _in_words(distribution), ticks)
 
 
@@ -105,6 +105,15 @@ def _in_words(distribution: Any) -> str:
         return f"numbers around {middle:g}{steps}"
     words = {Uniform: "numbers", LogUniform: "numbers on a log scale"}
     return f"{words.get(type(law), 'numbers')} from {law.low:g} to {law.high:g}{steps}"
+
+
+def _value_at(distribution: Any, place: float) -> Any:
+    """At the very ends the codec stays a hair inside, which reads oddly: 5e-10 for 0."""
+    if isinstance(distribution, Continuous) and place in (0.0, 1.0):
+        end = distribution.law.high if place else distribution.law.low
+        if math.isfinite(end):
+            return end
+    return distribution.decode(place)
 
 
 def _is_number(value: Any) -> bool:

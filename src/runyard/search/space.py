@@ -13,12 +13,10 @@ import numpy as np
 
 from runyard.search.axes import Axis, axis_of
 from runyard.search.distributions import Distribution
+from runyard.search.values import SEPARATOR
 
 # A coordinate a leaf: in [0, 1] for a number, the index for a category.
 Point: TypeAlias = tuple[float, ...]
-
-# Between the groups of a nested parameter's name; no parameter's own name may hold it.
-SEPARATOR = "/"
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.reading.fields import Fields
+from runyard.reading.problems import Findings, Problem, closest, kind_of, listed, show
 from runyard.search.command import read_command
 from runyard.search.consistency import check_consistency, check_fixed_words, check_launching
 from runyard.search.early_terminate import Asha, EarlyTerminate, Hyperband, read_early_terminate
-from runyard.search.fields import Fields
 from runyard.search.objectives import Constraint, Metric, read_metric, read_metrics
 from runyard.search.options import METHODS, OPTION_KEYS, Extension, Options, read_extension
 from runyard.search.parameters import read_parameters
-from runyard.search.problems import Findings, Problem, closest, kind_of, listed, show
 from runyard.search.space import Space
 from runyard.search.tasks import COMMAND_LINE
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runyard.search.fields import Fields
+from runyard.reading.fields import Fields
+from runyard.reading.problems import kind_of, show
 from runyard.search.names import LONGEST
-from runyard.search.problems import kind_of, show
 
 # What a trial's settings hold of its task: its number in the list, and the command line.
 NUMBER, COMMAND_LINE = "task", "command_line"

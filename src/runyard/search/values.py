@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+# Between the groups of a nested parameter's name; no parameter's own name may hold it.
+SEPARATOR = "/"
+
 
 def identity(value: Any) -> str:
     """Equal for equal values: 64 and 64.0 are, True and 1 are not, nor "1" and 1."""

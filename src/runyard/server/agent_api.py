@@ -19,7 +19,7 @@ from runyard.server.api import run_fields
 from runyard.server.ledger.causes import CAUSES
 from runyard.server.ledger.estimates import typical_seconds
 from runyard.server.permissions import may_read
-from runyard.server.store import agents, leases, sweeps, trials
+from runyard.server.store import agents, leases, sweeps, trials, wishes
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.attempts import NoAttempt
 from runyard.server.store.claims import OWN, Handed
@@ -61,11 +61,14 @@ async def begin_agent(request: Request) -> Response:
 async def claim(request: Request) -> Response:
     """The next trial; with `wait`, answers when there is one, or at the sweep's end."""
     agent = await own_agent(request)
-    desks = tracker_of(request).sweeps
+    tracker = tracker_of(request)
+    desks = tracker.sweeps
     async with desks.door:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))
+        if tracker.open_wishes and await tracker.read(wishes.is_unwanted, agent):
+            return answer({"do": "exit", "why": "its job is to be cancelled"})
         wait = arguments.seconds(str(given.get("wait") or 0), "wait", _LONGEST_WAIT)
         found = await desks.claim(agent["key"], token)
     if wait and found.handed is None and not found.is_over:

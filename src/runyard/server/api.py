@@ -68,6 +68,7 @@ async def list_runs(request: Request) -> Response:
         given.get("state"),
         limit,
         readable(caller_of(request)),
+        alone=given.get("alone") == "1",
     )
     return answer(rows)
 
@@ -263,7 +264,22 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "alerts": alerts.of_run(connection, row["key"]),
         "archives": archives.of_run(connection, row["key"]),
         "file_bytes": sum(file["size"] for file in files),
+        **_whereabouts(connection, row["key"]),
     }
+
+
+def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
+    """Of a trial: which one, and job and node, in Slurm's words, of the agent that had it last."""
+    found = connection.execute(
+        "SELECT trials.sweep AS sweep, trials.number AS number, agents.job AS job, "
+        "agents.node AS node FROM trials LEFT JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.run = ?",
+        (run,),
+    ).fetchone()
+    if found is None:
+        return {"trial": None, "job": None, "node": None}
+    trial = {"sweep": found["sweep"], "number": found["number"]}
+    return {"trial": trial, "job": found["job"], "node": found["node"]}
 
 
 def _list_runs(
@@ -272,8 +288,10 @@ def _list_runs(
     state: str | None,
     limit: int | None,
     entities: Collection[str] | None,
+    *,
+    alone: bool,
 ) -> list[dict[str, Any]]:
-    rows = runs.newest(connection, project, state, limit, entities)
+    rows = runs.newest(connection, project, state, limit, entities, alone=alone)
     return [run_json(connection, row) for row in rows]
 
 

@@ -51,7 +51,7 @@ async def record_job(request: Request) -> Response:
         asked=_object(given, "asked"),
         snapshot=_text(given, "snapshot"),
     )
-    return answer(job_json(await tracker.write(jobs.record, caller.key, new)))
+    return answer(job_json(await tracker.write(jobs.record, caller.key, new), caller.key))
 
 
 async def list_jobs(request: Request) -> Response:
@@ -63,7 +63,7 @@ async def list_jobs(request: Request) -> Response:
         open_only=query.get("open") == "1",
         limit=arguments.number(query.get("limit"), "limit"),
     )
-    return answer([job_json(row) for row in found])
+    return answer([job_json(row, caller_of(request).key) for row in found])
 
 
 async def find_job(request: Request) -> Response:
@@ -75,7 +75,7 @@ async def find_job(request: Request) -> Response:
         raise Unacceptable(404, f"{words!r} is more than one job: {names}") from error
     if row is None:
         raise Unacceptable(404, f"there is no job {words!r}")
-    return answer(await tracker_of(request).read(_detail, row))
+    return answer(await tracker_of(request).read(_detail, row, caller_of(request).key))
 
 
 async def show_job(request: Request) -> Response:
@@ -83,7 +83,7 @@ async def show_job(request: Request) -> Response:
     row = await tracker_of(request).read(jobs.by_key, key, sight_of(request))
     if row is None:
         raise Unacceptable(404, f"there is no job with key {key}")
-    return answer(await tracker_of(request).read(_detail, row))
+    return answer(await tracker_of(request).read(_detail, row, caller_of(request).key))
 
 
 async def hear_news(request: Request) -> Response:
@@ -102,12 +102,13 @@ def sight_of(request: Request) -> Sight:
     return Sight(caller.key, readable(caller))
 
 
-def job_json(row: Row) -> dict[str, Any]:
-    """A job as people and programs want it."""
+def job_json(row: Row, caller: int) -> dict[str, Any]:
+    """A job as people and programs want it; `mine` is whether the caller submitted it."""
     whole = {name: row[name] for name in _TOLD}
     return {
         **whole,
         "user": row["user_name"],
+        "mine": row["user"] == caller,
         "project": row["project_name"],
         "asked": json.loads(row["asked"]),
         "states": json.loads(row["states"]),
@@ -118,17 +119,20 @@ def job_json(row: Row) -> dict[str, Any]:
 _TOLD = (
     "key", "cluster", "job_id", "sweep", "sweep_id", "sweep_name", "entity", "kind", "name",
     "array", "tasks", "folder", "log_pattern", "snapshot", "submitted_at", "polled_at", "reason",
-    "starts_at", "started_at", "ended_at",
+    "starts_at", "started_at", "ended_at", "wish",
 )  # fmt: skip
 
 
-def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
+def _detail(connection: sqlite3.Connection, row: Row, caller: int) -> dict[str, Any]:
     told = (
         "key", "job", "node", "host", "pid", "slots", "running", "created_at", "heard_at",
         "left_at", "why",
     )  # fmt: skip
     found = jobs.agents_in(connection, row)
-    return {**job_json(row), "agents": [{name: one[name] for name in told} for one in found]}
+    return {
+        **job_json(row, caller),
+        "agents": [{name: one[name] for name in told} for one in found],
+    }
 
 
 def _news(given: dict[str, Any]) -> News:

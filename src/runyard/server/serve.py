@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import hashlib
 import logging
@@ -11,13 +12,14 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 
 import uvicorn
 
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.server.app import create_app
+from runyard.server.listening import find_listening
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
@@ -38,15 +40,19 @@ def serve(
     """Open the folder, listen, tell everybody where, and serve."""
     _start_log(home)
     before = read_discovery(home)
-    address = listen or (before.listen if before else "127.0.0.1")
-    with _bind(home, address, port, before.port if before else None) as bound:
+    listening = find_listening(listen or (before.listen if before else "127.0.0.1"))
+    bound = _bind(home, listening.addresses, port, before.port if before else None)
+    with contextlib.ExitStack() as closing:
+        for one in bound:
+            closing.enter_context(one)
+        port_number = bound[0].getsockname()[1]
         discovery = Discovery(
-            url=f"http://{_reachable_name(address)}:{bound.getsockname()[1]}",
+            url=f"http://{_in_url(listening.name)}:{port_number}",
             key=before.key if before else new_key(),
             pid=os.getpid(),
             hostname=socket.gethostname(),
-            listen=address,
-            port=bound.getsockname()[1],
+            listen=listening.asked,
+            port=port_number,
             version=__version__,
             started_at=time.time(),
             running=True,
@@ -73,7 +79,7 @@ def _say_stopped(home: Home) -> None:
 async def _serve(
     home: Home,
     tracker: Tracker,
-    bound: socket.socket,
+    bound: list[socket.socket],
     discovery: Discovery,
     ready: Callable[[], None],
 ) -> None:
@@ -96,7 +102,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn ends on these and then raises them again, which would end us before we close.
         signal.signal(number, lambda *_: stop())
-    serving = asyncio.ensure_future(server.serve(sockets=[bound]))
+    serving = asyncio.ensure_future(server.serve(sockets=bound))
     while not server.started and not serving.done():
         await asyncio.sleep(0.002)
     if serving.done():
@@ -117,13 +123,15 @@ def _loop(work: Coroutine[None, None, None]) -> None:
         uvloop.run(work)
 
 
-def _bind(home: Home, address: str, asked: int | None, last: int | None) -> socket.socket:
-    """A bound socket: on the port that was asked for, else the last one, else a free one."""
+def _bind(
+    home: Home, addresses: Sequence[str], asked: int | None, last: int | None
+) -> list[socket.socket]:
+    """Bound sockets: on the port that was asked for, else the last one, else a free one."""
     if asked is not None:
-        bound = _try_bind(address, asked)
+        bound = _try_all(addresses, asked)
         if isinstance(bound, OSError):
             raise ServerError(
-                f"cannot listen on {address} port {asked}",
+                f"cannot listen on {addresses[0]} port {asked}",
                 said=bound.strerror,
                 mend="give another --port, or none: a free one is then found",
             )
@@ -134,17 +142,30 @@ def _bind(home: Home, address: str, asked: int | None, last: int | None) -> sock
     candidates = [_FIRST_PORT + (start + step * 127) % _PORTS for step in range(50)]
     failure: OSError | None = None
     for candidate in [last, *candidates, 0] if last else [*candidates, 0]:
-        bound = _try_bind(address, candidate)
+        bound = _try_all(addresses, candidate)
         if not isinstance(bound, OSError):
             return bound
         failure = bound
         if bound.errno not in (errno.EADDRINUSE, errno.EACCES):
             break  # The address's fault, and asking a name server fifty times takes long.
     raise ServerError(
-        f"cannot listen on {address}",
+        f"cannot listen on {addresses[0]}",
         said=failure.strerror if failure else None,
         mend="`runyard server start --listen ADDRESS` takes an address of this machine",
     )
+
+
+def _try_all(addresses: Sequence[str], port: int) -> list[socket.socket] | OSError:
+    """The same port on every address, or none."""
+    bound: list[socket.socket] = []
+    for address in addresses:
+        one = _try_bind(address, bound[0].getsockname()[1] if bound else port)
+        if isinstance(one, OSError):
+            for made in bound:
+                made.close()
+            return one
+        bound.append(one)
+    return bound
 
 
 def _try_bind(address: str, port: int) -> socket.socket | OSError:
@@ -170,8 +191,7 @@ def _try_bind(address: str, port: int) -> socket.socket | OSError:
     return bound
 
 
-def _reachable_name(address: str) -> str:
-    name = socket.gethostname() if address in ("0.0.0.0", "::", "") else address  # noqa: S104
+def _in_url(name: str) -> str:
     return f"[{name}]" if ":" in name else name
 
 

@@ -82,7 +82,12 @@ async def list_sweeps(request: Request) -> Response:
     given = request.query_params
     limit = arguments.number(given.get("limit"), "limit")
     found = await tracker_of(request).read(
-        _list, given.get("project"), limit, readable(caller_of(request)), time.time()
+        _list,
+        given.get("project"),
+        limit,
+        readable(caller_of(request)),
+        time.time(),
+        open_only=given.get("open") == "1",
     )
     return answer(found)
 
@@ -109,7 +114,8 @@ async def list_trials(request: Request) -> Response:
     state = request.query_params.get("state")
     if state is not None and state not in STATES:
         raise Unacceptable(400, f"{state[:50]!r} is no state of a trial: {', '.join(STATES)}")
-    return answer(await tracker_of(request).read(_trials, row, state))
+    last = arguments.number(request.query_params.get("last"), "last")
+    return answer(await tracker_of(request).read(_trials, row, state, last))
 
 
 async def change_state(request: Request) -> Response:
@@ -169,14 +175,18 @@ def _list(
     limit: int | None,
     entities: Collection[str] | None,
     now: float,
+    *,
+    open_only: bool,
 ) -> list[dict[str, Any]]:
-    rows = sweeps.newest(connection, project, limit, entities)
+    rows = sweeps.newest(connection, project, limit, entities, open_only=open_only)
     return [sweep_json(connection, row, now) for row in rows]
 
 
-def _trials(connection: sqlite3.Connection, row: Row, state: str | None) -> list[dict[str, Any]]:
+def _trials(
+    connection: sqlite3.Connection, row: Row, state: str | None, last: int | None
+) -> list[dict[str, Any]]:
     rules = sweeps.rules_of(row)
-    return [trial_json(one, rules) for one in trials.of_sweep(connection, row["key"], state)]
+    return [trial_json(one, rules) for one in trials.of_sweep(connection, row["key"], state, last)]
 
 
 def _text(given: dict[str, Any], name: str) -> str | None:

@@ -65,6 +65,8 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "host": _if_there(trial, "host"),
         "node": _if_there(trial, "node"),
         "job": _if_there(trial, "job"),
+        "usage": None,
+        "began_at": trial["began_at"],
         "created_at": trial["created_at"],
         "started_at": trial["started_at"],
         "ended_at": trial["ended_at"],

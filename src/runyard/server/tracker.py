@@ -20,7 +20,7 @@ from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
 from runyard.server.page.sessions import Codes, Sessions
 from runyard.server.permissions import Caller, may_write
-from runyard.server.store import deletion, leases, leftovers, people
+from runyard.server.store import deletion, leases, leftovers, people, wishes
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.field_memory import FieldMemory
 from runyard.server.store.project_keys import ProjectKeys
@@ -58,6 +58,8 @@ class Tracker:
         self.remembered = FieldMemory()
         self.project_keys = ProjectKeys(self.changes)
         self.sweeps = Desks(self)
+        # Jobs that are to be cancelled; while there are none, no claim has to look.
+        self.open_wishes = 0
 
     def open(self, key: str) -> None:
         """Open the store and accept `key` as this user's."""
@@ -73,6 +75,7 @@ class Tracker:
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
+            self.open_wishes = self._database.read(wishes.count).result()
             # While we were down nobody could renew a lease.
             now = time.time()
             self._database.write(lambda connection: leases.extend_all(connection, now)).result()

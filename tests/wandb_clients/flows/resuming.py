@@ -1,4 +1,4 @@
-"""Begins a run or goes on with it: `resuming.py MODE:ID ... STEPS [die]`."""
+"""Begins a run or goes on with it: `resuming.py MODE:ID STEPS [die]`."""
 
 import os
 import sys
@@ -6,19 +6,18 @@ import time
 
 import wandb
 
-*runs, steps = [word for word in sys.argv[1:] if word != "die"]
-for words in runs:
-    mode, _, run_id = words.partition(":")
-    try:
-        run = wandb.init(id=run_id or None, resume=mode, config={mode: True})
-    except Exception as error:  # The class has moved between versions.
-        print(f"refused {mode}: {type(error).__name__}")
-        continue
-    print(f"id={run.id} resumed={run.resumed}")
-    for _ in range(int(steps)):
-        run.log({"seen": 1.0})
-    print(f"line of {mode}")
-    if "die" in sys.argv:
-        time.sleep(4)  # Until the rows have left: the client sends them every two seconds.
-        os._exit(1)
-    run.finish()
+words, steps = sys.argv[1:3]
+mode, _, run_id = words.partition(":")
+try:
+    run = wandb.init(id=run_id or None, resume=mode, config={mode: True})
+except Exception as error:  # The class has moved between versions.
+    print(f"refused {mode}: {type(error).__name__}")
+    sys.exit(0)
+print(f"id={run.id} resumed={run.resumed}")
+for _ in range(int(steps)):
+    run.log({"seen": 1.0})
+print(f"line of {mode}")
+if "die" in sys.argv:
+    time.sleep(4)  # Until the rows have left: the client sends them every two seconds.
+    os._exit(1)
+run.finish()

@@ -1,8 +1,10 @@
 // A project: its runs beside their charts.
 
 import { useMemo } from "preact/hooks";
+import { post } from "../api";
 import { Icon, type IconName } from "../components/Icon";
 import { Loading, Trouble } from "../components/States";
+import { attempt } from "../components/Toasts";
 import { useShortcuts } from "../keyboard";
 import { ChartsPanel } from "../project/ChartsPanel";
 import { Compare } from "../project/Compare";
@@ -10,8 +12,17 @@ import { useEditing } from "../project/RunActions";
 import { RunsPanel } from "../project/RunsPanel";
 import { useProject } from "../project/useProject";
 import { change, useProjectView, type Panel } from "../project/view";
+import { pathOf } from "../root";
+import { navigate } from "../router";
 import type { PageProps } from "../routes";
 import "../style/project.css";
+
+/** A report with what is seen now, to be given a title and notes. */
+async function keep(entity: string, project: string): Promise<void> {
+  const view = { query: location.search.slice(1) };
+  const made = await attempt(post<{ id: string }>(`api/projects/${pathOf(entity, project)}/reports`, { title: "Untitled report", notes: "", view }));
+  if (made) navigate(`${pathOf(entity, project, "reports", made.id)}?edit=1`);
+}
 
 const PANELS: [Panel, string, IconName][] = [
   ["runs", "Runs only", "columns"],
@@ -48,6 +59,9 @@ export default function Project({ entity, project }: PageProps) {
             <Icon name={icon} size={14} />
           </button>
         ))}
+        <button class="quiet" aria-label="Keep this view as a report" title="Keep this view as a report" onClick={() => void keep(entity, project)}>
+          <Icon name="save" size={14} />
+        </button>
       </div>
       {view.panel !== "charts" && <RunsPanel data={data} view={view} entity={entity} project={project} editing={editing} />}
       {view.panel !== "runs" && <ChartsPanel data={data} view={view} />}

@@ -288,7 +288,7 @@ function Choice(props: { label: string; value: string; names: string[]; change: 
   return (
     <label class={`choice ${props.class ?? ""}`}>
       <span>{props.label}</span>
-      <select value={props.value} onChange={(event) => props.change(event.currentTarget.value)}>
+      <select aria-label={props.label} value={props.value} onChange={(event) => props.change(event.currentTarget.value)}>
         {props.names.map((name) => (
           <option key={name}>{name}</option>
         ))}

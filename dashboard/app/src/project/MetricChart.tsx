@@ -7,7 +7,7 @@ import type { Action } from "../components/Menu";
 import { colourOf, colourOfName } from "../colours";
 import { plural } from "../format";
 import { useObserved } from "../observe";
-import { theme } from "../theme";
+import { theme, type Theme } from "../theme";
 import { fetchCurves, type Curve, type CurveStore } from "./curves";
 import type { Group } from "./useProject";
 import type { Run } from "./runs";
@@ -107,7 +107,7 @@ function useRunLines({ metric, store, runs }: Props): Line[] | null {
     const lines: Line[] = [];
     for (const run of runs) {
       const curve = store.find(metric, run.key);
-      if (curve) lines.push({ key: run.key, label: run.name, colour: colourOf(run.key, colours), x: curve.x, y: curve.y, low: curve.low, high: curve.high });
+      if (curve) lines.push(runLine(run, curve, colours));
     }
     // The first of the table lies on top.
     return lines.length || store.isReady(metric) ? lines.reverse() : null;
@@ -134,11 +134,22 @@ function useGroupLines(props: Props, groups: readonly Group[]): Line[] | null {
     if (!curves) return null;
     return groups.flatMap((group, place) => {
       const curve = curves.get(place);
-      if (!curve) return [];
-      const [low, high] = spreadOf(curve, view.spread);
-      return [{ key: group.label, label: `${group.label} (${plural(group.runs.length, "run")})`, colour: colourOfName(group.label, colours), x: curve.x, y: curve.y, low, high, group: true }];
+      return curve ? [groupLine(group, curve, view.spread, colours)] : [];
     });
   }, [curves, members, colours, view.spread]);
+}
+
+const NOTHING = { x: new Float64Array(), y: new Float32Array(), low: null, high: null };
+
+export function runLine(run: Run, curve: Curve | null, colours: Theme): Line {
+  const { x, y, low, high } = curve ?? NOTHING;
+  return { key: run.key, label: run.name, colour: colourOf(run.key, colours), x, y, low, high };
+}
+
+export function groupLine(group: Group, curve: Curve, spread: ProjectView["spread"], colours: Theme): Line {
+  const [low, high] = spreadOf(curve, spread);
+  const label = `${group.label} (${plural(group.runs.length, "run")})`;
+  return { key: group.label, label, colour: colourOfName(group.label, colours), x: curve.x, y: curve.y, low, high, group: true };
 }
 
 function spreadOf(curve: Curve, spread: ProjectView["spread"]): [Float32Array | null, Float32Array | null] {

@@ -8,7 +8,7 @@ import { theme } from "../theme";
 import { colourNamed, usePainted, useSize } from "./canvas";
 import { pointed } from "./chosen";
 import { isEarly, type SweepData, type Trial } from "./data";
-import { goodness, type Scale } from "./scales";
+import { ranked, type Scale } from "./scales";
 
 interface Props {
   label: string;
@@ -35,7 +35,7 @@ export function Dots({ label, data, x, y, colour, chosen, steps, marked, onOpen,
   const toX = (place: number) => ROOM.left + place * inner.width;
   const toY = (place: number) => ROOM.top + (1 - place) * inner.height;
   const dots = useMemo(() => {
-    const good = colour ? goodness(colour) : () => null;
+    const good = colour ? ranked(data, colour) : () => null;
     return data.rows
       .map((trial) => ({ trial, px: x.place(trial), py: y.place(trial), good: good(trial) }))
       .filter((one): one is { trial: Trial; px: number; py: number; good: number | null } => one.px !== null && one.py !== null);

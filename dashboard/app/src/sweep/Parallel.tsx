@@ -8,7 +8,7 @@ import { theme } from "../theme";
 import { useSize, usePainted, colourNamed, type Size } from "./canvas";
 import { pointed, type Brushes } from "./chosen";
 import type { SweepData, Trial } from "./data";
-import { goodness, metricScale, parameterScale, type Scale } from "./scales";
+import { metricScale, parameterScale, ranked, type Scale } from "./scales";
 
 interface Props {
   data: SweepData;
@@ -41,11 +41,11 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
   const scales = useMemo(() => scalesOf(data, metric), [data, metric]);
   const size: Size = { width: Math.max(outer.width, scales.length * NARROWEST + SIDE), height: outer.height };
   const xs = scales.map((_, place) => (scales.length < 2 ? size.width / 2 : SIDE + (place * (size.width - 2 * SIDE)) / (scales.length - 1)));
-  const inner = size.height - TOP - BOTTOM;
+  const inner = Math.max(0, size.height - TOP - BOTTOM);
   const yOf = (place: number) => TOP + (1 - place) * inner;
 
   const drawn = useMemo(() => {
-    const last = metric ? goodness(metricScale(data, metric)) : () => null;
+    const last = metric ? ranked(data, metricScale(data, metric)) : () => null;
     const found = data.rows.map((trial): Drawn => ({ trial, y: Float32Array.from(scales, (scale) => yOf(scale.place(trial) ?? NaN)), good: last(trial) }));
     // The best on top.
     return found.sort((one, other) => (one.good ?? -1) - (other.good ?? -1));
@@ -110,11 +110,11 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
   const shown: Brushes = drag ? { ...brushes, [drag.name]: [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)] } : brushes;
   const words = data.rows.find((trial) => trial.number === at);
   return (
-    <div class="parallel-scroll">
+    <div class="parallel-scroll" tabIndex={0} role="region" aria-label="Parallel coordinates, to be scrolled">
       <div class="parallel" ref={box} style={{ minWidth: scales.length * NARROWEST + SIDE }}>
         <canvas ref={base} style={{ width: size.width, height: size.height }} role="img" aria-label={`Parallel coordinates of ${data.rows.length} trials over ${scales.map((scale) => scale.label).join(", ")}; the table below has the same values`} />
         <canvas ref={over} style={{ width: size.width, height: size.height }} aria-hidden="true" />
-        <svg ref={svg} width={size.width} height={size.height} aria-hidden="true" onPointerMove={onMove} onPointerDown={onDown} onPointerUp={onUp} onPointerLeave={() => !drag && pointed.set(null)}>
+        <svg ref={svg} width={size.width} height={Math.max(size.height, TOP + BOTTOM)} aria-hidden="true" onPointerMove={onMove} onPointerDown={onDown} onPointerUp={onUp} onPointerLeave={() => !drag && pointed.set(null)}>
           {scales.map((scale, axis) => (
             <Axis key={scale.name} scale={scale} x={xs[axis]!} y={yOf} brush={shown[scale.name]} last={axis === scales.length - 1 && scale.better !== undefined} room={scales.length > 1 ? xs[1]! - xs[0]! : size.width} />
           ))}

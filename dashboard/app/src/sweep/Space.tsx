@@ -5,7 +5,7 @@ import { formatValue } from "../format";
 import { useObserved } from "../observe";
 import { theme } from "../theme";
 import type { Parameter, SweepData } from "./data";
-import { goodness, metricScale } from "./scales";
+import { metricScale, ranked } from "./scales";
 
 const MOST_DOTS = 600;
 
@@ -21,7 +21,7 @@ export function Space({ data, metric }: { data: SweepData; metric: string | null
 
 function Strip({ parameter, data, metric }: { parameter: Parameter; data: SweepData; metric: string | null }) {
   const colours = useObserved(theme);
-  const good = metric ? goodness(metricScale(data, metric)) : () => null;
+  const good = metric ? ranked(data, metricScale(data, metric)) : () => null;
   const tried = data.rows.slice(-MOST_DOTS);
   const best = data.sweep.best;
   return (

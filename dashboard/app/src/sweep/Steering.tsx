@@ -59,7 +59,7 @@ export function Steering({ sweep, done }: { sweep: Sweep; done: () => void }) {
           Retry {failed} failed
         </button>
       )}
-      <Popover label="Change how many trials there may be" button={<>Cap: {sweep.run_cap ?? "none"}</>} class="">
+      <Popover label={`Cap: ${sweep.run_cap ?? "none"}: change how many trials there may be`} button={<>Cap: {sweep.run_cap ?? "none"}</>} class="">
         {(close) => (
           <Cap
             sweep={sweep}

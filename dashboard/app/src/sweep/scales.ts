@@ -1,6 +1,7 @@
 // What can be put on an axis: parameters, metrics, and what trials have beside them. Every axis runs
 // from 0 to 1, whatever stands along it.
 
+import { placeOf } from "../chart/lines";
 import { mark } from "../chart/plot";
 import { formatDuration, formatValue } from "../format";
 import type { SweepData, Trial } from "./data";
@@ -120,11 +121,15 @@ export function scaleOf(data: SweepData, name: string): Scale {
 
 export const ORDER_SCALE = ORDER;
 
-/** From 0 (worst) to 1 (best) by a metric, or along any other scale. */
-export function goodness(scale: Scale): (trial: Trial) => number | null {
+/** From 0 (worst) to 1 (best) by rank, so that one trial far off does not give all others one colour. */
+export function ranked(data: SweepData, scale: Scale): (trial: Trial) => number | null {
+  const places = data.rows.map((trial) => scale.place(trial)).filter((place): place is number => place !== null);
+  const order = Float64Array.from(places).sort();
+  const last = Math.max(1, order.length - 1);
   return (trial) => {
     const place = scale.place(trial);
     if (place === null) return null;
-    return scale.better === "low" ? 1 - place : place;
+    const rank = placeOf(order, place) / last;
+    return scale.better === "low" ? 1 - rank : rank;
   };
 }

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runyard.search.problems import Problem
+from runyard.reading.problems import Problem
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import SWEEP, as_key
 from runyard.server.graphql.inputs import as_json, as_object, as_text

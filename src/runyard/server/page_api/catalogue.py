@@ -99,6 +99,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("GET", "/api/jobs", "Slurm's jobs that runyard submitted, the newest first", query="sweep: int, open: int, limit: int", answer=JOB, is_list=True),
         Entry("POST", "/api/jobs", "Remember a job that was submitted", body="cluster?: text, job_id: text, kind: text, name?: text, sweep?: int, array?: text, tasks?: int, folder?: text, log_pattern?: text, asked?: object, submitted_at?: number", answer=JOB),
         Entry("GET", "/api/jobs/{key}", "A job and the agents in it", answer=f"{JOB}, agents: [object]"),
+        Entry("POST", "/api/jobs/{key}/wish", "`cancel`: its agents begin nothing more, and the next command on the login node cancels it; null takes that back", body="wish: text?", answer="wish: text?"),
         Entry("POST", "/api/jobs/news", "What Slurm said of jobs", body="news: [object]", answer="changed: [int]"),
     ),
     "reports": (

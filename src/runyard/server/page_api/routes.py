@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from runyard.server.page_api import agents, live, openapi, projects, reports, runs, sweeps
+from runyard.server.page_api import (
+    agents,
+    live,
+    openapi,
+    projects,
+    reports,
+    runs,
+    sweeps,
+    wishes,
+)
 
 ROUTES = [
     *openapi.ROUTES,
@@ -12,4 +21,5 @@ ROUTES = [
     *sweeps.ROUTES,
     *agents.ROUTES,
     *reports.ROUTES,
+    *wishes.ROUTES,
 ]

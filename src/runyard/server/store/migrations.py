@@ -16,6 +16,7 @@ from runyard.server.store.schema import (
     reports,
     runs,
     sweeps,
+    wishes,
 )
 from runyard.version import __version__
 
@@ -35,7 +36,7 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, jobs.TABLES, reports.TABLES)
+STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, jobs.TABLES, reports.TABLES, wishes.TABLES)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:

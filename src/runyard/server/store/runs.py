@@ -106,9 +106,16 @@ def newest(
     state: str | None,
     limit: int | None,
     entities: Collection[str] | None = None,
+    *,
+    alone: bool = False,
 ) -> list[Row]:
-    """Runs, the newest first; only of these entities, where some are given."""
+    """Runs, the newest first; only of these entities, where some are given.
+
+    With `alone`, those that are no trial of a sweep.
+    """
     tests, values = ["1"], list[Any]()
+    if alone:
+        tests.append("NOT EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)")
     if project is not None:
         entity, _, name = project.rpartition("/")
         tests.append("projects.name = ?")

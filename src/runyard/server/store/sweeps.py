@@ -158,9 +158,13 @@ def newest(
     project: str | None,
     limit: int | None,
     entities: Collection[str] | None = None,
+    *,
+    open_only: bool = False,
 ) -> list[Row]:
     """Sweeps, the newest first; only of these entities, where some are given."""
     tests, values = ["1"], list[Any]()
+    if open_only:
+        tests.append(f"sweeps.state IN {OPEN}")
     if project is not None:
         entity, _, name = project.rpartition("/")
         tests.append("projects.name = ?")

@@ -38,8 +38,15 @@ def by_mark(connection: sqlite3.Connection, sweep: int, mark: str) -> Row | None
     return row
 
 
-def of_sweep(connection: sqlite3.Connection, sweep: int, state: str | None = None) -> list[Row]:
-    """By number; with the host, the job and the kind of the agent that had it last."""
+def of_sweep(
+    connection: sqlite3.Connection, sweep: int, state: str | None = None, last: int | None = None
+) -> list[Row]:
+    """By number; with the host, the job and the kind of the agent that had it last.
+
+    With `last`, only so many, those that were the last to end, in the order of their ends.
+    """
+    if last is not None:
+        return _last_ended(connection, sweep, state, last)
     return connection.execute(
         "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
         "agents.node AS node FROM trials "
@@ -47,6 +54,19 @@ def of_sweep(connection: sqlite3.Connection, sweep: int, state: str | None = Non
         "WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.number",
         (sweep, state),
     ).fetchall()
+
+
+def _last_ended(
+    connection: sqlite3.Connection, sweep: int, state: str | None, last: int
+) -> list[Row]:
+    found = connection.execute(
+        "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
+        "agents.node AS node FROM trials LEFT JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.sweep = ?1 AND trials.ended IS NOT NULL "
+        "AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.ended DESC LIMIT ?3",
+        (sweep, state, last),
+    ).fetchall()
+    return found[::-1]
 
 
 def at_work(connection: sqlite3.Connection, agent: int) -> list[Row]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.search.documents import DocumentError, read_document
-from runyard.search.problems import Problem
+from runyard.reading.documents import DocumentError, read_document
+from runyard.reading.problems import Problem
 from runyard.search.sweep import Asha, Sweep, read_sweep
 from runyard.server.ledger.rules import Aim, Limit, Rules
 

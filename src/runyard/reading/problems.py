@@ -1,8 +1,7 @@
-"""What is wrong with a sweep, where, and what to write instead."""
+"""What is wrong with a document, where, and what to write instead."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,7 +14,7 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake in a sweep's document, or (`is_error` False) one thing to know about it."""
+    """One mistake in a document, or (`is_error` False) one thing to know about it."""
 
     path: Path
     message: str
@@ -88,6 +87,8 @@ def closest(word: Any, words: Iterable[str]) -> str | None:
     longer = [known for known in words if len(written) > 2 and known.startswith(written)]
     if len(longer) == 1:
         return longer[0]
+    import difflib  # Felt at the start of every command, and seldom needed.
+
     found = difflib.get_close_matches(written, words, n=1, cutoff=0.6)
     return found[0] if found else None
 

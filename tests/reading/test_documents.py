@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.search.documents import DocumentError, read_document
+from runyard.reading.documents import DocumentError, read_document
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
-from runyard.search.problems import Path, show
+from runyard.reading.problems import Path, show
 
 MOST_CHARACTERS = 4_000_000
 MOST_NODES = 500_000  # with aliases written out
@@ -81,12 +81,15 @@ class Document:
         return line
 
 
-def read_document(text: str) -> Document:
-    """The document in a text; DocumentError says what is wrong with it, and where."""
+def read_document(text: str, *, clocks: bool = False) -> Document:
+    """The document in a text; DocumentError says what is wrong with it, and where.
+
+    `clocks`: 2:00:00 is text. YAML 1.1 takes it for a number of base 60.
+    """
     if len(text) > MOST_CHARACTERS:
         raise DocumentError(None, None, f"the text is longer than {MOST_CHARACTERS:,} characters")
     try:
-        loader = _Loader(text)
+        loader = _Loader(text, clocks)
         root = loader.get_single_node()
         if root is None:
             return Document(None, None)
@@ -112,12 +115,13 @@ def read_document(text: str) -> Document:
 class _Loader(Composer, _Parser, SafeConstructor, Resolver):
     """PyYAML's safe loader, composing in Python, where depth can be counted."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, clocks: bool) -> None:
         _Parser.__init__(self, text)
         Composer.__init__(self)
         SafeConstructor.__init__(self)
         Resolver.__init__(self)
         self._depth = 0
+        self._clocks = clocks
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
         self._depth += 1
@@ -128,7 +132,14 @@ class _Loader(Composer, _Parser, SafeConstructor, Resolver):
         self._depth -= 1
         return node
 
+    def integer(self, node: ScalarNode) -> int | str:
+        if self._clocks and ":" in node.value:
+            return str(node.value)
+        return int(self.construct_yaml_int(node))
+
     def number(self, node: ScalarNode) -> float | str:
+        if self._clocks and ":" in node.value:
+            return str(node.value)
         value = self.construct_yaml_float(node)
         # An unquoted commit such as 7e12345 reads like a number too large for one.
         return node.value if math.isinf(value) and "inf" not in node.value.lower() else value
@@ -147,6 +158,7 @@ _Loader.add_implicit_resolver(
     list("-+.0123456789"),
 )
 _CONSTRUCTORS: dict[str | None, Any] = {
+    _YAML + "int": _Loader.integer,
     _YAML + "float": _Loader.number,
     _YAML + "timestamp": _Loader.text,
     # No JSON for these, so that no run could carry them.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from runyard.search.problems import Findings, Path, choose, closest, kind_of, listed, show
+from runyard.reading.problems import Findings, Path, choose, closest, kind_of, listed, show
 
 
 class Fields:

@@ -1,0 +1,37 @@
+// A report: a kept view of a project, with notes. The view is the project page's address, which
+// charts are shown, and whether its runs are those of that time or whatever matches.
+
+import type { ProjectView } from "../project/view";
+import { readView } from "../project/view";
+
+export interface ReportView {
+  /** The project page's query. */
+  query?: string;
+  /** The metrics that have a chart; null: all of them. */
+  metrics?: string[] | null;
+  /** Keys of the runs, where they are to stay the same; null: those that the query finds. */
+  runs?: number[] | null;
+}
+
+export interface ReportHead {
+  id: string;
+  title: string;
+  notes: string;
+  entity: string;
+  project: string;
+  user: string;
+  revision: number;
+  created_at: number;
+  updated_at: number;
+}
+
+export interface Report extends ReportHead {
+  view: ReportView;
+}
+
+/** How the report's charts look: as its author left them, but for what the reader zooms. */
+export function viewOf(report: ReportView, zoom: string | null): ProjectView {
+  const query = new URLSearchParams(report.query ?? "");
+  if (zoom) query.set("zoom", zoom);
+  return readView(query);
+}

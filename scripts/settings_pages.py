@@ -1,0 +1,22 @@
+"""Write what the documentation says about settings, from the records that read them:
+docs/runyard-file.schema.json, and the tables of docs/runyard-file.md and docs/clusters.md.
+
+.venv/bin/python scripts/settings_pages.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from runyard.config.schema import project_schema
+from runyard.config.settings_tables import profile_tables, project_tables, with_tables
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+if __name__ == "__main__":
+    schema = DOCS / "runyard-file.schema.json"
+    schema.write_text(json.dumps(project_schema(), indent=1) + "\n")
+    for name, tables in (("runyard-file", project_tables()), ("clusters", profile_tables())):
+        page = DOCS / f"{name}.md"
+        page.write_text(with_tables(page.read_text(), tables))

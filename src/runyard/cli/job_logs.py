@@ -1,0 +1,200 @@
+"""What a job printed: the log files of all its tasks, merged, each line marked with its task.
+
+The files are there when Slurm has forgotten the job, and hold what its trials print, too. The
+server has that as well, trial by trial.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runyard.cli.connect import server
+from runyard.cli.output import say
+from runyard.cli.sweep_logs import TrialConsoles
+from runyard.client.api import Api
+from runyard.client.jobs import Job
+from runyard.errors import NotFoundError, ServerError
+from runyard.launch.watching import look
+
+_LOOK_EVERY = 0.5
+_ASK_SLURM_EVERY = 10.0
+_BLOCK = 1 << 16
+_NUMBERS = re.compile(r"(\d+)")
+
+
+@dataclass
+class LogFile:
+    """How far one log file has been read."""
+
+    path: Path
+    label: str
+    at: int = 0
+    rest: bytes = field(default=b"")
+
+    def skip_to_last(self, lines: int) -> None:
+        """Begin so many lines before the end."""
+        size = self.path.stat().st_size
+        with self.path.open("rb") as file:
+            tail, begin = b"", size
+            while begin > 0 and tail.rstrip(b"\n").count(b"\n") < lines:
+                begin = max(0, begin - _BLOCK)
+                file.seek(begin)
+                tail = file.read(size - begin)
+        kept = tail.splitlines(keepends=True)[-lines:] if lines else []
+        self.at = size - sum(map(len, kept))
+
+    def read(self) -> list[str]:
+        """New whole lines. A file that became shorter was begun anew."""
+        try:
+            with self.path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size < self.at:
+                    self.at, self.rest = 0, b""
+                file.seek(self.at)
+                data = file.read()
+        except OSError:  # Not there yet, or on a node's own disk.
+            return []
+        self.at += len(data)
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        return [line.decode("utf-8", "replace").rstrip("\r") for line in lines]
+
+    def finish(self) -> list[str]:
+        rest, self.rest = self.rest, b""
+        return [rest.decode("utf-8", "replace")] if rest else []
+
+
+def find_logs(job: Job, task: str | None = None) -> list[LogFile]:
+    """The log files that there are, of every task or of one, in the order of the tasks."""
+    pattern = job["log_pattern"]
+    if not pattern:
+        return []
+    known = {"A": job["job_id"], "j": job["job_id"] if job["array"] is None else None,
+             "a": task, "x": job["name"], "%": "%"}  # fmt: skip
+    parts = re.split(r"%\d*(\w|%)", pattern)
+    # Text and letters by turns: Slurm's letters that we do not know stand for anything.
+    words = [
+        glob.escape(part) if place % 2 == 0 else _filled(known.get(part))
+        for place, part in enumerate(parts)
+    ]
+    whole = "".join(words)
+    found = set(glob.glob(whole))  # noqa: PTH207  (whole patterns)
+    if job["array"] is None and task is None:
+        # A job over several nodes has a log of each beside its own.
+        base, dot, suffix = whole.rpartition(".")
+        found |= set(glob.glob(f"{base}-*{dot}{suffix}"))  # noqa: PTH207
+    return [LogFile(Path(path), _label(path, job)) for path in sorted(found, key=_natural)]
+
+
+def _filled(value: str | None) -> str:
+    return "*" if value is None else glob.escape(value)
+
+
+def _label(path: str, job: Job) -> str:
+    # What stands before the job's number is the same for all of them.
+    found = re.search(rf"(?<!\d){job['job_id']}(?!\d).*", Path(path).stem)
+    return found[0] if found else job["job_id"]
+
+
+def _natural(path: str) -> list[int | str]:
+    return [int(part) if part.isdecimal() else part for part in _NUMBERS.split(path)]
+
+
+def print_job_logs(
+    api: Api,
+    job: Job,
+    task: str | None,
+    *,
+    follow: bool,
+    lines: int | None,
+    trials: bool,
+) -> int:
+    """The job's own log; with `trials`, or where it has none, what its trials printed."""
+    trials = trials or not (job["log_pattern"] or job["sweep"] is None)
+    merged = _Merged(api, job, task, of_trials=trials)
+    merged.print_new(lines)
+    while follow and not merged.is_over():
+        time.sleep(_LOOK_EVERY)
+        merged.print_new()
+    merged.print_rest()
+    if not merged.has_printed:
+        _say_nothing(job, merged, follow)
+    return 0
+
+
+class _Merged:
+    """Files and consoles of a job, read side by side."""
+
+    def __init__(self, api: Api, job: Job, task: str | None, *, of_trials: bool) -> None:
+        self._api, self._job, self._task = api, job, task
+        self._files: dict[Path, LogFile] = {}
+        self._asked_at = time.monotonic()
+        self._consoles: TrialConsoles | None = None
+        if of_trials and job["sweep"] is not None:
+            self._consoles = TrialConsoles(job["sweep"], _of_job(job, task))
+        self.has_printed = False
+
+    @property
+    def files(self) -> list[Path]:
+        return list(self._files)
+
+    def print_new(self, lines: int | None = None) -> None:
+        for log in find_logs(self._job, self._task) if self._consoles is None else ():
+            if log.path not in self._files:
+                self._files[log.path] = log
+                if lines is not None:
+                    log.skip_to_last(lines)
+        for log in self._files.values():
+            self._print(log.label, log.read())
+        if self._consoles is not None:
+            try:
+                self._consoles.read(self._api, lambda name, new: self._print(name, new), lines)
+            except ServerError:
+                self._api = server()
+
+    def print_rest(self) -> None:
+        for log in self._files.values():
+            self._print(log.label, log.finish())
+        if self._consoles is not None:
+            self._consoles.finish(lambda name, new: self._print(name, new))
+
+    def is_over(self) -> bool:
+        """Whether the job has ended; what it printed last is read after this."""
+        if self._job["ended_at"] is None and time.monotonic() - self._asked_at > _ASK_SLURM_EVERY:
+            self._asked_at = time.monotonic()
+            try:
+                [self._job] = look(self._api.jobs, [self._job]).jobs
+            except ServerError:
+                self._api = server()
+            self.print_new()
+        return self._job["ended_at"] is not None
+
+    def _print(self, label: str, lines: list[str]) -> None:
+        self.has_printed = self.has_printed or bool(lines)
+        sys.stdout.write("".join(f"{label}\t{line}\n" for line in lines))
+        sys.stdout.flush()
+
+
+def _of_job(job: Job, task: str | None) -> Callable[[str | None], bool]:
+    """Whether a trial's job is this one, or this task of it."""
+    if task is not None:
+        return lambda where: where == f"{job['job_id']}_{task}"
+    return lambda where: (where or "").partition("_")[0] == job["job_id"]
+
+
+def _say_nothing(job: Job, merged: _Merged, follow: bool) -> None:
+    if job["log_pattern"] and not merged.files:
+        folder = Path(job["log_pattern"]).parent
+        if not folder.is_dir():
+            raise NotFoundError(
+                f"the log folder of job {job['job_id']} is not there: {folder}",
+                mend="it may have been cleaned, or is on another machine's disk",
+            )
+    waits = "" if job["started_at"] or follow else "; it has not started"
+    also = f"; `runyard logs {job['job_id']} --trials` asks the server" if job["sweep"] else ""
+    say(f"job {job['job_id']} has printed nothing{waits}{also}")

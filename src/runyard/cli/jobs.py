@@ -1,0 +1,272 @@
+"""The jobs that runyard submitted, the newest first: what each asked for, and what it used.
+
+  runyard jobs                  the last 20
+  runyard jobs SWEEP            those of one sweep
+  runyard jobs 4021             one job: its tasks, its agents, how well it used what it had
+  runyard jobs 4021 --script    its script, as it was submitted
+  runyard jobs --all --days 3   every job of yours, whoever submitted it, from Slurm's accounting
+
+How much CPU and memory a job used, Slurm's accounting knows. Where a site has none, the times are
+there all the same, from runyard's own ledger.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from runyard.cli import naming
+from runyard.cli.connect import server
+from runyard.cli.job_view import (
+    Line,
+    age_lines,
+    asked_text,
+    job_json,
+    job_lines,
+    memory_text,
+    print_lines,
+)
+from runyard.cli.output import ago, duration, print_json, print_table, say
+from runyard.cli.parser import count, positive
+from runyard.client.api import Api
+from runyard.client.jobs import Job, JobDetail
+from runyard.errors import NotFoundError, RunyardError, UsageError
+from runyard.launch.accounting import NoAccounting, Record, own_records
+from runyard.launch.states import states_text
+from runyard.launch.watching import Looked, account_for, look
+
+_LIMIT = 20
+_DAY = 86400.0
+_MOST_TASKS = 30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_argument(
+        "what", nargs="?", metavar=naming.METAVAR, help="one job, or a sweep's (default: all)"
+    )
+    which.completer = naming.complete  # type: ignore[attr-defined]
+    parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
+    parser.add_argument("--script", action="store_true", help="print a job's script, nothing else")
+    parser.add_argument("--all", action="store_true", help="also jobs that runyard did not submit")
+    parser.add_argument("--days", type=positive, default=7, metavar="N",
+                        help="with --all: how far back (default 7)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.all:
+        if args.what is not None:
+            raise UsageError("runyard jobs --all takes no name", mend="runyard jobs JOB")
+        return _print_all(args)
+    api = server()
+    if args.what is None:
+        return _print_list(api, api.jobs.jobs(limit=_limit(args)), args)
+    found = naming.find(api, args.what)
+    if found.sweep is not None:
+        jobs = api.jobs.jobs(sweep=found.sweep["key"], limit=_limit(args))
+        return _print_list(api, jobs, args)
+    if found.job is not None:
+        return _print_job(api, found.job, args)
+    if found.run is not None:
+        if found.run["job"] is None:
+            raise NotFoundError(
+                f"{found.run['name']} ({found.run['id']}) ran in no job", mend="`runyard jobs`"
+            )
+        return _print_job(api, api.jobs.job(found.run["job"]), args)
+    from runyard.cli.foreign_jobs import foreign_job
+
+    stranger = foreign_job(found.number or "")
+    return _print_job(api, {**stranger, "agents": []}, args)
+
+
+def _limit(args: argparse.Namespace) -> int | None:
+    limit: int | None = args.limit
+    return limit if limit is not None or args.json else _LIMIT
+
+
+def _print_list(api: Api, jobs: list[Job], args: argparse.Namespace) -> int:
+    looked = look(api.jobs, jobs)
+    jobs, note = account_for(api.jobs, looked.jobs)
+    if args.json:
+        print_json([job_json(job, looked) for job in jobs])
+        return 0
+    if not jobs:
+        say("no jobs yet: `runyard submit -- python train.py` makes one")
+        return 0
+    print_table(
+        ("JOB", "SWEEP", "STATE", "AGE", "TIME", "CPU", "MEMORY", "NAME"),
+        (
+            (
+                job["job_id"] if job["tasks"] == 1 else f"{job['job_id']} x{job['tasks']}",
+                job["sweep_id"] or job["kind"],
+                states_text(job["states"]) or "submitted",
+                duration(max(0.0, time.time() - job["submitted_at"])),
+                _time(job),
+                _share(job["used"].get("cpu_seconds"), job["used"].get("cpu_seconds_held")),
+                _memory(job),
+                job["name"],
+            )
+            for job in jobs
+        ),
+    )
+    print_lines(age_lines(looked))
+    if note is not None:
+        say(f"{note}: CPU and memory are not known, the times are runyard's own")
+    return 0
+
+
+def _time(job: Job) -> str:
+    """The longest task's time, of what was asked."""
+    seconds = job["used"].get("longest_seconds")
+    if seconds is None and job["started_at"] is not None:
+        seconds = max(0.0, (job["ended_at"] or time.time()) - job["started_at"])
+    asked = job["used"].get("limit_seconds") or job["asked"].get("time")
+    if seconds is None:
+        return "-"
+    return duration(seconds) if not asked else f"{duration(seconds)} of {duration(float(asked))}"
+
+
+def _memory(job: Job) -> str:
+    peak = job["used"].get("memory_peak")
+    asked = job["used"].get("memory_asked") or (job["asked"].get("memory") or 0) << 20
+    if peak is None:
+        return "-"
+    return memory_text(int(peak)) + (f" of {memory_text(int(asked))}" if asked else "")
+
+
+def _share(used: float | None, held: float | None) -> str:
+    return "-" if used is None or not held else f"{100 * used / held:.0f}%"
+
+
+def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
+    script = _script(job)
+    if args.script:
+        if script is None:
+            raise NotFoundError(
+                f"the script of job {job['job_id']} is not there: {job['folder'] or 'no folder'}",
+                mend=f"`scontrol write batch_script {job['job_id']} -` while Slurm knows it",
+            )
+        print(script, end="")
+        return 0
+    looked = look(api.jobs, [job])
+    [now], note = account_for(api.jobs, looked.jobs)
+    if args.json:
+        print_json({**job_json(now, looked), "agents": job["agents"], "script": script})
+        return 0
+    print_lines(_detail_lines(now, job, looked))
+    print_lines(efficiency_lines(now))
+    if note is not None and now["ended_at"] is not None:
+        say(f"{note}: CPU and memory are not known, the times are runyard's own")
+    print_lines(age_lines(looked))
+    if script is not None:
+        print(f"\n{Path(job['folder']) / 'script.sh'}\n")
+        print(script, end="")
+    return 0
+
+
+def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:
+    lines = job_lines(job, looked)
+    head = f"{lines[0][0].strip()}  {job['name']}"
+    told: list[Line] = [(head, "bold"), *lines[1:]]
+    if job["sweep_id"]:
+        told.append((f"  sweep      {job['sweep_id']}  (`runyard status {job['sweep_id']}`)", None))
+    told.append((f"  submitted  {ago(job['submitted_at'])}, to {job['cluster'] or 'Slurm'}", None))
+    asked = asked_text(job["asked"])
+    if asked:
+        each = " each" if job["tasks"] > 1 else ""
+        told.append((f"  asked      {asked}{each}", None))
+    if job["log_pattern"]:
+        told.append((f"  log        {job['log_pattern']}  (`runyard logs {job['job_id']}`)", None))
+    if job["snapshot"]:
+        told.append((f"  code       {job['snapshot']}", None))
+    for agent in detail["agents"][:_MOST_TASKS]:
+        where = agent["node"] or agent["host"]
+        end = "" if agent["left_at"] is None else f", left {ago(agent['left_at'])}"
+        told.append((f"  agent {agent['key']}  {agent['job']} on {where}, {agent['running']} of "
+                     f"{agent['slots']} slots at work{end}", None))  # fmt: skip
+    if len(detail["agents"]) > _MOST_TASKS:
+        told.append((f"  ... and {len(detail['agents']) - _MOST_TASKS} more agents", None))
+    return told
+
+
+def efficiency_lines(job: Job) -> list[Line]:
+    """What was used of what was had, as `seff` tells it."""
+    used, asked = job["used"], job["asked"]
+    rows: list[tuple[str, str, str]] = []
+    seconds = used.get("longest_seconds")
+    limit = used.get("limit_seconds") or asked.get("time")
+    if seconds is not None:
+        longest = "longest task" if job["tasks"] > 1 else "time"
+        rows.append((longest, _of(duration(seconds), limit and duration(float(limit))),
+                     _share(seconds, limit)))  # fmt: skip
+    if used.get("cpu_seconds") is not None:
+        held = used.get("cpu_seconds_held")
+        rows.append(("CPU", _of(duration(used["cpu_seconds"]), held and duration(held)),
+                     _share(used["cpu_seconds"], held)))  # fmt: skip
+    memory = used.get("memory_asked") or (asked.get("memory") or 0) << 20
+    if used.get("memory_peak") is not None:
+        peak = int(used["memory_peak"])
+        rows.append(("memory", _of(memory_text(peak), memory and memory_text(int(memory))),
+                     _share(peak, memory)))  # fmt: skip
+    if used.get("gpu_seconds_held"):
+        rows.append(("GPU", f"held for {duration(used['gpu_seconds_held'])} in all", ""))
+    return [(f"  {name:<12} {text:<32} {share}".rstrip(), None) for name, text, share in rows]
+
+
+def _of(used: str, asked: Any) -> str:
+    return f"{used} of {asked}" if asked else used
+
+
+def _script(job: Job) -> str | None:
+    if not job["folder"]:
+        return None
+    try:
+        return (Path(job["folder"]) / "script.sh").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+
+
+def _print_all(args: argparse.Namespace) -> int:
+    try:
+        found = own_records(time.time() - args.days * _DAY)
+    except NoAccounting as error:
+        raise RunyardError(
+            f"the history of all jobs is not to be had: {error}",
+            mend="`runyard jobs` lists those that runyard submitted, from its own ledger",
+        ) from None
+    found.sort(key=lambda one: one.submitted or 0.0, reverse=True)
+    shown = found if _limit(args) is None else found[: _limit(args)]
+    if args.json:
+        print_json([_record_json(one) for one in shown])
+        return 0
+    if not found:
+        say(f"Slurm's accounting has no job of yours of the last {args.days} days")
+        return 0
+    print_table(
+        ("JOB", "STATE", "AGE", "TIME", "CPU", "MEMORY", "NAME"),
+        (
+            (
+                one.which,
+                one.state.says,
+                ago(one.submitted),
+                _of(duration(one.seconds), one.limit and duration(one.limit)),
+                _share(one.cpu_seconds, one.cpus * one.seconds),
+                "-" if one.memory_peak is None else _of(
+                    memory_text(one.memory_peak), one.memory_asked and memory_text(one.memory_asked)
+                ),
+                one.name,
+            )
+            for one in shown
+        ),
+    )  # fmt: skip
+    if len(found) > len(shown):
+        say(f"there are {len(found) - len(shown)} more: -n {len(found)} lists them")
+    return 0
+
+
+def _record_json(one: Record) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {**asdict(one), "state": one.state.name}

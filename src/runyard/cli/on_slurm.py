@@ -1,0 +1,395 @@
+"""`--on slurm`: a sweep's agents as jobs of the cluster, for every command that makes a sweep."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import runyard
+from runyard.cli.connect import server
+from runyard.cli.output import print_json, say
+from runyard.errors import NotFoundError, RunyardError, UsageError
+from runyard.home import Home, locate
+
+if TYPE_CHECKING:
+    from runyard.client.api import Api
+    from runyard.client.jobs import NewJob
+    from runyard.client.sweeps import Sweep
+    from runyard.config.request import Request
+    from runyard.launch.environments import Wrapping
+    from runyard.launch.plan import Places, Plan
+    from runyard.launch.snapshot import Snapshot
+    from runyard.launch.submitting import Submitted
+
+HERE, SLURM = "here", "slurm"
+_LONG_SECONDS = 6 * 3600.0
+_PATIENCE_IN_A_JOB = 60.0
+
+
+def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
+    """What every command has that can work on the cluster. Call it after the command's own."""
+    from runyard.config.flags import add_resource_flags
+
+    parser.add_argument("--on", choices=(HERE, SLURM), default=default,
+                        help=f"where it runs (default {default})")  # fmt: skip
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing before submitting")
+    parser.add_argument("--no-snapshot", action="store_true",
+                        help="run the project's files as they are when a job starts, not as they "
+                        "are now")  # fmt: skip
+    add_resource_flags(parser, title="on slurm")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A plan that is ready to be sent, for a sweep that need not exist yet."""
+
+    plan: Plan
+    request: Request
+    home: Home
+    make: Callable[[int | None], Plan]
+    """The plan for another number of agents."""
+    settle: Callable[[bool], Wrapping]
+    """What programs need around them; with True nothing is built or looked at."""
+    copy: Snapshot | None = None
+    """The code to be copied, unless it is there."""
+    notes: tuple[str, ...] = ()
+    """What the site changes in what was asked."""
+
+    def preview(self) -> None:
+        """Exactly what would be sent; makes nothing."""
+        from runyard.launch.script import arguments, script
+        from runyard.launch.submitting import parts_of
+
+        for note in (*self.notes, *self.plan.notes):
+            say(note)
+        parts = parts_of(self.plan, self.plan.profile.limits.array_size)
+        words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
+        say(f"this is sent to:  {shlex.join(words)}")
+        if len(parts) > 1:
+            say(f"as {len(parts)} jobs, of {parts[0].count} and fewer tasks; the first is:")
+        sys.stdout.write(script(self.plan, parts[0]))
+        say("nothing was made or submitted")
+
+    def confirmed(self, args: argparse.Namespace) -> Submission | None:
+        """Show what will be asked of Slurm. On a terminal ask how many agents, where nobody said,
+        and whether to go on; None where not."""
+        for note in (*self.notes, *self.plan.notes):
+            say(note)
+        for advice in advise(self):
+            say(advice)
+        found, asks = self, not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
+        if asks and self.request.agents.count is None and self.plan.agents > 1:
+            found = self.with_agents(_ask_number("how many agents?", self.plan.agents))
+        say(describe(found.plan))
+        if asks and not _ask_yes("submit this?"):
+            return None
+        found.make_ready()
+        return found
+
+    def make_ready(self) -> None:
+        """The environment is built or looked at; the server listens to the compute nodes."""
+        from runyard.launch.serving import server_for_jobs
+
+        self.settle(False)
+        server_for_jobs(self.home, self.plan.profile, say)
+
+    def with_agents(self, count: int) -> Submission:
+        return replace(self, plan=self.make(count))
+
+    def send(self, api: Api, sweep: Sweep) -> Submitted:
+        """Submit it for this sweep, and have the server remember the jobs."""
+        from runyard.clusters.slurm_name import cluster_name
+        from runyard.launch.held import hold
+        from runyard.launch.submitting import ask_array_size, submit, with_sweep
+
+        plan = with_sweep(self.plan, sweep["key"])
+        if self.copy is not None:
+            self._store(self.copy)
+        size = ask_array_size(os.environ) if plan.form == "array" else None
+        done = submit(plan, environ=os.environ, array_size=size, notice=say)
+        record = {
+            "cluster": cluster_name() or "",
+            "kind": "agents",
+            "name": plan.name,
+            "sweep": sweep["key"],
+            "folder": str(plan.places.job),
+            "log_pattern": plan.log_pattern,
+            "asked": dict(plan.asked),
+            "snapshot": (plan.job.get("snapshot") or {}).get("digest"),
+        }
+        if done.left:
+            hold(plan, done, sweep["key"], record)
+        remember(api, record, done)
+        return done
+
+    def _store(self, copy: Snapshot) -> None:
+        from runyard.launch.snapshot import Changed, store
+
+        try:
+            store(self.home.path, copy)
+        except Changed as changed:
+            raise UsageError(
+                f"{changed} changed while the code was copied; nothing was submitted",
+                mend="type the same again when it is saved",
+            ) from None
+
+
+def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
+    """Have the server remember the jobs of a submission."""
+    for job in done.jobs:
+        new: dict[str, Any] = {
+            **record,
+            "job_id": job.job_id,
+            "array": job.array,
+            "tasks": job.tasks,
+            "submitted_at": time.time(),
+        }
+        api.jobs.record(cast("NewJob", new))
+
+
+def send_held_agents(api: Api, home: Home) -> int:
+    """Send what Slurm's limits kept out before; how many agents it took now."""
+    from runyard.launch.held import send_held
+
+    def is_wanted(key: int) -> bool:
+        try:
+            return api.sweeps.sweep(key)["state"] in ("running", "paused")
+        except NotFoundError:
+            return False
+
+    return send_held(
+        home.path,
+        os.environ,
+        is_wanted,
+        lambda record, done: remember(api, record, done),
+        patience=_PATIENCE_IN_A_JOB if "SLURM_JOB_ID" in os.environ else 0.0,
+    )
+
+
+def plan_submission(
+    args: argparse.Namespace,
+    *,
+    kind: str,
+    folder: Path,
+    trials: int | None,
+    slots: int = 1,
+    code: Mapping[str, Any] | None = None,
+) -> Submission:
+    """Everything that can be known before anything is made; refuses what the site would refuse.
+
+    `code`: the record of a snapshot that these agents are to run, in place of today's code.
+    """
+    from runyard.config.check import check
+    from runyard.config.flags import given_flags
+    from runyard.config.project_file import read_project
+    from runyard.launch.building import Builder
+    from runyard.launch.commands import find_slurm
+    from runyard.launch.plan import Interpreter, Work, plan
+    from runyard.launch.settling_environment import settle_environment
+
+    if not args.dry_run:
+        find_slurm()
+    request = with_environment(read_project(folder, given_flags(args)), os.environ)
+    checked = check(request)
+    request = checked.accepted()
+    home = locate()
+    copy, places = _find_places(args, request, home, folder, code)
+    source = str(Path(runyard.__file__).resolve().parents[1])
+
+    def settle(dry_run: bool) -> Wrapping:
+        return settle_environment(
+            request,
+            work=places.work,
+            builder=Builder(sys.executable, source, home.path),
+            say=say if not dry_run or args.dry_run else lambda _text: None,
+            mounts=tuple(dict.fromkeys((str(places.project), str(places.source)))),
+            dry_run=dry_run,
+        )
+
+    wrapping = settle(True)
+
+    def make(agents: int | None) -> Plan:
+        asked = request
+        if agents is not None:
+            asked = replace(request, agents=replace(request.agents, count=agents))
+        return plan(
+            asked,
+            request.profile,
+            work=Work(None, slots=slots, trials=trials, kind=kind),
+            places=places,
+            runyard=Interpreter(sys.executable, source),
+            wrapping=wrapping,
+            snapshot=code if copy is None else copy.record,
+        )
+
+    notes = (*request.warnings, *checked.notes)
+    return Submission(make(None), request, home, make, settle, copy, notes)
+
+
+def with_environment(request: Request, environ: Mapping[str, str]) -> Request:
+    """What the shell says for sbatch where nobody else does: some sites advise an account there."""
+    resources, origins = request.resources, dict(request.origins)
+    for name in ("account", "partition", "qos", "reservation"):
+        variable = f"SBATCH_{name.upper()}"
+        if environ.get(variable) and f"resources.{name}" not in origins:
+            changed: dict[str, Any] = {name: environ[variable]}
+            resources = replace(resources, **changed)
+            origins[f"resources.{name}"] = variable
+    return replace(request, resources=resources, origins=origins)
+
+
+def _find_places(
+    args: argparse.Namespace,
+    request: Request,
+    home: Home,
+    folder: Path,
+    code: Mapping[str, Any] | None,
+) -> tuple[Snapshot | None, Places]:
+    from runyard.launch.places import check_home, scratch_of
+    from runyard.launch.plan import Places
+    from runyard.launch.snapshot import MANIFEST, find_stored, folder_of, look
+
+    scratch = scratch_of(request.profile, os.environ)
+    check_home(request.profile, home.path, scratch, os.environ)
+    token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+    job, root, copy, tree = home.path / "jobs" / token, request.folder, None, None
+    if code is not None:
+        tree = find_stored(home.path, str(code.get("digest")))
+    elif not args.no_snapshot:
+        copy = look(root)
+        tree = folder_of(home.path, copy)
+    if tree is None:
+        return None, Places(home.path, job, folder, root, root, scratch)
+    packages = tree / "src" if copy is None or _has_packages(copy) else None
+    return copy, Places(
+        home=home.path,
+        job=job,
+        work=tree / folder.resolve().relative_to(root.resolve()),
+        source=tree,
+        project=root,
+        scratch=scratch,
+        manifest=tree.parent / MANIFEST,
+        python_path=packages if copy is not None or (tree / "src").is_dir() else None,
+    )
+
+
+def _has_packages(copy: Snapshot) -> bool:
+    return any(path.startswith("src/") and path.endswith("/__init__.py") for path in copy.files)
+
+
+def advise(submission: Submission) -> list[str]:
+    """What an old hand would say, looking over the shoulder."""
+    plan, found = submission.plan, []
+    if plan.form == "array" and plan.agents > 1 and plan.asked.get("time", 0) > _LONG_SECONDS:
+        found.append(
+            "short jobs start sooner: trials go on from their checkpoints in the next job, so "
+            "--time can be less than the whole sweep needs"
+        )
+    if submission.copy is not None and submission.copy.large:
+        large = submission.copy.large
+        more = f" and {len(large) - 3} more" if len(large) > 3 else ""
+        found.append(
+            f"not copied with the code, read from the project itself: {', '.join(large[:3])}{more}"
+        )
+    if submission.request.staging.data:
+        found.append(
+            "what is read often and in small pieces is quick in ${SLURM_TMPDIR}; checkpoints and "
+            "large files belong in ${scratch_dir}"
+        )
+    return found
+
+
+def _ask_number(question: str, usual: int) -> int:
+    while True:
+        print(f"{question} [{usual}] ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        text = line.strip()
+        if not text:
+            return usual
+        if text.isdecimal() and int(text) > 0:
+            return int(text)
+        say(f"{text!r} is no whole number, 1 or more")
+
+
+def _ask_yes(question: str) -> bool:
+    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    return bool(line) and line.strip().lower() in ("", "y", "yes")
+
+
+def describe(plan: Plan) -> str:
+    """The submission in a line."""
+    what = {
+        "array": f"an array of {plan.agents} tasks",
+        "nodes": f"one job over {plan.agents} nodes",
+        "jobs": "one job" if plan.agents == 1 else f"{plan.agents} jobs",
+    }[plan.form]
+    at_once = f", {plan.at_once} at once" if plan.at_once else ""
+    options = " ".join(plan.header.lines()[1:])
+    return f"to {plan.profile.name}: {what}{at_once}; {options}"
+
+
+def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
+    """What was submitted, how to watch it, where its logs are."""
+    ids = [job.job_id for job in done.jobs]
+    if as_json:
+        print_json(
+            {
+                "sweep": sweep["id"],
+                "jobs": [asdict(job) for job in done.jobs],
+                "held": done.held,
+                "folder": str(plan.places.job),
+                "logs": plan.log_pattern,
+            }
+        )
+    else:
+        print("\n".join(ids))
+    tasks = sum(job.tasks for job in done.jobs)
+    many = "an agent" if tasks == 1 else f"{tasks} agents"
+    say(f"job {', '.join(ids)}: {many} for sweep {sweep['id']}")
+    if done.held:
+        say(
+            f"{done.held} more agents are held back ({done.why_left}); they are sent when there is "
+            "room, and until then the others do their work"
+        )
+    say(f"watch it:  runyard status {sweep['id']} --watch")
+    say(f"its logs:  runyard logs -f {sweep['id']}   or in {plan.logs}")
+    say(f"end it:    runyard cancel {sweep['id']}")
+
+
+def send_or_undo(
+    submission: Submission, sweep: Sweep, *, as_json: bool, is_new: bool = True
+) -> int:
+    """Submit; a sweep that was made for it and gets no job is canceled."""
+    api = server(quiet=True)
+    try:
+        done = submission.send(api, sweep)
+    except RunyardError:
+        if is_new:
+            api.sweeps.set_state(sweep["key"], "canceled")
+        raise
+    tell(submission.plan, done, sweep, as_json=as_json)
+    return 0
+
+
+def not_here(args: argparse.Namespace, *names: str) -> None:
+    """Refuse options that mean something on this machine alone."""
+    for name in names:
+        if getattr(args, name.replace("-", "_"), None):
+            raise UsageError(
+                f"--{name} is for this machine, and has no meaning with --on slurm",
+                mend="leave one of the two out",
+            )
+
+
+def nothing_was_submitted() -> int:
+    say("nothing was submitted")
+    return 1

@@ -1,0 +1,146 @@
+"""Run a program as a job of the cluster, and come back at once.
+
+  runyard submit -- python train.py --lr 0.1
+  runyard submit --gpus 1 --time 2h --seeds 5 -- python train.py    a job a seed
+  runyard submit                       the command, or the sweep, that runyard.yaml names
+  runyard submit --dry-run -- python train.py      exactly what would be sent; makes nothing
+
+The program runs in a copy of the code as it is now, so that the project can be worked on while the
+job waits. ${NAME} in the command is a variable of the node, such as ${SLURM_TMPDIR}. On a terminal
+what will be asked of Slurm is shown first; --yes answers. The job's exit code is the program's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from runyard.cli.farm import submit_list
+from runyard.cli.on_slurm import HERE, SLURM, add_slurm_arguments
+from runyard.cli.parser import count, positive
+from runyard.cli.repeat import seeds, with_seed
+from runyard.errors import UsageError
+
+_KEY = re.compile(
+    r"(?i)(wandb_api_key=\S+|--?[\w-]*(api[_-]?key|token|secret|password)[=\s]\S{8,})"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard submit [options] [--] [PROGRAM ARGUMENTS ...]"
+    parser.add_argument("--seeds", type=seeds, metavar="N|LIST",
+                        help="a job a seed: 5, 1,2,3 or 10..14; --seed N is added, or stands where "
+                        "the command says {seed}")  # fmt: skip
+    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
+                        help="so many programs at a time in a job (default 1)")  # fmt: skip
+    parser.add_argument("--retries", type=count, metavar="N",
+                        help="run one that fails up to N times more")  # fmt: skip
+    parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
+    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize")
+    parser.add_argument("--dry-run", action="store_true",
+                        help="show exactly what would be sent; make nothing")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    add_slurm_arguments(parser, default=SLURM)
+    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.set_defaults(parser=parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    behind_dashes = args.command_line[:1] == ["--"]
+    words = args.command_line[1:] if behind_dashes else args.command_line
+    if words and words[0].startswith("-") and not behind_dashes:
+        args.parser.refuse_unknown(words)
+    if args.on == HERE:
+        raise UsageError(
+            "runyard submit is for the cluster",
+            mend=f"here:  runyard run -- {' '.join(words) or 'python train.py'}",
+        )
+    if words:
+        return submit_command(args, words)
+    return _submit_project(args)
+
+
+def submit_command(
+    args: argparse.Namespace,
+    words: Sequence[str],
+    *,
+    kind: str = "run",
+    name: str | None = None,
+    project: str | None = None,
+) -> int:
+    """One command, or one for each seed, as a list of command lines."""
+    from runyard.config.flags import given_flags
+    from runyard.config.task_list import Line, make_tasks
+
+    _refuse_keys(words)
+    wanted = getattr(args, "seeds", None)
+    repeated = [list(words)] if wanted is None else [with_seed(words, one) for one in wanted]
+    lines = [Line(place, node_line(one)) for place, one in enumerate(repeated, start=1)]
+    found = make_tasks("submit", lines)
+    flags = given_flags(args)
+    if wanted is not None:
+        found = found.with_seeds(wanted)
+    else:
+        found = found.renamed(name or flags["name"] or Path(words[0]).name)
+    usual = {"retries": None, "metric": None, "goal": "minimize", "slots": 1, "json": False}
+    asked = argparse.Namespace(**{**usual, **vars(args)})
+    asked.name = name or flags["name"]
+    asked.project = project or flags["tracking.project"]
+    asked.entity = flags["tracking.entity"]
+    return submit_list(asked, found, kind="repeat" if wanted else kind, folder=Path.cwd())
+
+
+def _submit_project(args: argparse.Namespace) -> int:
+    """What runyard.yaml says is to be run."""
+    from runyard.cli.sweeps import find_sweep
+    from runyard.config.flags import given_flags
+    from runyard.config.project_file import read_project
+
+    request = read_project(Path.cwd(), given_flags(args))
+    if request.sweep_id is not None:
+        from runyard.cli.agents import add_on_slurm
+        from runyard.cli.connect import server
+
+        return add_on_slurm(args, find_sweep(server(), request.sweep_id))
+    if request.command is not None:
+        return submit_command(args, request.command)
+    if request.sweep_file is not None:
+        from runyard.cli.main import main
+
+        given = ["--on", "slurm", *(["--yes"] if args.yes else [])]
+        given += ["--dry-run"] if args.dry_run else []
+        given += ["--json"] if args.json else []
+        return main(["sweep", str(request.folder / request.sweep_file), *given])
+    raise UsageError(
+        "runyard submit: which program?",
+        mend="runyard submit -- python train.py; or write command: or sweep: into runyard.yaml",
+    )
+
+
+def node_line(words: Sequence[str]) -> str:
+    """Words for the node's shell: exactly these, but for ${NAME}, which is a variable there."""
+    import shlex
+
+    return " ".join(
+        _expanded(word) if re.search(r"\$\{\w+\}", word) else shlex.quote(word) for word in words
+    )
+
+
+def _expanded(word: str) -> str:
+    escaped = re.sub(r'(["\\`]|\$(?!\{\w+\}))', r"\\\1", word)
+    return f'"{escaped}"'
+
+
+def _refuse_keys(words: Sequence[str]) -> None:
+    """A key in a command line is read by everybody who types `ps` on its node."""
+    found = _KEY.search(" ".join(words))
+    if found is not None and "${" not in found[0]:
+        name = re.split(r"[=\s]", found[0])[0]
+        raise UsageError(
+            f"the command has what looks like a secret behind {name}: anybody on the node could "
+            "read it, and it would be stored with the run",
+            mend="programs find wandb's key by themselves (`runyard login`); let them read others "
+            "from a file that only you can read",
+        )

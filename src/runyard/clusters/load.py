@@ -1,0 +1,200 @@
+"""Profiles from their files: those that runyard brings, those of a group, those of a user.
+
+A profile inherits another by `inherits: NAME` (else `generic`): mappings are merged key by key, all
+else is replaced, and a key that is left empty takes away what was inherited. A file with the name
+of another profile, found in a folder before it, stands in its place, and may inherit it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runyard.clusters.profile import Profile
+from runyard.clusters.soundness import contradictions
+from runyard.errors import ConfigError, NotFoundError
+from runyard.reading.documents import Document, DocumentError, read_document
+from runyard.reading.fields import Fields
+from runyard.reading.problems import Findings, Problem, closest, kind_of
+from runyard.reading.problems import Path as Place
+from runyard.reading.records import merge, read_record, without_empty
+
+SHIPPED = Path(__file__).parent / "profiles"
+GENERIC = "generic"
+FOLDERS = "RUNYARD_CLUSTERS"
+_INHERITS = "inherits"
+
+
+@dataclass(frozen=True)
+class ProfileFile:
+    """One file, checked by itself."""
+
+    name: str
+    path: Path
+    document: Document
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        return self.document.data or {}
+
+    @property
+    def inherits(self) -> str | None:
+        named = self.data.get(_INHERITS)
+        if named is not None:
+            return str(named)
+        return None if self.name == GENERIC and self.path.parent == SHIPPED else GENERIC
+
+    def where(self, place: Place) -> str:
+        return f"{self.path}:{self.document.line_of(place) or 1}"
+
+
+def profile_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+    """Where profiles are, the first to be asked first: $RUNYARD_CLUSTERS, the user's, ours."""
+    named = [part for part in environ.get(FOLDERS, "").split(os.pathsep) if part]
+    config = environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return (
+        *(Path(part).expanduser() for part in named),
+        Path(config).expanduser() / "runyard" / "clusters",
+        SHIPPED,
+    )
+
+
+def profile_names(folders: Sequence[Path]) -> list[str]:
+    """Every profile that there is."""
+    found = (file.stem for folder in folders for file in _files(folder))
+    return sorted(set(found), key=lambda name: (name != GENERIC, name))
+
+
+def load_profile(
+    name: str, *, folders: Sequence[Path] | None = None, overrides: Mapping[str, Any] | None = None
+) -> Profile:
+    """The profile of that name, with what it inherits; ConfigError tells all that is wrong.
+
+    `overrides` are a project's own changes, checked already.
+    """
+    chain = _chain(name, tuple(folders if folders is not None else profile_folders()))
+    data: Mapping[str, Any] = {}
+    for file in chain:
+        data = merge(data, {key: one for key, one in file.data.items() if key != _INHERITS})
+    if overrides:
+        data = merge(data, overrides)
+    findings = Findings()
+    profile = read_record(Profile, Fields(without_empty(data), (), findings))
+    profile = replace(profile, name=name, files=tuple(str(file.path) for file in chain))
+    problems = [*findings, *contradictions(profile)]
+    if problems:
+        raise _refusal(name, chain, problems)
+    return profile
+
+
+def _chain(name: str, folders: tuple[Path, ...]) -> list[ProfileFile]:
+    """The files that a profile is made of, the most general first."""
+    chain: list[ProfileFile] = []
+    wanted: str | None = name
+    asked_by: ProfileFile | None = None
+    while wanted is not None:
+        seen = {file.path for file in chain}
+        found = [file for file in _candidates(wanted, folders) if file not in seen]
+        if not found:
+            raise _missing(wanted, folders, asked_by, is_loop=bool(_candidates(wanted, folders)))
+        asked_by = _read(wanted, found[0])
+        chain.append(asked_by)
+        wanted = asked_by.inherits
+    return chain[::-1]
+
+
+def _candidates(name: str, folders: Iterable[Path]) -> list[Path]:
+    return [file for folder in folders for file in _files(folder) if file.stem == name]
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(
+            file for file in folder.iterdir()
+            if file.suffix in (".yaml", ".yml") and not file.name.startswith(".")
+        )  # fmt: skip
+    except OSError:
+        return []
+
+
+def _read(name: str, path: Path) -> ProfileFile:
+    try:
+        document = read_document(path.read_bytes().decode("utf-8-sig"), clocks=True)
+    except OSError as error:
+        raise ConfigError(f"the profile {path} cannot be read", said=error.strerror) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is no UTF-8 text", mend="save it as UTF-8") from None
+    except DocumentError as error:
+        where = f"{path}:{error.line}" if error.line else str(path)
+        raise ConfigError(f"{where}: {error.message}", mend=error.mend) from None
+    if document.data is not None and not isinstance(document.data, Mapping):
+        raise ConfigError(
+            f"{path} is {kind_of(document.data)}, and no profile",
+            mend="write sections such as `limits:`; docs/clusters.md lists them",
+        )
+    file = ProfileFile(name, path, document)
+    findings = Findings()
+    own = {key: one for key, one in file.data.items() if key != _INHERITS}
+    read_record(Profile, Fields(without_empty(own), (), findings))
+    if findings.has_errors:
+        raise _refusal(name, [file], list(findings))
+    return file
+
+
+def _missing(
+    name: str, folders: Sequence[Path], asked_by: ProfileFile | None, is_loop: bool
+) -> ConfigError | NotFoundError:
+    known = profile_names(folders)
+    if asked_by is not None:
+        where = asked_by.where((_INHERITS,))
+        if is_loop:
+            return ConfigError(
+                f"{where}: {asked_by.name} inherits {name}, which inherits it in turn",
+                mend="let one of them inherit something else",
+            )
+        near = closest(name, known)
+        return ConfigError(
+            f"{where}: there is no profile {name} to inherit",
+            mend=f"did you mean {near}?" if near else f"there are: {', '.join(known)}",
+        )
+    near = closest(name, known)
+    return NotFoundError(
+        f"there is no profile {name!r}",
+        said=f"looked in {', '.join(str(folder) for folder in folders)}",
+        mend=f"did you mean {near}?"
+        if near
+        else f"`runyard clusters` lists them: {', '.join(known)}",
+    )
+
+
+def _refusal(name: str, chain: Sequence[ProfileFile], problems: Sequence[Problem]) -> ConfigError:
+    lines = [
+        f"{_where(chain, problem.path)}: {problem.message}; {problem.mend}" for problem in problems
+    ]
+    if len(problems) == 1:
+        (only,) = problems
+        return ConfigError(f"{_where(chain, only.path)}: {only.message}", mend=only.mend)
+    listing = "".join(f"\n  {line}" for line in lines)
+    return ConfigError(f"the profile {name} has {len(problems)} mistakes:{listing}")
+
+
+def _where(chain: Sequence[ProfileFile], place: Place) -> str:
+    """The file nearest to the user that says something at that place; where that is one that is
+    inherited, the file that inherits it comes first."""
+    own = chain[-1]
+    for depth in range(len(place), 0, -1):
+        for file in reversed(chain):
+            if _says(file.data, place[:depth]):
+                return file.where(place) if file is own else f"{own.path} with {file.where(place)}"
+    return str(chain[-1].path)
+
+
+def _says(data: Any, place: Place) -> bool:
+    for step in place:
+        if not isinstance(data, Mapping) or step not in data:
+            return False
+        data = data[step]
+    return True

@@ -1,0 +1,359 @@
+"""A profile: what is peculiar to one cluster, as frozen data.
+
+The names are the keys of the YAML files in `profiles/`. Options are called as in runyard.yaml
+(`account`, `time`, `memory`, `gpu_type`), and by Slurm's long name where runyard.yaml has none
+(`image`). `probe=` names the check of `runyard doctor` that can find a field out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runyard.reading.kinds import (
+    Flag,
+    Items,
+    Memory,
+    Number,
+    Setting,
+    Span,
+    Table,
+    Text,
+    Whole,
+    Word,
+)
+from runyard.reading.records import Section, section, setting
+
+GPU_FORMS = ("gpus_per_node", "gres", "gpus_per_task", "none")
+MEMORY_FORMS = ("per_node", "per_cpu", "per_gpu", "none")
+ENVIRONMENT_KINDS = (
+    "none", "venv", "uv", "conda", "pixi", "modules",
+    "apptainer", "shifter", "podman-hpc", "pyxis", "charliecloud",
+)  # fmt: skip
+CONTAINER_KINDS = ENVIRONMENT_KINDS[6:]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which cluster it is, and how it is known."""
+
+    title: str | None = setting(Text(), "the name in full")
+    hosts: tuple[str, ...] = setting(
+        Items(Text("PATTERN")), "host names of its login and compute nodes; * stands for any", ()
+    )
+    cluster_names: tuple[str, ...] = setting(
+        Items(Text("PATTERN")), "what Slurm calls the cluster (scontrol show config)", (),
+        probe="cluster",
+    )  # fmt: skip
+    login: tuple[str, ...] = setting(Items(Text("HOST")), "hosts to log in to", ())
+    transfer: tuple[str, ...] = setting(Items(Text("HOST")), "hosts to copy data with", ())
+    checked: str | None = setting(Text("DATE"), "when the facts were last looked at")
+    sources: tuple[str, ...] = setting(Items(Text()), "where the facts come from", ())
+    notes: tuple[str, ...] = setting(Items(Text()), "what its users should know", ())
+    retired: str | None = setting(Text(), "that it is retired, and what comes after it")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What the site demands of a job's options, each with the reason that users are told."""
+
+    mandatory: Mapping[str, str] = setting(Table(Text()), "options that must be given", {})
+    forbidden: Mapping[str, str] = setting(Table(Text()), "options that are left out", {})
+    ignored: Mapping[str, str] = setting(Table(Text()), "options that have no effect here", {})
+    values: Mapping[str, tuple[str, ...]] = setting(
+        Table(Items(Text())), "the values that an option may have; * stands for any text", {}
+    )
+    defaults: Mapping[str, str] = setting(
+        Table(Setting()), "what an option is where nobody says anything", {}
+    )
+    always: tuple[str, ...] = setting(
+        Items(Text("OPTION")), "options of sbatch that every job gets", ()
+    )
+    allowed_from: str = setting(
+        Word("anywhere", "scratch"), "the folders from which jobs may be submitted", "anywhere"
+    )
+    from_compute_nodes: bool = setting(Flag(), "whether a job may submit jobs", True)
+    reason: str | None = setting(Text(), "why jobs may be submitted only from there")
+
+
+@dataclass(frozen=True)
+class Script:
+    """What stands in every job's script."""
+
+    interpreter: str = setting(Text("LINE"), "the first line, without #!", "/bin/bash")
+    login_shell: bool = setting(Flag(), "whether the script is run by a login shell", False)
+    before: tuple[str, ...] = setting(Items(Text("LINE")), "lines before the program", ())
+    after: tuple[str, ...] = setting(Items(Text("LINE")), "lines after it, however it ended", ())
+    modules: tuple[str, ...] = setting(
+        Items(Text("MODULE")), "modules to load", (), probe="modules"
+    )
+    variables: Mapping[str, str] = setting(Table(Setting()), "variables of every job", {})
+    multi_node_variables: Mapping[str, str] = setting(
+        Table(Setting()), "variables of jobs with more than one node", {}
+    )
+    path: tuple[str, ...] = setting(
+        Items(Text("FOLDER")),
+        "folders to put before PATH, where Slurm's own commands are off it",
+        (),
+    )
+
+    @property
+    def shell(self) -> str:
+        """`bash` or `zsh`: the program's name in the interpreter line."""
+        words = self.interpreter.split()
+        word = words[1] if words[0].endswith("/env") and len(words) > 1 else words[0]
+        return word.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How long jobs of one partition or QOS may be."""
+
+    shortest: float | None = setting(Span(), "the shortest job")
+    longest: float | None = setting(Span(), "the longest job")
+    most_nodes: int | None = setting(Whole(1), "the most nodes of a job")
+    jobs_at_once: int | None = setting(Whole(1), "jobs of a user that run at once")
+    submitted_at_once: int | None = setting(Whole(1), "jobs of a user that wait or run")
+    chaining: bool = setting(Flag(), "whether jobs may follow one another", True)
+
+
+@dataclass(frozen=True)
+class Limits(Limit):
+    """How long and how many jobs may be."""
+
+    by_partition: Mapping[str, Limit] = setting(
+        Table(Section(Limit)), "the same for one partition", {}, probe="partitions"
+    )
+    by_qos: Mapping[str, Limit] = setting(
+        Table(Section(Limit)), "the same for one QOS", {}, probe="qos"
+    )
+    test_job: float | None = setting(
+        Span(), "jobs up to this length are allowed although they are shorter than the shortest"
+    )
+    array_size: int = setting(
+        Whole(1), "Slurm's MaxArraySize: the largest index of an array, and one", 1001,
+        probe="config",
+    )  # fmt: skip
+    array_throttle: int | None = setting(Whole(1), "array tasks at once, where nobody asks less")
+    pause: float = setting(Span(), "time between two submissions", 0.0)
+
+
+@dataclass(frozen=True)
+class GpuType:
+    """One model of GPU, and what goes with it on a node."""
+
+    memory_gb: float | None = setting(Number(), "GPU memory, in GB")
+    per_node: int | None = setting(Whole(1), "GPUs of a node")
+    cpus: int | None = setting(Whole(1), "CPUs that may be asked with each")
+    memory_per_gpu_gb: float | None = setting(Number(), "host memory with each, in GB")
+    compute_capability: str | None = setting(Text(), "CUDA's compute capability, such as '9.0'")
+
+
+@dataclass(frozen=True)
+class GpuSlice:
+    """A part of a GPU (MIG) that can be asked for like a GPU."""
+
+    memory_gb: float | None = setting(Number(), "GPU memory, in GB")
+    cpus: int | None = setting(Whole(1), "CPUs that may be asked with each")
+    of: str | None = setting(Text("TYPE"), "the type of GPU that it is a part of")
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """Which GPUs there are, and how they are asked for."""
+
+    form: str = setting(Word(*GPU_FORMS), "the option that asks for GPUs", "gres", probe="gpus")
+    types: Mapping[str, GpuType] = setting(
+        Table(Section(GpuType)), "models by the name that Slurm knows", {}, probe="gpus"
+    )
+    slices: Mapping[str, GpuSlice] = setting(
+        Table(Section(GpuSlice)), "parts of GPUs (MIG) by Slurm's name", {}, probe="gpus"
+    )
+    default_type: str | None = setting(Text("TYPE"), "the type where nobody names one")
+    name_type: bool = setting(Flag(), "whether the type is always named", False)
+    implicit: Mapping[str, int] = setting(
+        Table(Whole(0)), "GPUs of a node in partitions where none can be asked for; * for any", {}
+    )
+    whole_nodes: bool = setting(Flag(), "whether jobs get whole nodes", False)
+    counts: tuple[int, ...] = setting(
+        Items(Whole(1)), "the numbers of GPUs that a job may ask on a node, where not any", ()
+    )
+    mps: bool = setting(Flag(), "whether several programs may share a GPU by MPS", True)
+
+
+@dataclass(frozen=True)
+class MemoryRule:
+    """How host memory is asked for."""
+
+    form: str = setting(Word(*MEMORY_FORMS), "the option that asks for memory", "per_node")
+    default_per_cpu: int | None = setting(
+        Memory(), "what Slurm gives with a CPU where nobody asks", probe="partitions"
+    )
+    threads_per_core: int = setting(Whole(1), "hardware threads that Slurm counts as CPUs", 1)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where data lies."""
+
+    scratch: str | None = setting(
+        Text("PATH"), "the large shared folder: a path, variables allowed", "${SCRATCH}",
+        probe="scratch",
+    )  # fmt: skip
+    purge_days: int | None = setting(Whole(1), "days after which files there are deleted")
+    local: str = setting(
+        Text("PATH"), "the folder of a job on its node's own disk", "${SLURM_TMPDIR}",
+        probe="local",
+    )  # fmt: skip
+    local_made_by_us: bool = setting(
+        Flag(), "whether the job has to make and remove that folder itself", False, probe="local"
+    )
+    local_size_option: str | None = setting(
+        Text("OPTION"), "the option that asks for more local disk, such as --tmp"
+    )
+    shared: tuple[str, ...] = setting(
+        Items(Text("PATH")), "folders that login and compute nodes share", (), probe="shared"
+    )
+    read_only: tuple[str, ...] = setting(
+        Items(Text("PATH")), "folders that jobs can read and not write", ()
+    )
+    quotas: Mapping[str, str] = setting(Table(Text()), "what may be stored where", {})
+
+
+@dataclass(frozen=True)
+class Network:
+    """What compute nodes can reach, and how they reach each other."""
+
+    internet: str = setting(
+        Word("yes", "no", "proxy", "unknown"), "whether compute nodes reach the internet",
+        "unknown", probe="internet",
+    )  # fmt: skip
+    proxy_module: str | None = setting(Text("MODULE"), "the module that sets a proxy")
+    proxy_lets: str | None = setting(Text(), "what the proxy lets through")
+    wandb: str = setting(
+        Word("online", "offline", "relay"),
+        "how programs log: to the server, to files brought in later, or through the batch node",
+        "online",
+    )
+    interface: str | None = setting(Text("NAME"), "network interface for collectives")
+    address_suffix: str | None = setting(
+        Text("SUFFIX"), "what a node's name needs behind it on the fast network"
+    )
+    ports: str | None = setting(Text("LOW-HIGH"), "ports that nodes may use among each other")
+    login_address: str | None = setting(
+        Text("HOST"), "the login node's name or interface as compute nodes see it", probe="server"
+    )
+
+    @property
+    def port_range(self) -> tuple[int, int] | None:
+        found = re.fullmatch(r"(\d+)-(\d+)", self.ports or "")
+        return (int(found[1]), int(found[2])) if found else None
+
+
+@dataclass(frozen=True)
+class Software:
+    """How programs get their packages."""
+
+    kinds: tuple[str, ...] = setting(
+        Items(Word(*ENVIRONMENT_KINDS)), "kinds of environments, the best first",
+        ("uv", "venv", "conda", "pixi"),
+    )  # fmt: skip
+    wheels: str = setting(
+        Word("online", "site"), "where wheels come from: the internet, or the site's own", "online"
+    )
+    build_where: str = setting(
+        Word("login", "job", "inside"),
+        "where environments are built: on the login node, in a job, or inside each job", "login",
+    )  # fmt: skip
+    conda_channels: tuple[str, ...] = setting(
+        Items(Text("CHANNEL")), "conda's channels", ("conda-forge",)
+    )
+    conda_root: str | None = setting(Text("PATH"), "where conda is, variables allowed")
+    cuda_modules: tuple[str, ...] = setting(
+        Items(Text("MODULE")), "the CUDA modules that the site has", (), probe="cuda"
+    )
+
+
+@dataclass(frozen=True)
+class Containers:
+    """How containers are started."""
+
+    program: str | None = setting(
+        Word(*CONTAINER_KINDS, also={"singularity": "apptainer"}), "the program that runs images",
+        probe="containers",
+    )  # fmt: skip
+    module: str | None = setting(Text("MODULE"), "the module that has it")
+    gpu_flag: str | None = setting(Text("OPTION"), "the option that lets GPUs in", "--nv")
+    mounts: tuple[str, ...] = setting(Items(Text("PATH")), "folders to mount besides ours", ())
+    variables: tuple[str, ...] = setting(Items(Text("NAME")), "variables to pass besides ours", ())
+    pull: str | None = setting(
+        Text("COMMAND"), "what brings an image to the site before jobs can use it"
+    )
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """What tells about jobs that have ended."""
+
+    sacct: str = setting(
+        Word("yes", "no", "unknown"), "whether there is an accounting database", "unknown",
+        probe="accounting",
+    )  # fmt: skip
+    usage_command: str | None = setting(Text("COMMAND"), "what shows the hours that were used")
+    efficiency_command: str | None = setting(
+        Text("COMMAND"), "what shows a job's efficiency", "seff"
+    )
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """Nodes that come and go."""
+
+    start_wait: float = setting(Span(), "how long a node may take to start", 0.0)
+    spot: tuple[str, ...] = setting(
+        Items(Text("PARTITION")), "partitions whose nodes may be taken away", ()
+    )
+    preempt_signal: str | None = setting(Text("SIGNAL"), "what a job gets when it has to leave")
+    grace: float | None = setting(Span(), "how long it then has")
+    requeue: bool = setting(Flag(), "whether jobs may go back to the queue", True)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is peculiar to one cluster. `name` is that of its file; `files` are those that it is
+    made of, the most general first."""
+
+    name: str = "generic"
+    files: tuple[str, ...] = ()
+    identity: Identity = section(Identity, "which cluster it is, and how it is known")
+    submission: Submission = section(Submission, "what the site demands of a job's options")
+    script: Script = section(Script, "what stands in every job's script")
+    limits: Limits = section(Limits, "how long and how many jobs may be")
+    gpus: Gpus = section(Gpus, "which GPUs there are, and how they are asked for")
+    memory: MemoryRule = section(MemoryRule, "how host memory is asked for")
+    storage: Storage = section(Storage, "where data lies")
+    network: Network = section(Network, "what compute nodes reach, and each other")
+    software: Software = section(Software, "how programs get their packages")
+    containers: Containers = section(Containers, "how containers are started")
+    accounting: Accounting = section(Accounting, "what tells about jobs that have ended")
+    elasticity: Elasticity = section(Elasticity, "nodes that come and go")
+
+    def limit(self, partition: str | None, qos: str | None) -> Limit:
+        """The limits that hold for a job there: each from the most special place that says one."""
+        places = [
+            self.limits.by_qos.get(qos or ""),
+            self.limits.by_partition.get(partition or ""),
+            self.limits,
+        ]
+        known = [place for place in places if place is not None]
+
+        def first(name: str) -> object:
+            return next(
+                (getattr(one, name) for one in known if getattr(one, name) is not None), None
+            )
+
+        return Limit(
+            **{name: first(name) for name in Limit.__dataclass_fields__ if name != "chaining"},  # type: ignore[arg-type]
+            chaining=all(one.chaining for one in known),
+        )

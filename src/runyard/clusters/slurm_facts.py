@@ -1,0 +1,226 @@
+"""What Slurm tells about itself: release, configuration, partitions, nodes, accounting.
+
+Read tolerantly: fields are found by name, unknown ones are left alone, and what a release does not
+tell is None. `sinfo --json` and its like change between releases and are not used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from runyard.clusters.asking import Answer, Ask
+from runyard.reading.units import read_seconds
+
+_OPEN = ("UNLIMITED", "INFINITE", "NONE", "N/A", "(null)", "")
+
+
+@dataclass(frozen=True)
+class Partition:
+    name: str
+    is_default: bool = False
+    is_up: bool = True
+    longest: float | None = None
+    most_nodes: int | None = None
+    memory_per_cpu: int | None = None
+    is_exclusive: bool = False
+    preempt_mode: str | None = None
+    accounts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """Nodes of a partition that are alike."""
+
+    partition: str
+    nodes: int
+    cpus: int
+    memory_mb: int
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    """GPUs of a node by their type; "" where Slurm knows none."""
+
+
+@dataclass(frozen=True)
+class Qos:
+    name: str
+    longest: float | None = None
+    jobs_at_once: int | None = None
+    submitted_at_once: int | None = None
+
+
+@dataclass(frozen=True)
+class SlurmFacts:
+    """What was found, and what could not be, with the commands' own words."""
+
+    version: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+    partitions: tuple[Partition, ...] = ()
+    nodes: tuple[NodeGroup, ...] = ()
+    qos: tuple[Qos, ...] = ()
+    accounts: tuple[str, ...] = ()
+    has_accounting: bool | None = None
+    troubles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_here(self) -> bool:
+        return self.version is not None
+
+    @property
+    def cluster_name(self) -> str | None:
+        return self._setting("ClusterName")
+
+    @property
+    def array_size(self) -> int | None:
+        return _whole(self._setting("MaxArraySize"))
+
+    @property
+    def counts_memory(self) -> bool | None:
+        """Whether memory is something that jobs are given, or a word without effect."""
+        chosen = self._setting("SelectTypeParameters")
+        return None if chosen is None else "MEMORY" in chosen.upper()
+
+    @property
+    def starts_nodes(self) -> float | None:
+        """How long a node may take to start, where nodes come and go; else None."""
+        if not self._setting("ResumeProgram") or not self._setting("SuspendTime"):
+            return None
+        found = re.match(r"(\d+)", self._setting("ResumeTimeout") or "")
+        return float(found[1]) if found else None
+
+    @property
+    def requeues(self) -> bool | None:
+        told = self._setting("JobRequeue")
+        return None if told is None else told == "1"
+
+    @property
+    def default_partition(self) -> str | None:
+        return next((one.name for one in self.partitions if one.is_default), None)
+
+    @property
+    def gpu_types(self) -> dict[str, int]:
+        """Types of GPUs, and how many a node has at most."""
+        found: dict[str, int] = {}
+        for group in self.nodes:
+            for name, count in group.gpus.items():
+                found[name] = max(count, found.get(name, 0))
+        return found
+
+    def _setting(self, name: str) -> str | None:
+        told = self.config.get(name, "")
+        return None if told in _OPEN else told
+
+
+def gather(ask: Ask, user: str) -> SlurmFacts:
+    """Ask Slurm. A command that is missing or silent is a trouble, and never an error."""
+    version = ask("sinfo", "--version")
+    if version.is_missing:
+        return SlurmFacts(troubles={"slurm": version.trouble or ""})
+    troubles: dict[str, str] = {}
+
+    def told(name: str, *words: str) -> Answer:
+        answer = ask(*words)
+        if answer.trouble is not None:
+            troubles[name] = answer.trouble
+        return answer
+
+    config = read_config(told("config", "scontrol", "show", "config").text)
+    partitions = told("partitions", "scontrol", "--oneliner", "show", "partition")
+    groups = told("nodes", "sinfo", "--noheader", "--format=%P|%D|%c|%m|%G")
+    has_accounting = _has_accounting(config)
+    qos: tuple[Qos, ...] = ()
+    accounts: tuple[str, ...] = ()
+    if has_accounting:
+        listed = told(
+            "qos", "sacctmgr", "-nP", "show", "qos",
+            "format=Name,MaxWall,MaxJobsPerUser,MaxSubmitJobsPerUser",
+        )  # fmt: skip
+        qos = tuple(read_qos(listed.text))
+        own = told("accounts", "sacctmgr", "-nP", "show", "assoc", f"user={user}", "format=Account")
+        accounts = tuple(dict.fromkeys(own.text.split()))
+    return SlurmFacts(
+        version=_version(version, config),
+        config=config,
+        partitions=tuple(read_partitions(partitions.text)),
+        nodes=tuple(read_node_groups(groups.text)),
+        qos=qos,
+        accounts=accounts,
+        has_accounting=has_accounting,
+        troubles=troubles,
+    )
+
+
+def _version(answer: Answer, config: Mapping[str, str]) -> str | None:
+    found = re.search(r"\d+\.\d+(?:\.\d+)?\S*", answer.text)
+    return found[0] if found else config.get("SLURM_VERSION", "unknown")
+
+
+def _has_accounting(config: Mapping[str, str]) -> bool | None:
+    """By the controller's configuration; later releases leave the key out where there is none."""
+    if not config:
+        return None
+    return "slurmdbd" in config.get("AccountingStorageType", "")
+
+
+def read_config(text: str) -> dict[str, str]:
+    """`scontrol show config`: a key and a value a line."""
+    found = re.findall(r"^(\w[\w\[\]]*)[ \t]*=[ \t]*(.*?)[ \t]*$", text, re.MULTILINE)
+    return dict(found)
+
+
+def read_partitions(text: str) -> Iterator[Partition]:
+    """`scontrol --oneliner show partition`: one a line."""
+    for line in text.splitlines():
+        told = dict(re.findall(r"(\w+)=(\S*)", line))
+        if "PartitionName" not in told:
+            continue
+        accounts = told.get("AllowAccounts", "ALL")
+        yield Partition(
+            name=told["PartitionName"],
+            is_default=told.get("Default") == "YES",
+            is_up=told.get("State", "UP") == "UP",
+            longest=_seconds(told.get("MaxTime")),
+            most_nodes=_whole(told.get("MaxNodes")),
+            memory_per_cpu=_whole(told.get("DefMemPerCPU")),
+            is_exclusive=told.get("OverSubscribe") == "EXCLUSIVE",
+            preempt_mode=told.get("PreemptMode"),
+            accounts=() if accounts == "ALL" else tuple(accounts.split(",")),
+        )
+
+
+def read_node_groups(text: str) -> Iterator[NodeGroup]:
+    """`sinfo --format=%P|%D|%c|%m|%G`: nodes that are alike on one line."""
+    for line in text.splitlines():
+        parts = line.split("|")
+        if len(parts) < 5:
+            continue
+        nodes, cpus, memory = (_whole(part.rstrip("+")) or 0 for part in parts[1:4])
+        yield NodeGroup(parts[0].rstrip("*"), nodes, cpus, memory, read_gres("|".join(parts[4:])))
+
+
+def read_gres(text: str) -> dict[str, int]:
+    """GPUs in Slurm's list of resources: `gpu:a100:4(S:0-1),gpu:a100_1g.5gb:7,nvme:1`."""
+    found: dict[str, int] = {}
+    for one in re.split(r",(?![^(]*\))", text):
+        parts = re.sub(r"\(.*?\)", "", one).split(":")
+        if parts[0] != "gpu":
+            continue
+        count = _whole(parts[-1]) if len(parts) > 1 else 1
+        kind = "" if count is not None and len(parts) < 3 else parts[1]
+        found[kind] = found.get(kind, 0) + (1 if count is None else count)
+    return found
+
+
+def read_qos(text: str) -> Iterator[Qos]:
+    for line in text.splitlines():
+        parts = line.split("|")
+        if len(parts) >= 4 and parts[0]:
+            yield Qos(parts[0], _seconds(parts[1]), _whole(parts[2]), _whole(parts[3]))
+
+
+def _seconds(told: str | None) -> float | None:
+    return None if told is None or told in _OPEN else read_seconds(told)
+
+
+def _whole(told: str | None) -> int | None:
+    return int(told) if told and told.isdecimal() else None

@@ -1,0 +1,37 @@
+"""A command in a text file: lines joined, with or without `python` before it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from runyard.errors import ConfigError, NotFoundError
+
+
+def read_command_file(folder: Path, name: str, origins: Mapping[str, str]) -> tuple[str, ...]:
+    """The command that a file holds. Continued and broken lines are joined; an older form holds
+    only what follows `python`."""
+    origin = origins.get("command_file", name)
+    path = folder / name
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"{origin}: there is no file {path}", mend="write the command into it, or mend its name"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{origin}: {path} cannot be read", said=error) from None
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    joined = " ".join(line.rstrip().removesuffix("\\") for line in lines)
+    try:
+        words = shlex.split(joined)
+    except ValueError as error:
+        raise ConfigError(
+            f"{path}: the command cannot be read", said=error, mend="close the quotation"
+        ) from None
+    if not words:
+        raise ConfigError(f"{path} holds no command", mend="write python train.py into it")
+    if words[0].endswith(".py") or words[0] in ("-m", "-c"):
+        words.insert(0, "python")
+    return tuple(words)

@@ -1,0 +1,89 @@
+"""The shape of runyard.yaml: its keys at the top, and what may stand under `clusters:`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runyard.clusters.profile import Profile
+from runyard.config.request import (
+    DISTRIBUTED,
+    JOB_TYPES,
+    Agents,
+    Checkpoints,
+    Environment,
+    Resources,
+    Staging,
+    Tracking,
+)
+from runyard.reading.kinds import Items, Kind, Schema, Setting, Table, Text, Unfit, Word
+from runyard.reading.records import Section, section, setting
+
+
+class CommandLine(Kind):
+    """A command: a list of words, or one line as a shell would split it."""
+
+    metavar = "COMMAND"
+
+    def read(self, value: Any) -> tuple[str, ...]:
+        import shlex
+
+        if isinstance(value, str):
+            try:
+                words = tuple(shlex.split(value))
+            except ValueError as error:
+                raise Unfit(f"{str(error).lower()}", "close the quotation") from None
+        else:
+            words = Items(Setting()).read(value)
+        if not words:
+            raise Unfit("a command has at least one word", "write python train.py")
+        return words
+
+    def schema(self) -> Schema:
+        words = {"type": "array", "minItems": 1, "items": {"type": ["string", "integer"]}}
+        return {"anyOf": [{"type": "string", "minLength": 1}, words]}
+
+
+@dataclass(frozen=True)
+class ClusterFile:
+    """What a project says for one cluster only."""
+
+    name: str | None = setting(Text(), "name of the experiment", flags=("-e", "--exp-name"))
+    command: tuple[str, ...] | None = setting(CommandLine(), "the program and its arguments")
+    command_file: str | None = setting(
+        Text("FILE"), "a file that holds the command", flags=("-C", "--configs", "--command-file")
+    )
+    sweep: str | None = setting(Text("FILE"), "the sweep file")
+    sweep_id: str | None = setting(
+        Text("SWEEP"), "a sweep that is there already",
+        flags=("-w", "--sweep-id", "--wandb-sweepid"),
+    )  # fmt: skip
+    job_type: str | None = setting(
+        Word(*JOB_TYPES), "what kind of job it is; it follows from the rest, and is checked",
+        flags=("-j", "--job-type"),
+    )  # fmt: skip
+    distributed: str | None = setting(
+        Word(*DISTRIBUTED, also={"script": "torchrun"}),
+        "how the processes of one trial find each other",
+        flags=("-W", "--distributed", "--which-distributed"),
+    )  # fmt: skip
+    resources: Resources = section(Resources, "what each agent gets")
+    environment: Environment = section(Environment, "where the program's packages come from")
+    agents: Agents = section(Agents, "how many agents, and in which form")
+    staging: Staging = section(Staging, "what travels between scratch and the node's disk")
+    tracking: Tracking = section(Tracking, "where wandb's calls go")
+    checkpoints: Checkpoints = section(Checkpoints, "how a program that is cut off goes on")
+    profile: Profile = section(Profile, "fields of the cluster's profile that are different here")
+
+
+@dataclass(frozen=True)
+class ProjectFile(ClusterFile):
+    """The whole file."""
+
+    cluster: str | None = setting(
+        Text("NAME"), "the cluster's profile (default: recognised)", flags=("--cluster",)
+    )
+    clusters: Mapping[str, ClusterFile] = setting(
+        Table(Section(ClusterFile)), "what is different on one cluster", {}
+    )

@@ -1,0 +1,185 @@
+"""runyard.yaml as it is written: where it is, checked key by key, and the line of each setting."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runyard.config.project_shape import ProjectFile
+from runyard.errors import ConfigError
+from runyard.reading.documents import Document, DocumentError, read_document
+from runyard.reading.fields import Fields
+from runyard.reading.problems import Findings, Problem, kind_of
+from runyard.reading.problems import Path as Place
+from runyard.reading.records import merge, read_record, without_empty
+
+FILE_NAME = "runyard.yaml"
+# Two ways to say one thing: what is said nearer to the user takes the other away.
+ONE_OF = (
+    (("command",), ("command_file",)),
+    (("resources", "memory"), ("resources", "memory_per_gpu")),
+)
+
+# What some keys were probably meant to be, where that is known better than by spelling.
+_KNOWN_MISTAKES = {
+    "seed": "the seed belongs to your program's own arguments: put it into command, or use "
+    "`runyard repeat --seeds`",
+    "seeds": "`runyard repeat --seeds 5` runs a command with several seeds; a sweep file has "
+    "runyard: {seeds: 5}",
+    "api_key": "no key belongs into this file: `runyard login` stores it where jobs find it",
+    "wandb_api_key": "no key belongs into this file: `runyard login` stores it where jobs find it",
+    "program": "write command: python train.py",
+    "script": "write command: python train.py",
+    "container": "write it under environment: {kind: apptainer, image: FILE.sif}",
+    "image": "write it under environment",
+    "modules": "write it under environment",
+    "account": "write it under resources",
+    "gpus": "write it under resources",
+    "time": "write it under resources",
+    "partition": "write it under resources",
+    "data": "write it under staging",
+    "entity": "write it under tracking",
+    "project": "write it under tracking",
+    "mem": "write memory",
+    "walltime": "write time",
+}
+
+
+@dataclass(frozen=True)
+class ProjectText:
+    """The file, read and checked; without one, an empty one."""
+
+    path: Path | None
+    document: Document
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        return self.document.data or {}
+
+    def where(self, place: Place) -> str:
+        return f"{self.shown}:{self.document.line_of(place) or 1}"
+
+    @property
+    def shown(self) -> str:
+        if self.path is None:
+            return FILE_NAME
+        try:
+            return str(self.path.relative_to(Path.cwd()))
+        except ValueError:
+            return str(self.path)
+
+    @property
+    def folder(self) -> Path | None:
+        return self.path.parent if self.path else None
+
+
+def find_project_file(folder: Path) -> Path | None:
+    """The file in a folder or in the nearest one above it."""
+    here = folder.resolve()
+    for place in (here, *here.parents):
+        if (place / FILE_NAME).is_file() and (place == here or not _is_open_to_all(place)):
+            return place / FILE_NAME
+    return None
+
+
+def _is_open_to_all(folder: Path) -> bool:
+    """In a folder that all may write, such as /tmp, anybody could leave us commands."""
+    return bool(folder.stat().st_mode & stat.S_IWOTH)
+
+
+def find_root(folder: Path) -> Path:
+    """The project's root where there is no file: the repository, or the folder itself."""
+    here = folder.resolve()
+    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
+
+
+def read_project_text(path: Path | None) -> ProjectText:
+    if path is None:
+        return ProjectText(None, Document({}, None))
+    file = ProjectText(path, Document({}, None))
+    try:
+        document = read_document(path.read_bytes().decode("utf-8-sig"), clocks=True)
+    except OSError as error:
+        raise ConfigError(f"{file.shown} cannot be read", said=error.strerror) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file.shown} is no UTF-8 text", mend="save it as UTF-8") from None
+    except DocumentError as error:
+        where = f"{file.shown}:{error.line}" if error.line else file.shown
+        raise ConfigError(f"{where}: {error.message}", mend=error.mend) from None
+    if document.data is not None and not isinstance(document.data, Mapping):
+        raise ConfigError(
+            f"{file.shown} is {kind_of(document.data)}, and no mapping",
+            mend="write keys such as `command:`; docs/runyard-file.md lists them",
+        )
+    file = ProjectText(path, document)
+    findings = Findings()
+    read_record(ProjectFile, Fields(without_empty(file.data), (), findings))
+    problems = [_better(problem) for problem in findings]
+    if problems:
+        raise _refusal(file, problems)
+    return file
+
+
+def _better(problem: Problem) -> Problem:
+    key = str(problem.path[-1]) if problem.path else ""
+    mend = _KNOWN_MISTAKES.get(key)
+    if mend is None or not problem.message.endswith("is not a key here"):
+        return problem
+    return replace(problem, mend=mend)
+
+
+def _refusal(file: ProjectText, problems: list[Problem]) -> ConfigError:
+    ordered = sorted(problems, key=lambda problem: file.document.line_of(problem.path) or 0)
+    if len(ordered) == 1:
+        (only,) = ordered
+        return ConfigError(f"{file.where(only.path)}: {only.message}", mend=only.mend)
+    lines = "".join(
+        f"\n  {file.where(problem.path)}: {problem.message}; {problem.mend}" for problem in ordered
+    )
+    return ConfigError(f"{file.shown} has {len(ordered)} mistakes:{lines}")
+
+
+def for_cluster(
+    file: ProjectText, clusters: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The file's data for a cluster, and the line of each setting. `clusters` are the names that
+    the cluster goes by, the most general first: each may have its part."""
+    data = {key: one for key, one in file.data.items() if key not in ("clusters", "cluster")}
+    origins = _origins(file, (), data)
+    for name in clusters:
+        part = (file.data.get("clusters") or {}).get(name) or {}
+        for one, other in ONE_OF:
+            for said, unsaid in ((one, other), (other, one)):
+                if _has(part, said) and not _has(part, unsaid):
+                    data = _without(data, unsaid)
+                    origins.pop(".".join(unsaid), None)
+        data = merge(data, part)
+        origins |= _origins(file, ("clusters", name), part)
+    return without_empty(data), origins
+
+
+def _origins(file: ProjectText, above: Place, data: Mapping[str, Any]) -> dict[str, str]:
+    return {".".join(map(str, place)): file.where((*above, *place)) for place in _leaves(data)}
+
+
+def _has(data: Mapping[str, Any], path: Sequence[str]) -> bool:
+    inner = data.get(path[0])
+    if len(path) == 1:
+        return inner is not None
+    return isinstance(inner, Mapping) and inner.get(path[1]) is not None
+
+
+def _without(data: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    return merge(data, {path[0]: None} if len(path) == 1 else {path[0]: {path[1]: None}})
+
+
+def _leaves(data: Mapping[str, Any], above: Place = ()) -> list[Place]:
+    found: list[Place] = []
+    for key, value in data.items():
+        place = (*above, key)
+        is_deep = isinstance(value, Mapping) and len(place) == 1
+        found += _leaves(value, place) if is_deep else [place]
+    return found

@@ -1,0 +1,218 @@
+"""What the user asks for: one typed request, as runyard.yaml, flags and profile give it.
+
+The sections are those of runyard.yaml. Each field says its kind, its meaning and its options
+(`flags=`); from these come the reading of the file, the command lines and the JSON Schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runyard.clusters.profile import ENVIRONMENT_KINDS, Profile
+from runyard.reading.kinds import Flag, Items, Memory, Setting, Span, Table, Text, Whole, Word
+from runyard.reading.records import setting
+
+JOB_TYPES = ("standard", "sweep", "distributed")
+DISTRIBUTED = ("lightning", "torchrun")
+AGENT_FORMS = ("array", "nodes", "jobs")
+MAIL_EVENTS = (
+    "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",
+    "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What each agent gets, which is each task of an array. None: the profile's default."""
+
+    gpus: int | None = setting(
+        Whole(0), "GPUs on each node", flags=("-g", "--gpus", "--gpus-per-node")
+    )
+    gpu_type: str | None = setting(Text("TYPE"), "the model of GPU", flags=("-G", "--gpu-type"))
+    cpus: int | None = setting(
+        Whole(1), "CPUs of each task", flags=("-c", "--cpus", "--cpu", "--cpus-per-task")
+    )
+    memory: int | None = setting(
+        Memory(), "memory on each node (16G; 0: all of it)", flags=("--memory", "--mem")
+    )
+    memory_per_gpu: int | None = setting(
+        Memory(), "memory for each GPU, instead of memory", flags=("-m", "--mem-per-gpu")
+    )
+    time: float | None = setting(
+        Span(), "how long the job may take (30m, 2h, 1-12:00:00)", flags=("-t", "--time"),
+        shared=True,
+    )  # fmt: skip
+    nodes: int | None = setting(
+        Whole(1), "nodes", flags=("-n", "--nodes", "--num-nodes", "--num_nodes", "--nnodes")
+    )
+    tasks_per_node: int | None = setting(
+        Whole(1), "processes that srun starts on a node",
+        flags=("--tasks-per-node", "--ntasks-per-node"),
+    )  # fmt: skip
+    partition: str | None = setting(
+        Text("NAME"), "the partition to run in", flags=("-p", "--partition")
+    )
+    account: str | None = setting(Text("NAME"), "who pays", flags=("-a", "--account"))
+    qos: str | None = setting(Text("NAME"), "quality of service", flags=("--qos",))
+    constraint: str | None = setting(
+        Text("FEATURES"), "features that nodes must have", flags=("--constraint",)
+    )
+    reservation: str | None = setting(
+        Text("NAME"), "a reservation to run in", flags=("--reservation",)
+    )
+    exclude: tuple[str, ...] = setting(
+        Items(Text("NODE")), "nodes not to run on", (), flags=("--exclude",)
+    )
+    mail: tuple[str, ...] = setting(
+        Items(Word(*MAIL_EVENTS)), "when to send a mail (END, FAIL, ALL)", (),
+        flags=("--mail", "--mail-type"),
+    )  # fmt: skip
+    mail_to: str | None = setting(
+        Text("ADDRESS"), "where mails go", flags=("--mail-to", "--mail-user")
+    )
+    extra: tuple[str, ...] = setting(
+        Items(Text("OPTION")), "any other option of sbatch, as sbatch takes it", (),
+        flags=("--sbatch",),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where the program's packages come from."""
+
+    kind: str = setting(
+        Word(*ENVIRONMENT_KINDS, also={"singularity": "apptainer"}),
+        "what kind of environment", "none", flags=("--environment",),
+    )  # fmt: skip
+    name: str | None = setting(Text("NAME"), "its name (conda, pixi)", flags=("--env-name",))
+    path: str | None = setting(
+        Text("FOLDER"), "its folder (venv, uv, conda, pixi)", flags=("--env-path",)
+    )
+    image: str | None = setting(
+        Text("IMAGE"),
+        "the container's image",
+        flags=("-s", "--container", "--singularity-container"),
+    )
+    workdir: str | None = setting(
+        Text("FOLDER"), "the folder inside the container that is writable", flags=("--workdir",)
+    )
+    mounts: tuple[str, ...] = setting(
+        Items(Text("PATH")), "folders to mount into the container (FROM or FROM:TO)", (),
+        flags=("--mount",),
+    )  # fmt: skip
+    modules: tuple[str, ...] = setting(
+        Items(Text("MODULE")), "modules to load before it", (), flags=("--module",)
+    )
+    variables: Mapping[str, str] = setting(
+        Table(Setting()),
+        "variables for the program, expanded on the node",
+        {},
+        flags=("--variable",),
+    )
+    before: tuple[str, ...] = setting(
+        Items(Text("LINE")), "lines of shell before the program", (), flags=("--before",)
+    )
+    build: bool = setting(
+        Flag(), "whether to build it from the project's files where it is not there", False,
+        flags=("--build",),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Agents:
+    """How many agents work on a sweep, and in which form of job."""
+
+    count: int | None = setting(
+        Whole(1), "agents (array tasks, nodes or jobs)", flags=("--agents",), shared=True
+    )
+    at_once: int | None = setting(Whole(1), "how many of them run at once", flags=("--at-once",))
+    per_gpu: int | str | None = setting(
+        Whole(1, words=("auto",)),
+        "trials that share a GPU, or auto",
+        flags=("--per-gpu",),
+        shared=True,
+    )
+    form: str = setting(
+        Word(*AGENT_FORMS), "one array, the nodes of one job, or a job each", "array",
+        flags=("--form",),
+    )  # fmt: skip
+    trials_each: int | None = setting(
+        Whole(1), "trials that an agent takes before it ends", flags=("--trials-each",)
+    )
+    chain: int | None = setting(
+        Whole(1), "jobs that follow one another for the same work", flags=("--chain",)
+    )
+
+
+@dataclass(frozen=True)
+class Staging:
+    """What travels between scratch and the node's own disk."""
+
+    data: tuple[str, ...] = setting(
+        Items(Text("PATH")), "what to copy to the node, below the project's scratch folder", (),
+        flags=("-d", "--data"),
+    )  # fmt: skip
+    results: tuple[str, ...] = setting(
+        Items(Text("PATH")), "what to copy back at the end", (), flags=("--results",)
+    )
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Where wandb's calls go."""
+
+    server: str = setting(
+        Text("WHERE"), "embedded (runyard's own), cloud (W&B's), or a server's URL", "embedded",
+        flags=("--tracking",), shared=True,
+    )  # fmt: skip
+    entity: str | None = setting(Text("NAME"), "user or team", flags=("--entity",), shared=True)
+    project: str | None = setting(Text("NAME"), "project", flags=("--project",), shared=True)
+    mode: str | None = setting(
+        Word("online", "offline", "relay"), "how nodes reach the server (default: the profile's)",
+        flags=("--tracking-mode",),
+    )  # fmt: skip
+    key: str | None = setting(
+        Text("NAME"), "with another server: the key's name in keys.json", flags=("--key",)
+    )
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """How a program that is cut off goes on."""
+
+    grace: float | None = setting(
+        Span(), "how long before the job's end programs are told to save", flags=("--grace",),
+        shared=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that is asked for. `origins` says of each setting who wrote it: file and line, an option,
+    or the profile; its keys are paths such as `resources.time`."""
+
+    name: str | None = None
+    project_name: str = "project"
+    folder: Path = field(default_factory=Path)
+    """The project's root: the folder of runyard.yaml, or the one the user stands in."""
+    command: tuple[str, ...] | None = None
+    sweep_file: str | None = None
+    sweep_id: str | None = None
+    job_type: str = "standard"
+    distributed: str | None = None
+    resources: Resources = field(default_factory=Resources)
+    environment: Environment = field(default_factory=Environment)
+    agents: Agents = field(default_factory=Agents)
+    staging: Staging = field(default_factory=Staging)
+    tracking: Tracking = field(default_factory=Tracking)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    profile: Profile = field(default_factory=Profile)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """What the user should know of how the request came about."""
+
+    def origin(self, path: str) -> str:
+        """Who set it: `runyard.yaml:12`, `--time 2h`, `the profile narval`."""
+        return self.origins.get(path, f"the profile {self.profile.name}")

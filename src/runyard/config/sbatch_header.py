@@ -1,0 +1,278 @@
+"""An existing job script, translated: its `#SBATCH` lines and what it does before the program.
+
+Not a shell: what cannot be told for sure is left out and named, so that a person can look at it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runyard.reading.units import read_seconds, short_memory, short_time
+
+_SHORT = {
+    "J": "job-name", "t": "time", "p": "partition", "A": "account", "q": "qos", "C": "constraint",
+    "N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus", "x": "exclude", "a": "array",
+    "o": "output", "e": "error", "D": "chdir", "w": "nodelist", "L": "licenses",
+}  # fmt: skip
+# runyard makes these itself.
+_OURS = {
+    "output": "runyard keeps the logs", "error": "runyard keeps the logs",
+    "export": "the environment comes from runyard.yaml",
+    "chdir": "jobs run in the project's folder",
+    "open-mode": "runyard keeps the logs", "signal": "runyard tells programs before the end",
+    "requeue": "runyard lets trials go on", "no-requeue": "runyard lets trials go on",
+}  # fmt: skip
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+
+
+@dataclass
+class Translated:
+    """What a script says, by the paths of runyard.yaml, and what it is worth to know about it."""
+
+    settings: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def translate(text: str) -> Translated:
+    """A job script's header and the lines that a person would copy into runyard.yaml."""
+    found = Translated()
+    header: dict[str, str] = {}
+    body: list[str] = []
+    for line in _joined(text):
+        option = re.match(r"#SBATCH\s+(.*)", line)
+        if option and not body:
+            header |= _options(option[1])
+        elif line and not line.startswith("#"):
+            body.append(line)
+    _read_header(header, found)
+    for line in body:
+        _read_line(line, found)
+    return found
+
+
+def _joined(text: str) -> list[str]:
+    return [line.strip() for line in re.sub(r"\\\n\s*", " ", text).splitlines()]
+
+
+def _options(words: str) -> dict[str, str]:
+    """`--time=1h -p gpu` as a mapping from long names; what follows # is a comment."""
+    try:
+        split = shlex.split(words, comments=True)
+    except ValueError:
+        split = words.split()
+    options: dict[str, str] = {}
+    while split:
+        word = split.pop(0)
+        if not word.startswith("-"):  # The rest of a value that nobody quoted.
+            continue
+        name, _, value = word.lstrip("-").partition("=")
+        if not word.startswith("--") and word.startswith("-"):
+            name, value = _SHORT.get(word[1:2], word[1:2]), word[2:].lstrip("=")
+        if not value and split and not split[0].startswith("-"):
+            value = split.pop(0)
+        options[name] = value
+    return options
+
+
+def _read_header(header: Mapping[str, str], found: Translated) -> None:
+    extra = []
+    for name, value in header.items():
+        if name in _OURS:
+            found.notes.append(f"--{name} is left out: {_OURS[name]}")
+        elif name in _READERS:
+            if not _READERS[name](value, found.settings):
+                found.notes.append(f"--{name}={value} could not be read")
+        else:
+            extra.append(f"--{name}={value}" if value else f"--{name}")
+    if extra:
+        found.settings["resources.extra"] = extra
+    tasks, nodes = found.settings.pop("ntasks", None), found.settings.get("resources.nodes", 1)
+    if tasks is not None and "resources.tasks_per_node" not in found.settings and tasks > 1:
+        if tasks % nodes == 0:
+            found.settings["resources.tasks_per_node"] = tasks // nodes
+        else:
+            found.notes.append(f"--ntasks={tasks} does not go into {nodes} nodes evenly")
+    per_cpu = found.settings.pop("memory_per_cpu", None)
+    if per_cpu is not None:
+        cpus = found.settings.get("resources.cpus", 1)
+        tasks_a_node = found.settings.get("resources.tasks_per_node", 1)
+        found.settings["resources.memory"] = short_memory(per_cpu * cpus * tasks_a_node)
+
+
+_Reader = Callable[[str, dict[str, Any]], bool]
+
+
+def _text(path: str) -> _Reader:
+    def read(value: str, settings: dict[str, Any]) -> bool:
+        settings[path] = value
+        return bool(value)
+
+    return read
+
+
+def _whole(path: str) -> _Reader:
+    def read(value: str, settings: dict[str, Any]) -> bool:
+        if not value.isdecimal():
+            return False
+        settings[path] = int(value)
+        return True
+
+    return read
+
+
+def _words(path: str) -> _Reader:
+    def read(value: str, settings: dict[str, Any]) -> bool:
+        settings[path] = [word for word in value.split(",") if word]
+        return bool(value)
+
+    return read
+
+
+def _time(value: str, settings: dict[str, Any]) -> bool:
+    # A bare number is minutes to Slurm.
+    seconds = int(value) * 60.0 if value.isdecimal() else read_seconds(value)
+    if not seconds:
+        return False
+    settings["resources.time"] = short_time(seconds)
+    return True
+
+
+def _mebibytes(value: str) -> int | None:
+    """Slurm's memory: a bare number is megabytes, and K is a unit too."""
+    found = re.fullmatch(r"(\d+)([KMGT]?)B?", value.strip(), re.IGNORECASE)
+    if not found:
+        return None
+    units = {"K": 1 / 1024, "": 1, "M": 1, "G": 1024, "T": 1024**2}
+    return round(int(found[1]) * units[found[2].upper()])
+
+
+def _memory(path: str, *, as_text: bool = True) -> _Reader:
+    def read(value: str, settings: dict[str, Any]) -> bool:
+        amount = _mebibytes(value)
+        if amount is None:
+            return False
+        settings[path] = (short_memory(amount) if amount else 0) if as_text else amount
+        return True
+
+    return read
+
+
+def _gpus(value: str, settings: dict[str, Any]) -> bool:
+    """`4`, `a100:2`, `gpu`, `gpu:2`, `gpu:a100:2`, `gpu:a100`."""
+    parts = value.split("(")[0].split(":")
+    if parts[0] == "gpu":
+        parts = parts[1:]
+    count = 1
+    if parts and parts[-1].isdecimal():
+        count = int(parts.pop())
+    if len(parts) > 1 or "," in value:
+        return False
+    settings["resources.gpus"] = count
+    if parts:
+        settings["resources.gpu_type"] = parts[0]
+    return True
+
+
+def _array(value: str, settings: dict[str, Any]) -> bool:
+    indices, _, throttle = value.partition("%")
+    count = 0
+    for part in indices.split(","):
+        found = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+        if not found:
+            return False
+        first, last = int(found[1]), int(found[2] or found[1])
+        count += len(range(first, last + 1, int(found[3] or 1)))
+    settings["agents.count"] = count
+    if throttle.isdecimal():
+        settings["agents.at_once"] = int(throttle)
+    return count > 0
+
+
+_READERS: dict[str, _Reader] = {
+    "job-name": _text("name"),
+    "time": _time,
+    "partition": _text("resources.partition"),
+    "account": _text("resources.account"),
+    "qos": _text("resources.qos"),
+    "constraint": _text("resources.constraint"),
+    "reservation": _text("resources.reservation"),
+    "nodes": _whole("resources.nodes"),
+    "ntasks": _whole("ntasks"),
+    "ntasks-per-node": _whole("resources.tasks_per_node"),
+    "cpus-per-task": _whole("resources.cpus"),
+    "mem": _memory("resources.memory"),
+    "mem-per-gpu": _memory("resources.memory_per_gpu"),
+    "mem-per-cpu": _memory("memory_per_cpu", as_text=False),
+    "gres": _gpus,
+    "gpus": _gpus,
+    "gpus-per-node": _gpus,
+    "gpus-per-task": _gpus,
+    "array": _array,
+    "mail-type": _words("resources.mail"),
+    "mail-user": _text("resources.mail_to"),
+    "exclude": _words("resources.exclude"),
+}
+
+
+def _read_line(line: str, found: Translated) -> None:
+    """A line of the script's body, where it is one that runyard.yaml has a place for."""
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        return
+    if not words:
+        return
+    if words[:2] == ["module", "load"]:
+        found.settings.setdefault("environment.modules", []).extend(words[2:])
+    elif words[:2] in (["conda", "activate"], ["mamba", "activate"], ["source", "activate"]):
+        if len(words) > 2:
+            found.settings |= {"environment.kind": "conda", "environment.name": words[2]}
+    elif words[0] in ("source", ".") and len(words) == 2 and words[1].endswith("/bin/activate"):
+        folder = _braced(words[1].removesuffix("/bin/activate"))
+        found.settings |= {"environment.kind": "venv", "environment.path": folder}
+    elif words[0] == "export":
+        _read_export(words[1:], found)
+    elif _is_command(words):
+        _read_command(words, found)
+
+
+def _read_export(words: list[str], found: Translated) -> None:
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            continue
+        if _SECRET.search(name):
+            found.notes.append(
+                f"{name} is left out: `runyard login` keeps keys where jobs find them"
+            )
+        elif "$(" not in value and "`" not in value:
+            found.settings.setdefault("environment.variables", {})[name] = _braced(value)
+
+
+def _is_command(words: list[str]) -> bool:
+    first = words[0].rsplit("/", 1)[-1]
+    return first in ("srun", "torchrun", "accelerate", "wandb") or first.startswith("python")
+
+
+def _read_command(words: list[str], found: Translated) -> None:
+    if words[0].rsplit("/", 1)[-1] == "srun":
+        words = words[1:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+    if not words:
+        return
+    if words[:2] == ["wandb", "agent"]:
+        sweep = words[-1]
+        if "$" not in sweep:
+            found.settings["sweep_id"] = sweep
+        return
+    found.settings["command"] = shlex.join(_braced(word) for word in words)
+
+
+def _braced(text: str) -> str:
+    """`$NAME` as `${NAME}`, the form that runyard.yaml has."""
+    return re.sub(r"\$(\w+)", r"${\1}", text)

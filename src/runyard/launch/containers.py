@@ -1,0 +1,180 @@
+"""Kinds of containers, as data: how each mounts, is given variables, and starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from runyard.launch.container_script import Box, launcher_text
+from runyard.launch.shell_words import quote
+
+
+@dataclass(frozen=True)
+class Container:
+    """One kind of container. The pieces are lines of the script in `container_script`."""
+
+    name: str
+    programs: tuple[str, ...]
+    """What starts it: the first of these that is there."""
+    install: str
+    start: Callable[[Box], str]
+    """The last lines: what is exec'ed with `"$@"`, which is options and command by then."""
+    carry: str
+    """Hands the variables `$names` in."""
+    mount: str = 'set -- "--volume=$from:$to$mode" "$@"'
+    """Mounts `$from` at `$to`; `$mode` is empty or `:ro`."""
+    image_word: str = ""
+    """Puts the image before the command, where it stands there."""
+    mount_point: str = ""
+    """Makes a place for `$to` in the image, where that is not done by itself."""
+    mounts_home: bool = False
+    """Whether the box's home goes where the user's is; else HOME is in the box."""
+    mounts_tmp: bool = True
+    """Whether /tmp has to be mounted."""
+    pull: tuple[str, ...] = ()
+    """Fetches `{image}` before any job needs it, to `{file}` where it becomes a file."""
+
+
+def container_launcher(kind: Container, box: Box) -> tuple[str, ...]:
+    """The words before a program's own."""
+    return ("/bin/sh", "-c", launcher_text(kind, box), "runyard-container")
+
+
+def container_header(kind: Container, box: Box) -> tuple[str, ...]:
+    """What has to be said when the job is submitted."""
+    # Shifter prepares an image when the job starts, where it is named then.
+    return (f"--image={box.image}",) if kind.name == "shifter" else ()
+
+
+def _gpu(box: Box, usual: str) -> str:
+    """The profile's flag; `--nv` is Apptainer's and what profiles have where they say nothing."""
+    if not box.gpu_flag:
+        return ""
+    return f" {quote(usual if box.gpu_flag == '--nv' else box.gpu_flag)}"
+
+
+# Variables by variables of the program's own: APPTAINERENV_NAME is NAME inside.
+_CARRY_BY_PREFIX = """
+program=apptainer prefix=APPTAINERENV
+command -v apptainer >/dev/null 2>&1 || { program=singularity; prefix=SINGULARITYENV; }
+for name in $names; do
+  [ "$name" = HOME ] || eval "export ${prefix}_$name=\\"\\$$name\\""
+done"""
+# By name: the values are those around it.
+_CARRY_BY_NAME = """
+for name in $names; do set -- "--env=$name" "$@"; done"""
+_CARRY_BY_LIST = """
+list=$(echo $names | tr ' ' ,)"""
+# By a file in the box that only we can read.
+_CARRY_BY_FILE = """
+( umask 077; : >"$box/variables" )
+for name in $names; do
+  eval "value=\\$$name"
+  case $value in
+    *'
+'*) say "the variable $name has several lines and stays outside";;
+    *) printf '%s=%s\\n' "$name" "$value" >>"$box/variables";;
+  esac
+done"""
+
+
+def _start_apptainer(box: Box) -> str:
+    return (
+        f'exec "$program" exec{_gpu(box, "--nv")} --cleanenv --no-home --contain '
+        f'--writable-tmpfs --pwd {quote(box.work)} "$@"'
+    )
+
+
+def _start_shifter(box: Box) -> str:
+    return (
+        f'exec shifter --image="$image"{_gpu(box, "--module=gpu")} --clearenv '
+        f'--env-file="$box/variables" --workdir={quote(box.work)} "$@"'
+    )
+
+
+def _start_podman(box: Box) -> str:
+    return (
+        f"exec podman-hpc run --rm{_gpu(box, '--gpu')} --network=host --entrypoint=/bin/sh "
+        f'--workdir={quote(box.work)} "$@"'
+    )
+
+
+def _start_pyxis(box: Box) -> str:
+    return (
+        'exec srun --nodes=1 --ntasks=1 --overlap --export="$list" --container-image="$image" '
+        f'--container-mounts="${{mounts%,}}" --container-workdir={quote(box.work)} '
+        '--no-container-mount-home --container-env="$list" "$@"'
+    )
+
+
+def _start_charliecloud(box: Box) -> str:
+    # The image's own variables come first; ours win. What TMPDIR names is mounted at /tmp.
+    return (
+        'set -- --set-env="$box/variables" "$@"\n'
+        'if [ -f "$image/ch/environment" ]; then set -- --set-env "$@"; fi\n'
+        'set -- --set-env=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"\n'
+        'export TMPDIR="$box/tmp"\n'
+        f"exec ch-run --env-no-expand --cd={quote(box.work)} --unset-env='*' \"$@\""
+    )
+
+
+CONTAINERS: Mapping[str, Container] = {
+    kind.name: kind
+    for kind in (
+        Container(
+            name="apptainer",
+            programs=("apptainer", "singularity"),
+            install="load its module (containers.module in the profile), or ask the site for it",
+            mount='set -- --bind "$from:$to$mode" "$@"',
+            image_word='set -- "$image" "$@"',
+            mounts_home=True,
+            carry=_CARRY_BY_PREFIX,
+            start=_start_apptainer,
+            pull=(
+                '"$(command -v apptainer || command -v singularity)"',
+                "pull",
+                "{file}",
+                "{image}",
+            ),
+        ),
+        Container(
+            name="shifter",
+            programs=("shifter",),
+            install="sites that have Shifter have it on every node",
+            carry=_CARRY_BY_FILE,
+            start=_start_shifter,
+            pull=("shifterimg", "pull", "{image}"),
+        ),
+        Container(
+            name="podman-hpc",
+            programs=("podman-hpc",),
+            install="sites that have podman-hpc have it on every node",
+            # Its entry point is the shell that stands first in the command.
+            image_word='shift; set -- "$image" "$@"',
+            carry=_CARRY_BY_NAME,
+            start=_start_podman,
+            pull=("podman-hpc", "pull", "{image}"),
+        ),
+        Container(
+            name="pyxis",
+            programs=("srun",),
+            install="pyxis is a part of Slurm, at sites that have it",
+            mount='mounts="$from:$to$mode,${mounts:-}"',
+            carry=_CARRY_BY_LIST,
+            start=_start_pyxis,
+            pull=("enroot", "import", "--output", "{file}", "{image}"),
+        ),
+        Container(
+            name="charliecloud",
+            programs=("ch-run",),
+            install="install the package charliecloud, or load its module",
+            mount='set -- "--bind=$from:$to" "$@"',
+            image_word='set -- "$image" -- "$@"',
+            mount_point='  [ -n "$place" ] || [ ! -d "$image" ] || mkdir -p "$image$to"',
+            mounts_tmp=False,
+            carry=_CARRY_BY_FILE,
+            start=_start_charliecloud,
+            pull=("ch-image", "pull", "{image}"),
+        ),
+    )
+}

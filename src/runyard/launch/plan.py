@@ -1,0 +1,231 @@
+"""A plan: everything a submission is, as data, before anything is sent or made.
+
+`plan` is pure: the same request, profile and places give the same plan. `script.script` makes the
+job's text of it, `slurm.submit` sends that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runyard.errors import ConfigError
+from runyard.launch.environments import Wrapping
+from runyard.launch.header import Header, header
+from runyard.launch.rules import follow_rules
+
+if TYPE_CHECKING:
+    from runyard.clusters.profile import Profile
+    from runyard.config.request import Request
+
+# Programs are told to save this long before the end, or a tenth of the time if that is less.
+_LONGEST_GRACE = 120.0
+_SHARE_OF_TIME = 0.1
+_SECRET_NAMES = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """runyard's own Python, as compute nodes find it."""
+
+    python: str
+    source: str
+    """The folder that holds the package."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a job finds things; all on storage that the nodes share."""
+
+    home: Path
+    """The state folder."""
+    job: Path
+    """The submission's own folder: script, job.json, logs."""
+    work: Path
+    """Where the programs run: in the snapshot of the code, or in the project itself."""
+    source: Path
+    """The root of the code that they run."""
+    project: Path
+    """The project's own root, to which what programs leave in the snapshot is brought."""
+    scratch: Path | None = None
+    """The large shared folder; None where the cluster has none."""
+    manifest: Path | None = None
+    """Of the snapshot, where programs run in one."""
+    python_path: Path | None = None
+    """Packages of the snapshot that an editable installation would look for in the project."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the agents of a job are to do."""
+
+    sweep: int | None
+    """The sweep's key; None in a plan that is only shown."""
+    slots: int = 1
+    trials: int | None = None
+    """How many there are to run; None where the sweep has no end of its own."""
+    kind: str = "sweep"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One submission: `agents` agents of one sweep, in one of three forms."""
+
+    name: str
+    form: str
+    agents: int
+    at_once: int | None
+    header: Header
+    places: Places
+    runyard: Interpreter
+    profile: Profile
+    wrapping: Wrapping
+    project_name: str
+    exp_name: str
+    grace: float
+    modules: tuple[str, ...]
+    variables: Mapping[str, str]
+    before: tuple[str, ...]
+    job: Mapping[str, Any]
+    """What the agent is told, in job.json."""
+    notes: tuple[str, ...] = ()
+    """What was left out or changed, and why: for the user."""
+    asked: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def log_pattern(self) -> str:
+        """As Slurm writes it."""
+        name = {"array": "%A_%a.log", "nodes": "%j.log", "jobs": "%j.log"}[self.form]
+        return f"{self.logs}/{self.log_prefix}{name}"
+
+    @property
+    def logs(self) -> Path:
+        if self.places.scratch is None:
+            return self.places.job / "logs"
+        return self.places.scratch / self.project_name / "hpc_outputs"
+
+    @property
+    def log_prefix(self) -> str:
+        return "" if self.places.scratch is None else f"{self.name}-"
+
+
+def plan(
+    request: Request,
+    profile: Profile,
+    *,
+    work: Work,
+    places: Places,
+    runyard: Interpreter,
+    wrapping: Wrapping | None = None,
+    snapshot: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Plan a submission; ConfigError where the site would not take it."""
+    agents = request.agents
+    ruled = follow_rules(request, profile, slots=_slots(request, work))
+    count, at_once = _how_many(request, profile, work)
+    wrapping = wrapping or Wrapping()
+    _refuse_secrets(request)
+    grace = request.checkpoints.grace
+    if grace is None:
+        grace = min(_LONGEST_GRACE, ruled.time * _SHARE_OF_TIME)
+    name = _job_name(work.kind, request.project_name, request.name)
+    variables = dict(profile.script.variables)
+    if agents.form == "nodes" or (request.resources.nodes or 1) > 1:
+        variables |= profile.script.multi_node_variables
+    job = {
+        "sweep": work.sweep,
+        "slots": work.slots,
+        "per_gpu": agents.per_gpu,
+        "count": agents.trials_each,
+        "folder": str(places.work),
+        "grace": grace,
+        "launcher": list(wrapping.launcher),
+        "exit": "trials",
+        "relay": (request.tracking.mode or profile.network.wandb) == "relay" or None,
+        "snapshot": None if snapshot is None else dict(snapshot),
+    }
+    return Plan(
+        name=name,
+        form="jobs" if count == 1 and agents.form == "array" else agents.form,
+        agents=count,
+        at_once=at_once,
+        header=header(
+            name,
+            request,
+            profile,
+            ruled,
+            form=agents.form,
+            agents=count,
+            grace=grace,
+            more=wrapping.header,
+        ),
+        places=places,
+        runyard=runyard,
+        profile=profile,
+        wrapping=wrapping,
+        project_name=request.project_name,
+        exp_name=request.name or "",
+        grace=grace,
+        modules=tuple(dict.fromkeys((*profile.script.modules, *request.environment.modules))),
+        variables={**_git_variables(snapshot), **variables, **request.environment.variables},
+        before=(*profile.script.before, *request.environment.before),
+        job={name: value for name, value in job.items() if value not in (None, [])},
+        notes=wrapping.notes,
+        asked=ruled.asked,
+    )
+
+
+def _git_variables(snapshot: Mapping[str, Any] | None) -> dict[str, str]:
+    """A snapshot is no repository: wandb is told the commit that it would have found."""
+    commit = (snapshot or {}).get("commit")
+    return {"WANDB_GIT_COMMIT": str(commit)} if commit else {}
+
+
+def _slots(request: Request, work: Work) -> int:
+    """Programs at a time in one agent, as far as it is known before the job."""
+    per_gpu = request.agents.per_gpu
+    gpus = request.resources.gpus or 0
+    return max(work.slots, per_gpu * max(1, gpus) if isinstance(per_gpu, int) else 1)
+
+
+def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int | None]:
+    """Agents, and how many of them at once."""
+    agents, resources = request.agents, request.resources
+    if agents.chain is not None:
+        return agents.chain, 1
+    count = agents.count
+    if count is None and agents.form == "nodes":
+        count = resources.nodes
+    if count is None:
+        # One for each that can be run: late ones that find nothing to do end at once.
+        each = _slots(request, work) * (agents.trials_each or 1)
+        count = 1 if work.trials is None else max(1, -(-work.trials // each))
+    at_once = agents.at_once
+    if agents.form == "array":
+        throttle = profile.limits.array_throttle
+        known = [one for one in (at_once, throttle) if one is not None]
+        at_once = min(known, default=None)
+    if at_once is not None and at_once >= count:
+        at_once = None
+    return count, at_once
+
+
+def _job_name(kind: str, project: str, experiment: str | None) -> str:
+    words = [kind, project, *([experiment] if experiment else [])]
+    text = "-".join(words)
+    kept = "".join(one if one.isalnum() or one in "_.-" else "_" for one in text)
+    return kept[:100] or "runyard"
+
+
+def _refuse_secrets(request: Request) -> None:
+    for name in request.environment.variables:
+        if any(word in name.upper() for word in _SECRET_NAMES):
+            where = request.origin("environment.variables")
+            raise ConfigError(
+                f"{where}: the variable {name} looks like a secret, and what is written there "
+                "stands in the job's script",
+                mend="keys of tracking servers are stored by `runyard login`; for others, read "
+                "a file that only you can read, in a line of `before:`",
+            )

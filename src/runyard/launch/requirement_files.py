@@ -1,0 +1,91 @@
+"""What a project needs, read from the files in which Python projects say it, for `pip install -r`.
+
+A lock is taken as it stands. Where the site has its own wheels the exact versions may not be among
+them: then what the project asks for counts, without the versions of the lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from runyard.errors import ConfigError
+
+
+def from_pipfile_lock(text: str, file: str) -> str:
+    """The packages of a Pipfile.lock, in their versions."""
+    try:
+        packages = json.loads(text)["default"]
+        lines = [_locked(name, told) for name, told in packages.items()]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"{file} cannot be read", said=error, mend="`pipenv lock` writes it anew"
+        ) from error
+    return "\n".join(lines) + "\n"
+
+
+def from_pipfile(text: str, file: str) -> str:
+    """The packages that a Pipfile asks for."""
+    packages = _toml(text, file).get("packages", {})
+    return "\n".join(_asked(name, told) for name, told in packages.items()) + "\n"
+
+
+def from_pyproject(text: str, file: str) -> str:
+    """The dependencies of a pyproject.toml; the project itself runs from its own folder."""
+    told = _toml(text, file)
+    found = told.get("project", {}).get("dependencies")
+    if not isinstance(found, list):
+        raise ConfigError(
+            f"{file} has no [project] dependencies",
+            mend="list them there, or write a requirements.txt",
+        )
+    return "\n".join(map(str, found)) + "\n"
+
+
+def _locked(name: str, told: Mapping[str, Any]) -> str:
+    if "version" not in told:
+        return _asked(name, told)
+    return f"{name}{_extras(told)}{told['version']}{_markers(told)}"
+
+
+def _asked(name: str, told: Any) -> str:
+    """Pipfile's words for a package as pip's."""
+    if isinstance(told, str):
+        return name if told == "*" else f"{name}{told}"
+    extras, markers = _extras(told), _markers(told)
+    if "git" in told:
+        reference = f"@{told['ref']}" if "ref" in told else ""
+        return f"{name}{extras} @ git+{told['git']}{reference}{markers}"
+    for source in ("file", "path"):
+        if source in told:
+            return f"{name}{extras} @ {told[source]}{markers}"
+    version = told.get("version", "*")
+    return f"{name}{extras}{'' if version == '*' else version}{markers}"
+
+
+def _extras(told: Mapping[str, Any]) -> str:
+    return f"[{','.join(told['extras'])}]" if told.get("extras") else ""
+
+
+def _markers(told: Mapping[str, Any]) -> str:
+    return f" ; {told['markers']}" if told.get("markers") else ""
+
+
+def _toml(text: str, file: str) -> dict[str, Any]:
+    for reader in ("tomllib", "pip._vendor.tomli"):  # Python 3.10 has pip's alone.
+        with contextlib.suppress(ImportError):
+            loads = import_module(reader).loads
+            break
+    else:
+        raise ConfigError(
+            f"runyard's own Python is too old to read {file}",
+            mend="write a requirements.txt, or run runyard with Python 3.11 or newer",
+        )
+    try:
+        found: dict[str, Any] = loads(text)
+        return found
+    except ValueError as error:
+        raise ConfigError(f"{file} is no valid TOML", said=error, mend="correct it") from error

@@ -1,0 +1,338 @@
+"""The job's script: text that a person can read, valid in bash and in zsh. Pure.
+
+Every value is quoted. Nothing secret is in it: the agent finds server and key in the state folder.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runyard.launch.shell_words import expandable, module_lines, quote
+from runyard.version import __version__
+
+if TYPE_CHECKING:
+    from runyard.launch.plan import Plan
+
+# What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
+# of its own for quotes and backslashes.
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]*")
+_START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
+# Isolated and without site-packages: the agent needs neither, and starts in half the files.
+_LIGHT = ("-I", "-S", "-c")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One job of a submission: tasks `first` to `first + count - 1` of all its tasks."""
+
+    count: int
+    offset: int = 0
+    """What is added to an array index to have the number of the task in the whole submission."""
+
+
+def is_plain(text: object) -> bool:
+    """Whether it can stand in an #SBATCH line."""
+    return _PLAIN.fullmatch(str(text)) is not None
+
+
+def arguments(job: Path) -> list[str]:
+    """What has to be said to sbatch beside the script, since no line of it can hold it."""
+    return [] if is_plain(job) else [f"--chdir={job}"]
+
+
+def renumber(text: str, part: Part) -> str:
+    """The same script for another part of the submission."""
+    text = re.sub(r"^(#SBATCH --array=1-)\d+", rf"\g<1>{part.count}", text, flags=re.MULTILINE)
+    return re.sub(r"^offset=\d+$", f"offset={part.offset}", text, flags=re.MULTILINE)
+
+
+def script(plan: Plan, part: Part | None = None) -> str:
+    """The text that is sent to sbatch."""
+    part = part or Part(plan.agents)
+    sections = [
+        _sbatch_lines(plan, part),
+        _opening(plan, part),
+        _modules(plan),
+        _places(plan),
+        _variables("Variables of the cluster and the project.", plan.variables),
+        _lines("Before the program.", plan.before),
+        _lines("The environment.", plan.wrapping.before),
+        _work_folder(plan),
+        _nodes(plan) if plan.form == "nodes" else _one(plan),
+        _clean_up(plan),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def shell_script(plan: Plan) -> str:
+    """What `srun --pty` runs: a shell with the places, variables and environment of a job."""
+    launcher = " ".join(quote(one) for one in plan.wrapping.launcher)
+    sections = [
+        [
+            f"#!{plan.profile.script.interpreter}",
+            f"# Made by runyard {__version__}: a shell with the environment of a job.",
+            f"job={quote(plan.places.job)}",
+        ],
+        _modules(plan),
+        _places(plan),
+        _variables("Variables of the cluster and the project.", plan.variables),
+        _lines("Before the program.", plan.before),
+        _lines("The environment.", plan.wrapping.before),
+        _work_folder(plan),
+        [
+            "# What is given, or a shell.",
+            '[ $# -gt 0 ] || set -- "${SHELL:-/bin/bash}" -i',
+            f'{launcher} "$@"'.strip(),
+            "code=$?",
+        ],
+        [
+            *plan.profile.script.after,
+            '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
+            'exit "$code"',
+        ],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+def _sbatch_lines(plan: Plan, part: Part) -> list[str]:
+    shell = plan.profile.script
+    login = " -l" if shell.login_shell and " " not in shell.interpreter else ""
+    options = plan.header.lines()
+    if plan.form == "array":
+        throttle = f"%{plan.at_once}" if plan.at_once is not None else ""
+        options.insert(1, f"--array=1-{part.count}{throttle}")
+    log = plan.log_pattern if _logs_by_slurm(plan) else "/dev/null"
+    options.append(f"--output={log}")
+    if is_plain(plan.places.job):
+        options.append(f"--chdir={plan.places.job}")
+    return [f"#!{shell.interpreter}{login}", *(f"#SBATCH {_option(one)}" for one in options)]
+
+
+def _option(text: str) -> str:
+    """As sbatch reads a line of a script: quotes hold a value together."""
+    name, equals, value = text.partition("=")
+    return f'{name}="{value}"' if equals and re.search(r"[\s;&|<>()]", value) else text
+
+
+def _logs_by_slurm(plan: Plan) -> bool:
+    return is_plain(plan.logs) and is_plain(plan.log_prefix)
+
+
+def _opening(plan: Plan, part: Part) -> list[str]:
+    kind = "one agent a task," if plan.form == "array" else "agents"
+    lines = [
+        f"# Made by runyard {__version__}: {kind} of one sweep. Which one is in job.json.",
+        f"job={quote(plan.places.job)}",
+    ]
+    if not _logs_by_slurm(plan):
+        number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+        number = number if plan.form == "array" else "${SLURM_JOB_ID}"
+        log = (
+            f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
+        )
+        lines.append(f"exec >>{log} 2>&1  # Slurm cannot write to a folder of this name.")
+    if plan.form == "array":
+        lines += [
+            f"offset={part.offset}",
+            "export RUNYARD_TASK=$((SLURM_ARRAY_TASK_ID + offset))  # Among all jobs of it.",
+        ]
+    task = "${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)}"
+    lines.append(
+        f'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${{SLURM_JOB_ID:-none}}{task}'
+        ' on $(hostname), ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"'
+    )
+    return lines
+
+
+def _modules(plan: Plan) -> list[str]:
+    path = plan.profile.script.path
+    lines = [f'export PATH={quote(":".join(path))}:"$PATH"'] if path else []
+    return _lines("The cluster's software.", [*lines, *module_lines(plan.modules)])
+
+
+def _places(plan: Plan) -> list[str]:
+    places = plan.places
+    lines = [
+        "# Places.",
+        f"export RUNYARD_HOME={quote(places.home)}",
+        f"export project_name={quote(plan.project_name)} exp_name={quote(plan.exp_name)}",
+        f"export source_dir={quote(places.source)}",
+        f"export scratch_dir={quote(_scratch(plan))}",
+        *_python_path(plan),
+        'mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"',
+    ]
+    local = expandable(plan.profile.storage.local)
+    if plan.profile.storage.local_made_by_us:
+        lines += [
+            f'export SLURM_TMPDIR="{local}"',
+            'made_here="$SLURM_TMPDIR"',
+            'mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1',
+        ]
+    else:
+        lines += [
+            f'export SLURM_TMPDIR="${{SLURM_TMPDIR:-{local}}}"'
+            if local != "${SLURM_TMPDIR}"
+            else 'export SLURM_TMPDIR="${SLURM_TMPDIR:-}"',
+            'if [ -z "$SLURM_TMPDIR" ]; then',
+            '  SLURM_TMPDIR="$(mktemp -d "${TMPDIR:-/tmp}/runyard-${SLURM_JOB_ID:-0}.XXXXXX")"',
+            '  made_here="$SLURM_TMPDIR"',
+            "fi",
+        ]
+    # Since 22.05 srun does not take it over from the batch job.
+    lines.append(
+        'if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then '
+        'export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi'
+    )
+    return lines
+
+
+def _python_path(plan: Plan) -> list[str]:
+    if plan.places.python_path is None:
+        return []
+    return [f'export PYTHONPATH={quote(plan.places.python_path)}"${{PYTHONPATH:+:$PYTHONPATH}}"']
+
+
+def _scratch(plan: Plan) -> Path:
+    base = plan.places.scratch or plan.places.home / "scratch"
+    return base / plan.project_name
+
+
+def _variables(title: str, variables: Mapping[str, str]) -> list[str]:
+    lines = [f'export {name}="{expandable(value)}"' for name, value in variables.items()]
+    return [f"# {title}", *lines] if lines else []
+
+
+def _lines(title: str, lines: Iterable[str]) -> list[str]:
+    found = list(lines)
+    return [f"# {title}", *found] if found else []
+
+
+def _work_folder(plan: Plan) -> list[str]:
+    work = quote(plan.places.work)
+    return [
+        f"cd {work} || {{",
+        f"  echo runyard: {quote(f'the folder {plan.places.work} is not on this node:')} "
+        '"$(hostname)" >&2',
+        "  exit 1",
+        "}",
+    ]
+
+
+def _one(plan: Plan) -> list[str]:
+    return [
+        "# The agent takes trials until none is left or the time is up. A signal to the job is",
+        "# passed on to it, so that programs can save; the job ends as it does.",
+        f"agent=({_agent_words(plan)})",
+        'ended="$SLURM_TMPDIR/.runyard-ended.${SLURM_JOB_ID:-$$}"',
+        'pass_on() { [ -z "$process" ] || kill -s "$1" "$process" 2>/dev/null; }',
+        'process="" early=""',
+        "trap 'early=USR2; pass_on USR2' USR2",
+        "trap 'early=TERM; pass_on TERM' TERM",
+        '"${agent[@]}" --ended "$ended" --output 3 3>&1 &',
+        "process=$!",
+        '[ -z "$early" ] || pass_on "$early"',
+        'wait "$process"; code=$?',
+        "# A signal interrupts the waiting, and the code is then not the agent's.",
+        'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
+        '[ ! -r "$ended" ] || code="$(cat "$ended")"',
+        'rm -f "$ended"',
+    ]
+
+
+_ON_NODE = """\
+on_node='
+  trap "" USR2 TERM
+  if [ -n "$made_here" ]; then
+    SLURM_TMPDIR="$made_here/$SLURMD_NODENAME"; mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1
+  fi
+  "$@" --output 3 3>&1
+  code=$?
+  [ -z "$made_here" ] || { rm -rf "$SLURM_TMPDIR"; rmdir "$made_here" 2>/dev/null; }
+  exit "$code"'
+"""
+_EACH_NODE = """\
+export made_here="${made_here:-}"
+codes="$(mktemp -d "$job/codes.XXXXXX")" || exit 1
+pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }
+trap 'pass_on USR2' USR2
+trap 'pass_on TERM' TERM
+processes=()
+for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+  (
+    trap '' USR2 TERM
+    srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0{log} \\
+      sh -c "$on_node" agent "${agent[@]}"
+    code=$?
+    echo "$code" >"$codes/$node"
+    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2
+  ) &
+  processes+=($!)
+done
+for process in "${processes[@]}"; do
+  while kill -0 "$process" 2>/dev/null; do wait "$process"; done
+done
+code=0
+for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
+  one="$(cat "$codes/$node" 2>/dev/null || echo 1)"
+  [ "$one" = 0 ] || code="$one"
+done
+rm -rf "$codes"\
+"""
+
+
+def _nodes(plan: Plan) -> list[str]:
+    log = ""
+    if _logs_by_slurm(plan):
+        # Not %N: one host may be several nodes.
+        path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
+        log = f' \\\n      --output={path}"$node.log" --open-mode=append'
+    return [
+        "# One agent a node. They end when no trial is left or the time is up; one that dies is",
+        "# told of, and the others go on. The job ends as they did.",
+        f"agent=({_agent_words(plan)})",
+        f"{_ON_NODE}{_EACH_NODE.replace('{log}', log)}",
+    ]
+
+
+def _agent_words(plan: Plan) -> str:
+    return f'{_start(plan, "agent")} --job "$job/job.json"'
+
+
+def _start(plan: Plan, module: str) -> str:
+    start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False), module)
+    return " ".join(quote(one) for one in (plan.runyard.python, *_LIGHT, start))
+
+
+def _top_up(plan: Plan) -> list[str]:
+    if not plan.profile.submission.from_compute_nodes:
+        return []
+    held = quote(held_file(plan.places.home, plan.places.job))
+    words = f"{quote(plan.runyard.python)} -m runyard agents send-held"
+    return [f"[ ! -e {held} ] || {words}  # Agents that Slurm did not take at first."]
+
+
+def held_file(home: Path, job: Path) -> Path:
+    """Where it is written which agents of a submission Slurm has not taken yet."""
+    return home / "held" / f"{job.name}.json"
+
+
+def _bring_back(plan: Plan) -> list[str]:
+    manifest = plan.places.manifest
+    return [] if manifest is None else [f"{_start(plan, 'bring_back')} {quote(manifest)}"]
+
+
+def _clean_up(plan: Plan) -> list[str]:
+    return [
+        "# Whatever became of it.",
+        *plan.profile.script.after,
+        *_bring_back(plan),
+        *_top_up(plan),
+        '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
+        'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
+        'exit "$code"',
+    ]

@@ -1,0 +1,123 @@
+"""From what a request says of its environment to what a job needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runyard.launch.building import Builder, build_here, build_in_job, is_built, write_wanted
+from runyard.launch.builds import Build, files_for, plan_build
+from runyard.launch.containers import CONTAINERS
+from runyard.launch.environment_checks import demand
+from runyard.launch.environment_places import find_setting
+from runyard.launch.environments import Setting, Wrapping, wrap
+
+if TYPE_CHECKING:
+    from runyard.config.request import Request
+
+_BUILT = "environments"
+
+
+def settle_environment(
+    request: Request,
+    *,
+    work: Path,
+    builder: Builder,
+    say: Callable[[str], None],
+    mounts: tuple[str, ...] = (),
+    dry_run: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Wrapping:
+    """What a job's programs need around them. Builds where that is asked, and refuses what is not
+    there; a dry run does neither."""
+    setting, build = plan_environment(request, work=work, home=builder.home, mounts=mounts,
+                                      environ=environ)  # fmt: skip
+    if build is not None and build.inside:
+        say(f"each job builds its environment of {build.source} on its node's own disk")
+        if not dry_run:
+            write_wanted(build)
+    elif build is not None:
+        if is_built(build):
+            say(f"the environment of {build.source} is there already: {build.folder}")
+        elif dry_run:
+            say(f"the environment of {build.source} would be built first: {build.folder}")
+        else:
+            build_environment(build, request, builder, say, environ=environ)
+    wrapping = wrap(request.environment, request.profile, setting)
+    if not dry_run:
+        demand(wrapping.checks, say)
+    return wrapping
+
+
+def plan_environment(
+    request: Request,
+    *,
+    work: Path,
+    home: Path,
+    mounts: tuple[str, ...] = (),
+    environ: Mapping[str, str] = os.environ,
+) -> tuple[Setting, Build | None]:
+    """Where the environment is, and how it is built, where that is asked."""
+    environment, profile = request.environment, request.profile
+    setting = find_setting(
+        environment, profile, project=request.folder, work=work,
+        gpus=bool(request.resources.gpus), mounts=mounts, environ=environ,
+    )  # fmt: skip
+    if not _wants_build(request, setting):
+        return setting, None
+    files = {
+        name: text
+        for name in files_for(environment.kind)
+        if (text := _read(request.folder / name)) is not None
+    }
+    build = plan_build(
+        environment, profile, name=request.project_name, project=request.folder, files=files,
+        into=home / _BUILT, conda=setting.conda,
+    )  # fmt: skip
+    if build.inside:
+        source = build.wanted_file if build.wanted is not None else request.folder / build.source
+        return replace(setting, found=str(source)), build
+    if environment.kind == "pixi":
+        return setting, build
+    if environment.kind in ("shifter", "podman-hpc", "charliecloud"):
+        return setting, build  # Fetched, the image is known by its name.
+    return replace(setting, found=str(build.folder)), build
+
+
+def build_environment(
+    build: Build,
+    request: Request,
+    builder: Builder,
+    say: Callable[[str], None],
+    *,
+    environ: Mapping[str, str] = os.environ,
+) -> None:
+    """Where the profile wants it: in a job of its own, or here."""
+    where = request.profile.software.build_where
+    if where == "job" and shutil.which("sbatch", path=environ.get("PATH")):
+        build_in_job(build, request, builder, say, environ=environ)
+    else:
+        say(f"building the environment of {build.source}: {build.folder}")
+        build_here(build, say)
+    say("the environment is built; later launches use it as it is")
+
+
+def _wants_build(request: Request, setting: Setting) -> bool:
+    environment = request.environment
+    if not environment.build:
+        return False
+    if environment.kind in CONTAINERS:
+        # What lies in a file is there, or it is not; what has a registry's name is fetched.
+        return setting.found is not None and not setting.found.startswith("/")
+    return not (environment.path and setting.found and Path(setting.found).exists())
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,267 @@
+"""Sending a plan to Slurm: the folder first, then one job or several, as many as Slurm takes now.
+
+What a submit limit keeps out is *held*: written down in the job folder, and sent by a later command
+or by one of the jobs at its end (`topping.py`). Trials are bound to agents late, so what has been
+taken already works on all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runyard.errors import StateError
+from runyard.home import write_whole
+from runyard.launch.commands import Answer, SlurmError, ask, refused
+from runyard.launch.script import Part, arguments, is_plain, script
+
+if TYPE_CHECKING:
+    from runyard.launch.plan import Plan
+
+# Slurm's words for "you have enough jobs in the queue". The general ones stand for limits of size
+# and time as well; a line before them says which, where the release is not too old for it.
+_LIMIT = re.compile(r"MaxSubmit|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE)
+_ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w+")
+# Of the shell's own settings for sbatch, those that may stand where nobody says anything else: an
+# account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
+_WELCOME = ("ACCOUNT", "PARTITION", "QOS", "CONSTRAINT", "RESERVATION", "CLUSTERS")
+_OF_SLURM = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
+
+
+class TooMany(SlurmError):
+    """A limit on submitted jobs let nothing in."""
+
+
+@dataclass(frozen=True)
+class SubmittedJob:
+    """One job that Slurm has taken; `array` in Slurm's words."""
+
+    job_id: str
+    tasks: int
+    array: str | None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What became of a plan. `left`: what a limit kept out, and Slurm's words for that."""
+
+    jobs: tuple[SubmittedJob, ...]
+    left: tuple[Part, ...] = ()
+    why_left: str | None = None
+
+    @property
+    def held(self) -> int:
+        """How many agents were kept out."""
+        return sum(part.count for part in self.left)
+
+
+def parts_of(plan: Plan, array_size: int) -> list[Part]:
+    """The jobs that a plan becomes."""
+    if plan.form == "nodes":
+        return [Part(plan.agents)]
+    if plan.form == "jobs":
+        return [Part(1, offset) for offset in range(plan.agents)]
+    # Slurm caps the index, not the count, and ours begin at 1.
+    most = max(1, array_size - 1)
+    return [Part(min(most, plan.agents - offset), offset) for offset in range(0, plan.agents, most)]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is sent for each part: the script's text, and what goes with it."""
+
+    job: Path
+    """The submission's own folder."""
+    name: str
+    form: str
+    text: Callable[[Part], str]
+    pause: float = 0.0
+
+    @property
+    def options(self) -> set[str]:
+        """The options that the script gives itself."""
+        first = self.text(Part(1))
+        return set(re.findall(r"^#SBATCH --([\w-]+)", first, flags=re.MULTILINE))
+
+
+def submit(
+    plan: Plan,
+    *,
+    environ: Mapping[str, str],
+    array_size: int | None = None,
+    notice: Callable[[str], None] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Submitted:
+    """Make the job folder and send the plan; SlurmError where nothing of it was taken."""
+    write_folder(plan)
+    parts = parts_of(plan, array_size or plan.profile.limits.array_size)
+    sheet = Sheet(
+        job=plan.places.job,
+        name=plan.name,
+        form=plan.form,
+        text=lambda part: script(plan, part),
+        pause=plan.profile.limits.pause,
+    )
+    return Sender(sheet, environ, notice, sleep).send(parts)
+
+
+class Sender:
+    """Sends parts one after another, and remembers what was taken."""
+
+    def __init__(
+        self,
+        sheet: Sheet,
+        environ: Mapping[str, str],
+        notice: Callable[[str], None] | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._sheet = sheet
+        self._environ = clean_environment(environ, sheet.options)
+        self._notice = notice
+        self._sleep = sleep
+        self._jobs: list[SubmittedJob] = []
+
+    def send(self, parts: Sequence[Part]) -> Submitted:
+        left, why = list(parts), None
+        while left:
+            part = left[0]
+            if self._jobs and self._sheet.pause:
+                self._sleep(self._sheet.pause)
+            answer = self._send(part)
+            if answer is None:
+                left.pop(0)
+                continue
+            why = answer.words
+            if is_limit(answer.complained):
+                left[:1] = self._send_some(part)
+            elif not self._jobs:
+                raise _refusal(answer, self._sheet.name)
+            break
+        if not self._jobs:
+            raise TooMany(
+                "Slurm takes no more jobs of yours now",
+                said=why,
+                mend="wait until some of them have ended (`squeue --me`), then type it again",
+            )
+        return Submitted(tuple(self._jobs), tuple(left), why)
+
+    def _send_some(self, part: Part) -> list[Part]:
+        """As much of an array as a limit lets in; the rest. Halving finds it in a few questions."""
+        offset, left, size = part.offset, part.count, part.count // 2
+        while size and left:
+            some = Part(min(size, left), offset)
+            if self._send(some) is None:
+                offset, left = offset + some.count, left - some.count
+            size //= 2
+        return [Part(left, offset)] if left else []
+
+    def _send(self, part: Part) -> Answer | None:
+        """None where Slurm took it, else its answer."""
+        sheet = self._sheet
+        answer = ask(
+            ["sbatch", "--parsable", *arguments(sheet.job)],
+            stdin=sheet.text(part),
+            environ=self._environ,
+            before_again=self._find_taken,
+            notice=self._notice,
+            sleep=self._sleep,
+        )
+        if not answer.is_good:
+            return answer
+        job_id = answer.said.strip().rpartition("\n")[2].partition(";")[0]
+        if not job_id.isdecimal():
+            return Answer(1, "", f"sbatch: error: it answered {answer.said.strip()!r}")
+        array = f"1-{part.count}" if sheet.form == "array" else None
+        self._jobs.append(SubmittedJob(job_id, part.count, array, part.offset))
+        return None
+
+    def _find_taken(self) -> Answer | None:
+        """Whether a submission whose answer got lost was taken all the same."""
+        if not is_plain(self._sheet.job):
+            return None
+        words = ["squeue", "--me", "--noheader", "--states=all", "--format=%F|%Z"]
+        found = ask(words, environ=self._environ, sleep=self._sleep)
+        known = {one.job_id for one in self._jobs}
+        for line in found.said.splitlines():
+            job_id, _, folder = line.partition("|")
+            if folder.strip() == str(self._sheet.job) and job_id not in known:
+                return Answer(0, job_id, "")
+        return None
+
+
+def write_folder(plan: Plan) -> None:
+    """The submission's own folder, and that of its logs: without it Slurm would fail the job and
+    leave no word."""
+    folder = plan.places.job
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        plan.logs.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / "job.json", json.dumps(plan.job, indent=1) + "\n")
+        write_whole(folder / "script.sh", script(plan))
+    except OSError as error:
+        raise StateError(
+            f"the job's folder {folder} cannot be written",
+            said=error.strerror,
+            mend="it must be on storage that login and compute nodes share, with room left",
+        ) from error
+
+
+def clean_environment(environ: Mapping[str, str], said: Collection[str]) -> dict[str, str]:
+    """The shell's environment, without what would overrule the script, what belongs to another job,
+    and the key, which the agent finds by itself: Slurm keeps a copy of all the rest."""
+    written = {name.replace("-", "_").upper() for name in said}
+
+    def is_kept(name: str) -> bool:
+        if name.startswith("SBATCH_"):
+            option = name.removeprefix("SBATCH_")
+            return option in _WELCOME and option not in written
+        return name in _OF_SLURM or not (name.startswith("SLURM") or name == "WANDB_API_KEY")
+
+    return {name: value for name, value in environ.items() if is_kept(name)}
+
+
+def ask_array_size(environ: Mapping[str, str]) -> int | None:
+    """MaxArraySize, as the cluster has it; None where it does not say."""
+    answer = ask(["scontrol", "show", "config"], environ=environ, patience=5)
+    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", answer.said, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def with_sweep(plan: Plan, sweep: int) -> Plan:
+    """The same plan for a sweep that exists by now."""
+    return replace(plan, job={**plan.job, "sweep": sweep})
+
+
+def is_limit(complaint: str) -> bool:
+    """Whether Slurm says that there are too many jobs, and not that this one is wrong."""
+    if _LIMIT.search(complaint) is not None:
+        return True
+    return _ANY_LIMIT in complaint and _NAMED_LIMIT.search(complaint) is None
+
+
+def _refusal(answer: Answer, name: str) -> SlurmError:
+    mends = {
+        "invalid account": "`--account NAME`; `sacctmgr show user $USER -s` lists yours",
+        "invalid partition": "`--partition NAME`; `sinfo -s` lists them",
+        "invalid qos": "`--qos NAME`; `sacctmgr show qos` lists them",
+        "time limit": "ask for less with --time; `sinfo -o '%P %l'` shows what partitions allow",
+        "node configuration is not available": "no node has so much: ask for fewer GPUs or CPUs or "
+        "less memory; `sinfo -N -o '%N %c %m %G'` shows what nodes have",
+        "invalid generic resource": "`sinfo -o %G` shows the names of the GPUs",
+        "invalid feature": "`sinfo -o %f` shows the features that --constraint can name",
+        "invalid job array": "the array is too large for this cluster: limits.array_size in its "
+        "profile is to be MaxArraySize (`scontrol show config`)",
+    }
+    said = answer.complained.lower()
+    mend = next((mend for words, mend in mends.items() if words in said), None)
+    return refused(
+        f"Slurm does not take the job {name}; nothing was submitted",
+        answer,
+        mend or "`--dry-run` shows what was sent",
+    )

@@ -1,0 +1,217 @@
+"""How our jobs stand: Slurm is asked once for all of them, and the server is told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runyard.client.jobs import Job, JobDetail, JobNews, JobsApi
+from runyard.clusters.slurm_name import cluster_name
+from runyard.errors import RunyardError
+from runyard.launch.accounting import NoAccounting, Record, records, used
+from runyard.launch.commands import SlurmError
+from runyard.launch.reasons import read_reason
+from runyard.launch.slurm import JobState, cancel, poll
+from runyard.launch.states import read_state
+
+# A person waits for it: a controller that takes longer is said to hang, and what is known is shown.
+ANSWER_SECONDS = float(os.environ.get("RUNYARD_SLURM_SECONDS") or 10.0)
+_ACCOUNTED_AFTER = 60.0
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Jobs as they are known now; `queue` has, by key, what Slurm said of them just now.
+
+    `trouble` says why Slurm could not be asked: then they are as old as their `polled_at`.
+    """
+
+    jobs: list[Job]
+    queue: Mapping[int, JobState] = field(default_factory=dict)
+    trouble: str | None = None
+
+
+def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None = None) -> Looked:
+    """Ask Slurm about those that are not known to be over, and tell the server what it says.
+
+    Those that somebody cancelled on the page are cancelled first.
+    """
+    # Slurm's queue is asked for one's own: of somebody else's jobs it would seem to know nothing.
+    waiting = [job for job in jobs if job["ended_at"] is None and job["mine"]]
+    if not waiting:
+        return Looked(list(jobs))
+    here = cluster_name(os.environ if environ is None else environ)
+    asked = [job for job in waiting if job["cluster"] in (here, "")]
+    if not asked:
+        where = ", ".join(sorted({job["cluster"] for job in waiting}))
+        return Looked(list(jobs), trouble=f"this machine does not belong to {where}")
+    try:
+        # What the page was asked for, it cannot do itself.
+        cancel([job["job_id"] for job in asked if job["wish"] == "cancel"], environ=environ)
+        states = poll(
+            [job["job_id"] for job in asked], environ, patience=0.0, seconds=ANSWER_SECONDS
+        )
+    except SlurmError as error:
+        said = f" ({error.said})" if error.said else ""
+        return Looked(list(jobs), trouble=f"{error.what}{said}")
+    now = time.time()
+    ended = _accounted(asked, states, environ)
+    news: dict[int, JobNews] = {}
+    for job in asked:
+        state, known = states[job["job_id"]], ended.get(job["job_id"], [])
+        detail = api.by_key(job["key"]) if not state.tasks and not known else None
+        news[job["key"]] = news_of(job, state, known, now, detail)
+    # For the others who look; where the server cannot take it, we can still show it.
+    with contextlib.suppress(RunyardError):
+        api.update_all(news)
+    return Looked(
+        [_with_news(job, news.get(job["key"])) for job in jobs],
+        {job["key"]: states[job["job_id"]] for job in asked},
+    )
+
+
+def account_for(
+    api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None = None
+) -> tuple[list[Job], str | None]:
+    """What accounting knows of the use of jobs that are over and whose use is not known yet: asked
+    for all of them at once, and told to the server. With it, why there is none, if so."""
+    here = cluster_name(os.environ if environ is None else environ)
+    asked = [
+        job
+        for job in jobs
+        if job["ended_at"] is not None
+        and job["mine"]
+        and job["cluster"] in (here, "")
+        and job["started_at"] is not None
+        and not _is_accounted(job)
+    ]
+    if not asked:
+        return list(jobs), None
+    try:
+        found = records([job["job_id"] for job in asked], environ, seconds=ANSWER_SECONDS)
+    except NoAccounting as error:
+        return list(jobs), str(error)
+    except SlurmError as error:
+        return list(jobs), error.what
+    news: dict[int, JobNews] = {}
+    for job in asked:
+        known = used(found.get(job["job_id"], ()))
+        if known:
+            news[job["key"]] = {
+                "polled_at": time.time(),
+                "states": job["states"],
+                "started_at": job["started_at"],
+                "ended_at": job["ended_at"],
+                "used": {**known, "accounted_at": time.time()},
+            }
+    with contextlib.suppress(RunyardError):
+        api.update_all(news)
+    return [_with_news(job, news.get(job["key"])) for job in jobs], None
+
+
+def _is_accounted(job: Job) -> bool:
+    """A step's last figures may come to accounting a little after its end."""
+    asked = job["used"].get("accounted_at", 0.0)
+    return "memory_peak" in job["used"] or asked > (job["ended_at"] or 0.0) + _ACCOUNTED_AFTER
+
+
+def news_of(
+    job: Job,
+    state: JobState,
+    known: Sequence[Record] = (),
+    now: float = 0.0,
+    detail: JobDetail | None = None,
+) -> JobNews:
+    """What is to be remembered of a job: what the queue says, and of tasks that have left it what
+    accounting says, what was known before, or what its agents told."""
+    counts = dict(state.states) if state.tasks else {}
+    missing = job["tasks"] - sum(counts.values())
+    for name, count in _left(job, known, counts, detail).items():
+        counts[name] = counts.get(name, 0) + min(count, max(0, missing))
+        missing -= count
+    if missing > 0:
+        counts["UNKNOWN"] = counts.get("UNKNOWN", 0) + missing
+    counts = {name: count for name, count in counts.items() if count}
+    began = [one.start for one in state.tasks if one.start and one.state.phase != "waiting"]
+    began += [one.start for one in known if one.start is not None]
+    if job["started_at"] is not None:
+        began.append(job["started_at"])
+    is_open = any(read_state(name).is_open for name in counts)
+    return {
+        "polled_at": now,
+        "states": counts,
+        # In plain words: others who look have nothing but what is told here.
+        "reason": str(reason) if (reason := read_reason(state.reason)) is not None else None,
+        "starts_at": state.start,
+        "started_at": min(began, default=None),
+        "ended_at": None if is_open else _end(job, state, known, now, detail),
+        "used": used(known) or ({} if is_open else _seen(state)),
+    }
+
+
+def _accounted(
+    jobs: Sequence[Job], states: Mapping[str, JobState], environ: Mapping[str, str] | None
+) -> dict[str, list[Record]]:
+    """What accounting has of jobs that have left the queue, wholly or in part."""
+    gone = [job["job_id"] for job in jobs if _has_lost_tasks(job, states[job["job_id"]])]
+    if not gone:
+        return {}
+    try:
+        return records(gone, environ, seconds=ANSWER_SECONDS)
+    except (NoAccounting, SlurmError):
+        return {}
+
+
+def _has_lost_tasks(job: Job, state: JobState) -> bool:
+    ended = sum(n for name, n in job["states"].items() if not read_state(name).is_open)
+    present = state.states if state.tasks else {}
+    shown = sum(present.values())
+    still = sum(n for name, n in present.items() if not read_state(name).is_open)
+    return job["tasks"] > shown + max(0, ended - still) or not state.tasks
+
+
+def _left(
+    job: Job, known: Sequence[Record], counts: Mapping[str, int], detail: JobDetail | None
+) -> dict[str, int]:
+    """How the tasks ended that the queue does not show any more."""
+    found: dict[str, int] = {}
+    for record in known:
+        if record.state.phase == "ended":
+            found[record.state.name] = found.get(record.state.name, 0) + 1
+    if not found:
+        found = {name: n for name, n in job["states"].items() if read_state(name).phase == "ended"}
+    if not found and detail is not None:
+        # An agent that said goodbye ended as it should; of one that did not, nobody knows.
+        said = sum(agent["left_at"] is not None for agent in detail["agents"])
+        found = {"COMPLETED": said} if said else {}
+    return {name: max(0, n - counts.get(name, 0)) for name, n in found.items()}
+
+
+def _end(
+    job: Job,
+    state: JobState,
+    known: Sequence[Record],
+    now: float,
+    detail: JobDetail | None,
+) -> float:
+    ends = [one.end for one in state.tasks if one.end is not None]
+    ends += [one.end for one in known if one.end is not None]
+    if not ends and detail is not None:
+        ends = [agent["left_at"] or agent["heard_at"] for agent in detail["agents"]]
+    return max(ends, default=job["polled_at"] or now)
+
+
+def _seen(state: JobState) -> dict[str, float]:
+    """What the queue alone tells of how long tasks ran."""
+    ran = [one.end - one.start for one in state.tasks if one.start and one.end]
+    return {"tasks": len(ran), "seconds": sum(ran), "longest_seconds": max(ran)} if ran else {}
+
+
+def _with_news(job: Job, news: JobNews | None) -> Job:
+    if news is None:
+        return job
+    changed: Job = {**job, **news, "used": {**job["used"], **news.get("used", {})}}  # type: ignore[typeddict-item]
+    return changed

@@ -1,0 +1,157 @@
+"""How an agent comes by its trials: it asks for a slot's next one, and begins what it is given."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+
+from runyard.node.attempts import Attempt, Setting
+from runyard.node.delivery import end_message
+from runyard.node.goingon import go_back
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runyard.node.channel import Answer
+    from runyard.node.ending import Ending
+    from runyard.node.work import Slot, Work
+
+_WAIT_SECONDS = 20.0
+_ANSWER_SECONDS = 30.0
+_PAUSE_AFTER_REFUSAL = 2.0
+_NOT_OURS = (401, 403, 404)
+
+
+class Claiming:
+    """`ask` for a slot; answers do the rest. `fail`: nothing more can be had, and why."""
+
+    def __init__(self, work: Work, ending: Ending, fail: Callable[[str], None]) -> None:
+        self._work = work
+        self._ending = ending
+        self._fail = fail
+
+    def ask(self, slot: Slot) -> None:
+        """Ask for the slot's next trial, unless enough were taken."""
+        work = self._work
+        asking = sum(other.token is not None for other in work.slots)
+        enough = work.count is not None and len(work.taken) + asking >= work.count
+        if work.is_draining or enough or self._is_too_late():
+            slot.is_closed = True
+            return
+        self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS)
+
+    def ask_at_once(self) -> None:
+        """No more is wanted; the server may have handed out what we have not heard of.
+
+        Ask, and give it back.
+        """
+        for slot in self._work.slots:
+            if slot.token is not None:
+                slot.channel.take_back_last()
+                self._claim(slot, slot.token, wait=0)
+
+    def _is_too_late(self) -> bool:
+        """Whether what would begin now could neither finish in this job nor be saved."""
+        work, now = self._work, time.time()
+        if not work.end.is_too_late_for(work.typical, now, saves=work.saves):
+            return False
+        left = max(0.0, work.end.seconds_left(now))
+        work.report(f"begins no more: its job ends in {left:.0f} s")
+        return True
+
+    def _claim(self, slot: Slot, token: str, wait: float) -> None:
+        slot.token = token
+        slot.channel.post(
+            f"/api/agents/{self._work.agent}/claim",
+            {"token": token, "wait": wait},
+            lambda answer: self._take(slot, token, answer),
+            seconds=wait + _ANSWER_SECONDS,
+        )
+
+    def _take(self, slot: Slot, token: str, answer: Answer) -> None:
+        work = self._work
+        told: dict[str, Any] = answer.json() if answer.is_good else {"do": "refused"}
+        if told["do"] == "run":
+            slot.token = None
+            work.taken.add(told["trial"]["number"])
+            if work.is_draining:
+                self._give_back(slot, told)
+            else:
+                self._begin(slot, told)
+        elif told["do"] == "wait" and not work.is_draining:
+            slot.token = None
+            self.ask(slot)
+        elif told["do"] == "refused" and answer.status not in _NOT_OURS:
+            work.loop.after(
+                _PAUSE_AFTER_REFUSAL, lambda: self._claim(slot, token, wait=_WAIT_SECONDS)
+            )
+        else:
+            if told["do"] == "refused":
+                self._fail(answer.error)
+            slot.token = None
+            slot.is_closed = True
+
+    def _give_back(self, slot: Slot, told: dict[str, Any]) -> None:
+        slot.is_closed = True
+        content = {
+            "trial": told["trial"]["number"],
+            "number": told["attempt"],
+            "exit_code": -int(signal.SIGTERM),
+            "cause": "preempted",
+        }
+        path = f"/api/agents/{self._work.agent}/ends"
+        slot.channel.post(path, end_message(content), lambda _answer: None)
+
+    def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
+        work = self._work
+        found = work.place.found
+        assert found is not None
+        folder = work.folder or os.getcwd()  # noqa: PTH109
+        environ = dict(os.environ)
+        if work.end.deadline is not None:
+            environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
+        try:
+            setting = Setting(told, found, folder, environ, work.launcher, work.url)
+        except OSError as error:
+            self._cannot_run(slot, told, error)
+            return
+
+        def is_ready() -> None:
+            if work.is_draining:
+                self._give_back(slot, told)
+            else:
+                self._launch(slot, told, setting)
+
+        go_back(slot.channel, work.agent, told, setting, is_ready)
+
+    def _launch(self, slot: Slot, told: dict[str, Any], setting: Setting) -> None:
+        work = self._work
+        attempt = Attempt(
+            work.loop,
+            work.talk,
+            told,
+            work.spool,
+            on_end=lambda ended: self._ending.has_ended(slot, ended, lambda: self.ask(slot)),
+            on_told=work.untold.discard,
+        )
+        slot.attempt = attempt
+        work.untold.add(attempt)
+        again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
+        work.report(f"{attempt.name} began{again}")
+        try:
+            if work.show is not None:
+                attempt.echo = work.show.echo(attempt.name, setting.trial_folder)
+            attempt.begin(setting, work.agent, work.keeper)
+        except OSError as error:
+            slot.attempt = None
+            work.untold.discard(attempt)
+            self._cannot_run(slot, told, error)
+
+    def _cannot_run(self, slot: Slot, told: dict[str, Any], error: OSError) -> None:
+        # A full disk, no more processes: nothing that another trial would change.
+        self._give_back(slot, told)
+        self._fail(f"{socket.gethostname()} cannot run {told['trial']['name']}: {error}")

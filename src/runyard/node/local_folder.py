@@ -1,0 +1,179 @@
+"""A job's own folder on a node's disk: made where the site gives none, and gone when the job is.
+
+Its name is the job's; who works in it holds a shared lock on it, which the kernel takes back
+however the holder dies. So a folder that nobody holds is a left-over, and whoever comes next on the
+node removes it: never one of a job that lives. A detached process removes it as soon as the last
+holder is gone, also where that was killed.
+"""
+
+# ruff: noqa: PTH103  (the agent's start must not wait for pathlib)
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOCK = ".runyard-lock"
+# A folder is made a moment before its lock is.
+_YOUNG_SECONDS = 60.0
+
+
+class LocalFolder:
+    """Held from `hold` until `release` or the end of this process."""
+
+    def __init__(self, base: str, name: str) -> None:
+        self.base = base
+        self.path = f"{base}/{name}"
+        self._handle: int | None = None
+
+    def hold(self) -> None:
+        """Make it, or join it: tasks of one job on one node share it."""
+        make_private(self.base)
+        while True:
+            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            try:
+                handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
+                fcntl.flock(handle, fcntl.LOCK_SH)
+            except FileNotFoundError:
+                continue  # Another task has just removed it as a left-over: once more.
+            if _is_linked(handle, f"{self.path}/{_LOCK}"):
+                self._handle = handle
+                return
+            os.close(handle)
+
+    def release(self) -> None:
+        """Remove it, unless somebody else is still in it."""
+        if self._handle is None:
+            return
+        os.close(self._handle)
+        self._handle = None
+        remove_unheld(self.path)
+
+    def remove_when_alone(self) -> int:
+        """Leave a process behind that removes it when all holders are gone. Its number."""
+        assert self._handle is not None
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            os.setsid()
+            # Slurm's kill takes the whole job, and this too where the site tracks by cgroup: then
+            # the next job on this node removes what is left.
+            os.chdir("/")
+            for number in range(3):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR)
+            os.close(self._handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_linked(handle, f"{self.path}/{_LOCK}"):
+                _remove(self.path)
+        finally:
+            os._exit(0)
+
+
+def make_private(base: str) -> None:
+    """The user's own folder on a disk that all share: refused where it is somebody else's."""
+    os.makedirs(base, mode=0o700, exist_ok=True)
+    about = os.lstat(base)
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+        raise PermissionError(errno.EACCES, "it belongs to somebody else", base)
+    os.chmod(base, 0o700)  # noqa: PTH101
+
+
+def left_overs(base: str) -> Iterator[str]:
+    """Folders whose jobs are gone."""
+    try:
+        names = sorted(os.listdir(base))  # noqa: PTH208
+    except FileNotFoundError:
+        return
+    for name in names:
+        path = f"{base}/{name}"
+        if os.path.isdir(path) and _is_left(path):  # noqa: PTH112
+            yield path
+
+
+def sweep(base: str) -> list[str]:
+    """Remove what jobs left behind on this node; the names of what was removed."""
+    return [path for path in left_overs(base) if remove_unheld(path)]
+
+
+def remove_unheld(path: str) -> bool:
+    """Remove a folder if nobody holds it. Says whether it was removed."""
+    try:
+        handle = os.open(f"{path}/{_LOCK}", os.O_RDWR)
+    except FileNotFoundError:
+        if not _is_left(path):
+            return False
+        _remove(path)
+        return True
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_linked(handle, f"{path}/{_LOCK}"):
+            _remove(path)
+            return True
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(handle)
+    return False
+
+
+def _is_left(path: str) -> bool:
+    try:
+        handle = os.open(f"{path}/{_LOCK}", os.O_RDWR)
+    except FileNotFoundError:
+        try:
+            return time.time() - os.stat(path).st_mtime > _YOUNG_SECONDS  # noqa: PTH116
+        except OSError:
+            return False
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def _is_linked(handle: int, path: str) -> bool:
+    """Whether the lock is still the folder's, and not that of one which was removed meanwhile."""
+    try:
+        there = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return False
+    return os.fstat(handle).st_ino == there.st_ino
+
+
+def _remove(path: str) -> None:
+    """Aside first, so that nobody joins what is being removed."""
+    aside = f"{os.path.dirname(path)}/.gone-{os.getpid()}-{time.monotonic_ns()}"  # noqa: PTH120
+    try:
+        os.rename(path, aside)  # noqa: PTH104
+    except FileNotFoundError:
+        return
+    shutil.rmtree(aside, onerror=_make_writable)
+
+
+def _make_writable(_function: object, path: str, _why: object) -> None:
+    """A program may have left folders that forbid writing."""
+    above = os.path.dirname(path)  # noqa: PTH120
+    try:
+        os.chmod(above, 0o700)  # noqa: PTH101
+        os.chmod(path, 0o700)  # noqa: PTH101
+        shutil.rmtree(path, ignore_errors=True)
+        if os.path.lexists(path):
+            os.unlink(path)  # noqa: PTH108
+    except OSError:
+        return  # What cannot be removed stays, and is told of by the next `runyard clean`.

@@ -1,0 +1,233 @@
+"""A door on this node that leads to the server, wherever the server is by now.
+
+A program keeps the address that it was started with, and its server may move: from link to link of
+a job of its own, or to another port. So programs are told this door's address, which stays for as
+long as they live, and each connection through it goes to where the state folder says.
+
+It is a process of its own, forked by the agent: gigabytes that a program uploads take nothing from
+the agent's loop. The agent and its keeper hold the door too, so nobody else on the node can ever
+stand behind it while a program of ours might send its key there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+
+from runyard.node.loop import READ, WRITE, Loop
+from runyard.node.place import Place
+from runyard.node.twin import fork_twin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LOOPBACK = "127.0.0.1"
+_AT_ONCE = 1 << 18
+_BACKLOG = 512
+_PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
+# A move takes seconds. Who waits longer is better off asking anew, which its client does by itself.
+_PATIENCE_SECONDS = 25.0
+
+
+class Door:
+    """The agent's side: a port of this node's loopback, and the process behind it."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._listening = _open()
+        self.url = f"http://{_LOOPBACK}:{self._listening.getsockname()[1]}"
+        # Its writing end is open in every process that needs the door: the agent, its keeper.
+        self._leash, self._held = os.pipe()
+        self.pid = 0
+
+    @property
+    def handles(self) -> tuple[int, int]:
+        """What a keeper must leave open: then the door is ours for as long as it lives."""
+        return self._listening.fileno(), self._held
+
+    def open(self) -> None:
+        """Let connections through; also after the process behind the door was killed."""
+        self.pid = fork_twin(self._serve, (self._listening.fileno(), self._leash))
+
+    def _serve(self) -> None:
+        loop = Loop()
+        relay = Relay(loop, Place(self._home, lambda _words: None), self._listening)
+        over: list[int] = []
+        loop.watch(self._leash, READ, over.append)
+        while not over:
+            loop.turn()
+        relay.close()
+
+
+class Relay:
+    """Accepts connections and carries bytes to and from the server."""
+
+    def __init__(self, loop: Loop, place: Place, listening: socket.socket) -> None:
+        self._loop = loop
+        self._place = place
+        self._listening = listening
+        self._passages: set[Passage] = set()
+        listening.setblocking(False)
+        loop.watch(listening.fileno(), READ, self._accept)
+
+    def close(self) -> None:
+        self._loop.forget(self._listening.fileno())
+        for passage in list(self._passages):
+            passage.close()
+
+    def _accept(self, _events: int) -> None:
+        # One at a time: where there are more, the loop tells at once.
+        try:
+            client, _ = self._listening.accept()
+        except OSError:  # It went away again, or we have no more descriptors: later.
+            return
+        passage = Passage(self._loop, self._place, client, self._passages.discard)
+        self._passages.add(passage)
+        passage.begin()
+
+
+class Passage:
+    """One connection of a program, and ours to the server."""
+
+    def __init__(
+        self, loop: Loop, place: Place, client: socket.socket, on_end: Callable[[Passage], None]
+    ) -> None:
+        self._loop = loop
+        self._place = place
+        self._on_end = on_end
+        self._client = _made_quick(client)
+        self._server: socket.socket | None = None
+        self._is_connected = False
+        self._tries = 0
+        self._until = time.monotonic() + _PATIENCE_SECONDS
+        self._to_server = b""
+        self._to_client = b""
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Connect to the server; a client that comes while it moves waits here."""
+        if self._is_over:
+            return
+        found = self._place.find()
+        if found is None:
+            self._try_later()
+            return
+        try:
+            info = socket.getaddrinfo(found.host, found.port, type=socket.SOCK_STREAM)[0]
+            made = _made_quick(socket.socket(info[0], socket.SOCK_STREAM))
+        except OSError:
+            self._try_later()
+            return
+        self._server = made
+        try:
+            made.connect(info[4])
+        except BlockingIOError:
+            self._loop.watch(made.fileno(), WRITE, self._on_connected)
+        except OSError:
+            self._drop_server()
+            self._try_later()
+        else:
+            self._on_connected(WRITE)
+
+    def close(self) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self._drop_server()
+        self._loop.forget(self._client.fileno())
+        self._client.close()
+        self._on_end(self)
+
+    def _drop_server(self) -> None:
+        if self._server is not None:
+            self._loop.forget(self._server.fileno())
+            self._server.close()
+            self._server = None
+
+    def _try_later(self) -> None:
+        if time.monotonic() >= self._until:
+            self.close()
+            return
+        pause = _PAUSES[min(self._tries, len(_PAUSES) - 1)]
+        self._tries += 1
+        self._loop.after(pause, self.begin)
+
+    def _on_connected(self, _events: int) -> None:
+        assert self._server is not None
+        if self._server.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self._drop_server()
+            self._try_later()
+            return
+        self._is_connected = True
+        self._watch()
+
+    def _watch(self) -> None:
+        """Read from a side only while the other side takes what was read."""
+        if self._is_over or self._server is None:
+            return
+        sides = (
+            (self._client, self._to_client, self._to_server, self._on_client),
+            (self._server, self._to_server, self._to_client, self._on_server),
+        )
+        for side, outgoing, waiting, call in sides:
+            events = (WRITE if outgoing else 0) | (READ if not waiting else 0)
+            if events:
+                self._loop.watch(side.fileno(), events, call)
+            else:
+                self._loop.forget(side.fileno())
+
+    def _on_client(self, events: int) -> None:
+        assert self._server is not None
+        if events & WRITE:
+            self._to_client = self._send(self._client, self._to_client)
+        if events & READ and not self._is_over:
+            self._to_server = self._send(self._server, self._receive(self._client))
+        self._watch()
+
+    def _on_server(self, events: int) -> None:
+        assert self._server is not None
+        if events & WRITE:
+            self._to_server = self._send(self._server, self._to_server)
+        if events & READ and not self._is_over:
+            self._to_client = self._send(self._client, self._receive(self._server))
+        self._watch()
+
+    def _receive(self, side: socket.socket) -> bytes:
+        try:
+            data = side.recv(_AT_ONCE)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            # Neither side of HTTP sends on after it has closed. What came before was passed on
+            # already: nothing is read while the other side has not taken the last piece.
+            self.close()
+        return data
+
+    def _send(self, side: socket.socket, data: bytes) -> bytes:
+        """What is left to send."""
+        if not data or self._is_over:
+            return b""
+        try:
+            return data[side.send(data) :]
+        except BlockingIOError:
+            return data
+        except OSError:
+            self.close()
+            return b""
+
+
+def _open() -> socket.socket:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.bind((_LOOPBACK, 0))
+    listening.listen(_BACKLOG)
+    return listening
+
+
+def _made_quick(side: socket.socket) -> socket.socket:
+    side.setblocking(False)
+    side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return side

@@ -1,0 +1,96 @@
+"""What an agent has in hand: its slots, what is still to be told, and whether it takes more.
+
+The parts of an agent share it: the loop's wiring (`agent`), claims (`claiming`), ends (`ending`).
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from runyard.node.attempts import Attempt
+    from runyard.node.channel import Channel
+    from runyard.node.echo import Show
+    from runyard.node.jobend import JobEnd
+    from runyard.node.keeper import Keeper
+    from runyard.node.loop import Loop
+    from runyard.node.place import Place
+
+
+class Slot:
+    """Room for one program at a time."""
+
+    def __init__(self, index: int, channel: Channel) -> None:
+        self.index = index
+        self.channel = channel
+        self.attempt: Attempt | None = None
+        self.token: str | None = None
+        """Of the claim that has no answer yet."""
+        self.is_closed = False
+
+
+class Work:
+    """Of one agent. `keeper` is whoever keeps its programs now; one that dies is replaced."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        place: Place,
+        talk: Channel,
+        slots: list[Slot],
+        *,
+        spool: str,
+        keeper: Keeper,
+        end: JobEnd,
+        count: int | None,
+        folder: str | None,
+        show: Show | None,
+        launcher: list[str],
+        url: str | None,
+        report: Callable[[str], None],
+    ) -> None:
+        self.loop = loop
+        self.place = place
+        self.talk = talk
+        self.slots = slots
+        self.spool = spool
+        self.keeper = keeper
+        self.end = end
+        self.count = count
+        self.folder = folder
+        self.show = show
+        self.launcher = launcher
+        """Words before every program's own: what brings it into its container."""
+        self.url = url
+        """Where programs find the server, where that is not its own address."""
+        self.report = report
+        self.agent = ""
+        """The number under which the server knows us; empty before it does."""
+        self.typical: float | None = None
+        self.saves = False
+        self.taken: set[int] = set()
+        self.failures: list[int] = []
+        """The exit codes of trials that failed for good."""
+        self.untold: set[Attempt] = set()
+        self.unclear: set[Attempt] = set()
+        self.is_draining = False
+        self.gave_up = False
+
+    def at_work(self) -> list[Attempt]:
+        """Attempts whose program runs."""
+        return [attempt for attempt in self.held() if attempt.runs]
+
+    def held(self) -> list[Attempt]:
+        """Attempts that are ours until their end is told."""
+        found = [slot.attempt for slot in self.slots]
+        return [attempt for attempt in found if attempt is not None]
+
+    def is_over(self) -> bool:
+        """Whether nothing runs, nothing is to come, and nothing is left to tell."""
+        if self.unclear or self.held():
+            return False
+        if self.gave_up:
+            return True
+        are_closed = all(slot.is_closed and slot.channel.is_idle for slot in self.slots)
+        return are_closed and not self.untold

@@ -1,0 +1,287 @@
+"""The kinds of values that a file or a command line can hold.
+
+Each kind reads a value of a document, parses a word of a command line, and describes itself to
+editors, so that a setting is the same wherever it is written. A value that does not fit is answered
+by `Unfit`: what it is, and what to write instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runyard.reading.problems import choose, kind_of, listed, show
+from runyard.reading.units import MEMORY_FORMS, TIME_FORMS, read_mebibytes, read_seconds
+
+Schema = dict[str, Any]
+
+
+class Unfit(Exception):
+    """A value is not of its kind. `step` leads to the part that is not, in a list or mapping."""
+
+    def __init__(self, wanted: str, mend: str, step: tuple[str | int, ...] = ()) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+        self.mend = mend
+        self.step = step
+
+
+class Kind:
+    """What one setting can be."""
+
+    metavar = "VALUE"
+    is_list = False
+
+    def read(self, value: Any) -> Any:
+        """The value, as the product uses it; Unfit says why it is none."""
+        raise NotImplementedError
+
+    def parse(self, text: str) -> Any:
+        """The same from one word of a command line."""
+        return self.read(text)
+
+    def schema(self) -> Schema:
+        """The same for editors: JSON Schema."""
+        raise NotImplementedError
+
+
+class Text(Kind):
+    """Some text."""
+
+    def __init__(self, metavar: str = "TEXT") -> None:
+        self.metavar = metavar
+
+    def read(self, value: Any) -> str:
+        if isinstance(value, str) and value.strip():
+            return value
+        if isinstance(value, str):
+            raise Unfit("text is wanted", "write something there, or remove the key")
+        raise Unfit("text is wanted", f"write '{show(value)}' in quotes, if you mean it")
+
+    def schema(self) -> Schema:
+        return {"type": "string", "minLength": 1}
+
+
+class Word(Kind):
+    """One of several words. `also` maps other spellings to them."""
+
+    def __init__(self, *words: str, also: Mapping[str, str] | None = None) -> None:
+        self.words = words
+        self.also = dict(also or {})
+        self.metavar = "WORD"
+
+    def read(self, value: Any) -> str:
+        if isinstance(value, bool):  # YAML reads yes, no, on and off as truth values.
+            spoken = ("yes", "on", "true") if value else ("no", "off", "false")
+            value = next((word for word in spoken if word in self.words), value)
+        word = self.also.get(value, value) if isinstance(value, str) else value
+        if isinstance(word, str) and word in self.words:
+            return word
+        raise Unfit(f"it can be {listed(self.words)}", choose(value, self.words))
+
+    def schema(self) -> Schema:
+        spoken = [True] if "yes" in self.words else []
+        silent = [False] if "no" in self.words else []
+        return {"enum": [*self.words, *self.also, *spoken, *silent]}
+
+
+class Flag(Kind):
+    """True or false."""
+
+    metavar = "yes|no"
+
+    def read(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise Unfit("true or false is wanted", "write true or false, without quotes")
+
+    def parse(self, text: str) -> bool:
+        known = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+        if text.lower() in known:
+            return known[text.lower()]
+        raise Unfit("yes or no is wanted", "write yes or no")
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+
+class Whole(Kind):
+    """A whole number, `least` or more; `words` are allowed instead of it."""
+
+    metavar = "N"
+
+    def __init__(self, least: int = 0, words: Sequence[str] = ()) -> None:
+        self.least = least
+        self.words = tuple(words)
+
+    def read(self, value: Any) -> int | str:
+        if isinstance(value, str) and value in self.words:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise Unfit("a whole number is wanted", self._mend(value))
+        if value < self.least:
+            raise Unfit(f"it must be at least {self.least}", f"write {self.least} or more")
+        return value
+
+    def parse(self, text: str) -> int | str:
+        return self.read(int(text) if text.isdecimal() else text)
+
+    def schema(self) -> Schema:
+        whole: Schema = {"type": "integer", "minimum": self.least}
+        return {"anyOf": [whole, {"enum": list(self.words)}]} if self.words else whole
+
+    def _mend(self, value: Any) -> str:
+        if isinstance(value, float) and value.is_integer():
+            return f"write {int(value)}"
+        if isinstance(value, str) and value.strip().isdecimal():
+            return f"write {value.strip()} without quotes"
+        return f"write a whole number{f', or {listed(self.words)}' if self.words else ''}"
+
+
+class Number(Kind):
+    """A number that is not negative, with or without a fraction."""
+
+    metavar = "X"
+
+    def read(self, value: Any) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            if value >= 0:
+                return float(value)
+            raise Unfit("it must not be negative", "write 0 or more")
+        raise Unfit("a number is wanted", "write a number")
+
+    def parse(self, text: str) -> float:
+        try:
+            return self.read(float(text))
+        except ValueError:
+            raise Unfit("a number is wanted", "write a number") from None
+
+    def schema(self) -> Schema:
+        return {"type": "number", "minimum": 0}
+
+
+class Span(Kind):
+    """A length of time, in seconds."""
+
+    metavar = "TIME"
+
+    def read(self, value: Any) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            # A bare 60 means minutes to Slurm, and seconds to others.
+            shown = f"{value:g}"
+            raise Unfit("a length of time says its unit", f"write {shown}s, {shown}m or {shown}h")
+        found = read_seconds(value) if isinstance(value, str) and not value.isdecimal() else None
+        if found is None:
+            raise Unfit("a length of time is wanted", f"write it as {TIME_FORMS}")
+        return found
+
+    def parse(self, text: str) -> float:
+        found = read_seconds(text)
+        if found is None:
+            raise Unfit("a length of time is wanted", f"write it as {TIME_FORMS}")
+        return found
+
+    def schema(self) -> Schema:
+        clock = r"(\d+-)?\d+:\d+(:\d+)?"
+        return {"type": "string", "pattern": rf"^({clock}|\d+-\d+|(\d+(\.\d*)?[smhd])+)$"}
+
+
+class Memory(Kind):
+    """An amount of memory, in MiB."""
+
+    metavar = "SIZE"
+
+    def read(self, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value == 0:
+                return 0
+            raise Unfit("an amount of memory says its unit", f"write {value}G or {value}M")
+        found = read_mebibytes(value) if isinstance(value, str) else None
+        if found is None:
+            raise Unfit("an amount of memory is wanted", f"write it as {MEMORY_FORMS}")
+        return found
+
+    def parse(self, text: str) -> int:
+        return self.read(int(text) if text.isdecimal() else text)
+
+    def schema(self) -> Schema:
+        pattern = r"^\d+(\.\d+)?\s*[MGTmgt]([iI]?[bB])?$"
+        return {"anyOf": [{"type": "string", "pattern": pattern}, {"const": 0}]}
+
+
+class Items(Kind):
+    """A list of one kind. A single value may be written without brackets."""
+
+    is_list = True
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.metavar = kind.metavar
+
+    def read(self, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, Mapping):
+            raise Unfit("a list is wanted", "write a dash before each item")
+        if not isinstance(value, list | tuple):
+            return (self.kind.read(value),)
+        return tuple(self._read_item(place, item) for place, item in enumerate(value))
+
+    def parse(self, text: str) -> Any:
+        return self.kind.parse(text)  # One word of several.
+
+    def schema(self) -> Schema:
+        one = self.kind.schema()
+        return {"anyOf": [{"type": "array", "items": one}, one]}
+
+    def _read_item(self, place: int, item: Any) -> Any:
+        try:
+            return self.kind.read(item)
+        except Unfit as error:
+            wanted = f"item {place + 1} is {kind_of(item)}; {error.wanted}"
+            raise Unfit(wanted, error.mend, (place, *error.step)) from None
+
+
+class Table(Kind):
+    """Names, each with a value of one kind."""
+
+    metavar = "NAME=VALUE"
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def read(self, value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise Unfit("a mapping is wanted", "write NAME: VALUE, a line each")
+        return {str(name): self._read_entry(name, one) for name, one in value.items()}
+
+    def parse(self, text: str) -> dict[str, Any]:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise Unfit("a name and a value are wanted", "write NAME=VALUE")
+        return {name: self.kind.parse(value)}
+
+    def schema(self) -> Schema:
+        return {"type": "object", "additionalProperties": self.kind.schema()}
+
+    def _read_entry(self, name: Any, value: Any) -> Any:
+        try:
+            return self.kind.read(value)
+        except Unfit as error:
+            wanted = f"{name} is {kind_of(value)}; {error.wanted}"
+            raise Unfit(wanted, error.mend, (name, *error.step)) from None
+
+
+class Setting(Kind):
+    """The value of a variable: text, or a whole number, which needs no quotes."""
+
+    metavar = "VALUE"
+
+    def read(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        raise Unfit("text is wanted", f"write '{show(value)}' in quotes, as the program reads it")
+
+    def schema(self) -> Schema:
+        return {"type": ["string", "integer"]}

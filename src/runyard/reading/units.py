@@ -1,0 +1,64 @@
+"""Lengths of time and amounts of memory, as people and Slurm write them."""
+
+from __future__ import annotations
+
+import re
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+# Slurm's units are powers of 1024, whatever follows the letter.
+_MEBIBYTES = {"m": 1, "g": 1024, "t": 1024**2}
+
+TIME_FORMS = "90s, 30m, 2h, 1-12:00:00"
+MEMORY_FORMS = "500M, 16G"
+
+
+def read_seconds(text: str) -> float | None:
+    """A length of time, as 90, 90s, 1.5h, 2h30m, or as Slurm's 1-12:30:00; None: it is none."""
+    found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text)
+    if found is not None:
+        days, first, second, third = (int(part or 0) for part in found.groups())
+        clock = found[4] is not None or found[1] is not None
+        seconds: float = first * 3600 + second * 60 + third if clock else first * 60 + second
+        return days * 86400.0 + seconds or None
+    if re.fullmatch(r"\d+-\d+", text):  # Slurm's days-hours
+        days, hours = (int(part) for part in text.split("-"))
+        return days * 86400.0 + hours * 3600 or None
+    parts = re.findall(r"(\d+(?:\.\d*)?)([smhd]?)", text)
+    is_whole = bool(parts) and "".join(number + unit for number, unit in parts) == text
+    seconds = sum(float(number) * _SECONDS[unit or "s"] for number, unit in parts)
+    return seconds if is_whole and seconds > 0 else None
+
+
+def read_mebibytes(text: str) -> int | None:
+    """An amount of memory with its unit, in MiB; 0 is 0 without one; None: it is no amount."""
+    if text.strip() == "0":
+        return 0
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mgt])(?:i?b)?", text.strip().lower())
+    if found is None:
+        return None
+    return round(float(found[1]) * _MEBIBYTES[found[2]])
+
+
+def slurm_time(seconds: float) -> str:
+    """A length of time as Slurm takes it: days-hours:minutes:seconds, rounded up."""
+    whole = -int(-seconds // 1)
+    days, rest = divmod(whole, 86400)
+    clock = f"{rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}"
+    return f"{days}-{clock}" if days else clock
+
+
+def short_time(seconds: float) -> str:
+    """A length of time as a person would write it into a file: 7d, 2h30m."""
+    left, parts = int(seconds), []
+    for unit in ("d", "h", "m", "s"):
+        count, left = divmod(left, _SECONDS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
+
+
+def short_memory(mebibytes: int) -> str:
+    """An amount of memory as a person would write it into a file: 16G, 1500M."""
+    if mebibytes and mebibytes % 1024 == 0:
+        return f"{mebibytes // 1024}G"
+    return f"{mebibytes}M"

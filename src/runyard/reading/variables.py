@@ -1,0 +1,38 @@
+"""`$NAME`, `${NAME}`, `${NAME:-otherwise}` in a text, filled in; `~` at its start is the home."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^{}]*))?\}|\$([A-Za-z_]\w*)")
+
+
+class UnsetVariable(Exception):
+    """A variable that a text names is not set."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def expand(text: str, environ: Mapping[str, str]) -> str:
+    """The text with its variables filled in."""
+
+    def value(found: re.Match[str]) -> str:
+        name, otherwise = found[1] or found[3], found[2]
+        if environ.get(name) or (name in environ and otherwise is None):
+            return environ[name]
+        if otherwise is None:
+            raise UnsetVariable(name)
+        return otherwise
+
+    # The innermost first: ${SCRATCH:-/shared/${USER}}.
+    filled, before = _VARIABLE.sub(value, text), text
+    while filled != before and "$" in filled:
+        filled, before = _VARIABLE.sub(value, filled), filled
+    if filled == "~" or filled.startswith("~/"):
+        if not environ.get("HOME"):
+            raise UnsetVariable("HOME")
+        return environ["HOME"] + filled[1:]
+    return filled

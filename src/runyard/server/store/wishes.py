@@ -1,0 +1,36 @@
+"""Jobs that somebody wants cancelled: remembered until a command on the login node does it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from runyard.server.store.runs import Row
+
+CANCEL = "cancel"
+WISHES = (CANCEL,)
+
+
+def make(connection: sqlite3.Connection, key: int, wish: str | None) -> None:
+    """Wish something of a job, or take a wish back."""
+    connection.execute("UPDATE jobs SET wish = ? WHERE key = ?", (wish, key))
+
+
+def is_unwanted(connection: sqlite3.Connection, agent: Row) -> bool:
+    """Whether an agent is in a job that is to be cancelled: it begins nothing more there."""
+    job = (agent["job"] or "").partition("_")[0]
+    if not job:
+        return False
+    found = connection.execute(
+        "SELECT 1 FROM jobs WHERE job_id = ? AND wish = ? AND ended_at IS NULL "
+        "AND (sweep IS NULL OR sweep = ?) LIMIT 1",
+        (job, CANCEL, agent["sweep"]),
+    ).fetchone()
+    return found is not None
+
+
+def count(connection: sqlite3.Connection) -> int:
+    """How many wishes are open: mostly none, and then no claim need look."""
+    found: int = connection.execute(
+        "SELECT count(*) FROM jobs WHERE wish IS NOT NULL AND ended_at IS NULL"
+    ).fetchone()[0]
+    return found

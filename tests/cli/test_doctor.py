@@ -1,0 +1,49 @@
+"""`runyard doctor` where there is no Slurm, and what it says about the project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.conftest import RunRunyard
+
+
+def test_without_slurm_everything_else_is_still_looked_at(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    nowhere = tmp_path / "bin"
+    nowhere.mkdir()
+    done = runyard("doctor", "--job", "--json", env={"PATH": str(nowhere)}, cwd=tmp_path)
+    assert done.returncode == 1
+    found = {one["name"]: one for one in json.loads(done.stdout)["findings"]}
+    assert found["slurm"]["state"] == "fail"
+    assert "not on the path" in found["slurm"]["says"]
+    assert found["job"]["state"] == "skip"
+    assert found["scratch"]["state"] == "ok"
+    assert found["runyard.yaml"]["mend"] == "`runyard init` writes one"
+    refused = runyard("doctor", "--write", env={"PATH": str(nowhere)}, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "no Slurm here to describe" in refused.stderr
+
+
+def test_what_the_cluster_has_against_the_project(runyard: RunRunyard, tmp_path: Path) -> None:
+    (tmp_path / "runyard.yaml").write_text("resources:\n  gpus: 9\n  time: 9d\n")
+    there = {"RUNYARD_CLUSTER": "narval", "SCRATCH": str(tmp_path)}
+    done = runyard("doctor", env=there, cwd=tmp_path)
+    assert done.returncode == 1
+    lines = " ".join(done.stdout.split())
+    assert "narval: account is missing: jobs are charged to an allocation" in lines
+    assert "9d (runyard.yaml:3) are longer than jobs may be: 7d" in lines
+    assert "try: write gpus: 4 and nodes: 3" in lines
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_a_mistake_in_the_file_is_a_line_and_no_crash(runyard: RunRunyard, tmp_path: Path) -> None:
+    (tmp_path / "runyard.yaml").write_text("resources: {gpus: many}\n")
+    done = runyard("doctor", "--json", cwd=tmp_path)
+    (finding,) = [
+        one for one in json.loads(done.stdout)["findings"] if one["name"] == "runyard.yaml"
+    ]
+    assert finding["state"] == "fail"
+    assert finding["says"].startswith("runyard.yaml:1: gpus is the text")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,149 @@
+"""`runyard init`: looks at the project and the cluster, and writes a file that can be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runyard.clusters.load import SHIPPED, load_profile
+from runyard.config.project_draft import project_draft
+from runyard.config.project_file import read_project
+from runyard.config.project_look import look
+from tests.config.test_sbatch_header import SCRIPT
+from tests.conftest import RunRunyard
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    return folder
+
+
+def test_a_job_script_a_program_and_a_sweep_become_a_file(
+    runyard: RunRunyard, project: Path
+) -> None:
+    (project / "job.sh").write_text(SCRIPT)
+    (project / "train.py").write_text("import wandb\nwandb.init()\n")
+    (project / "sweep.yaml").write_text("method: grid\nparameters: {a: {values: [1]}}\n")
+    done = runyard("init", "--cluster", "cedar", cwd=project)
+    assert done.returncode == 0, done.stderr
+    request = read_project(project, environ={"HOME": "/home/me"})
+    assert request.profile.name == "cedar"
+    assert request.command == (
+        "python", "train.py", "--data", "${SLURM_TMPDIR}/d", "--name", "a b", "--x", "1,2",
+    )  # fmt: skip
+    assert request.sweep_file == "sweep.yaml"
+    assert request.resources.gpu_type == "v100l"
+    assert request.environment.path == "/home/me/env"
+    text = (project / "runyard.yaml").read_text()
+    assert "# from job.sh" in text
+    assert "0123456789" not in text + done.stdout + done.stderr
+    assert "WANDB_API_KEY is left out" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "kind", "build"),
+    [
+        ({"uv.lock": "", "pyproject.toml": ""}, "uv", True),
+        ({"pixi.toml": ""}, "pixi", True),
+        ({"environment.yml": "name: torch\n"}, "conda", True),
+        ({"requirements.txt": ""}, "venv", True),
+        ({"Pipfile": ""}, "venv", True),
+        ({".venv/bin/python": "", "requirements.txt": ""}, "venv", False),
+        ({"image.sif": ""}, "apptainer", False),
+        ({}, "none", False),
+    ],
+)
+def test_the_environment_is_what_the_lock_files_mean(
+    project: Path, files: dict[str, str], kind: str, build: bool
+) -> None:
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    found = look(project)
+    generic = load_profile("generic", folders=[SHIPPED])
+    (project / "runyard.yaml").write_text(project_draft(found.settings, found.reasons, generic))
+    environment = read_project(project, profile=generic).environment
+    assert (environment.kind, environment.build) == (kind, build)
+    if kind == "conda":
+        assert environment.name == "torch"
+
+
+def test_nothing_is_written_over_without_force(runyard: RunRunyard, project: Path) -> None:
+    (project / "runyard.yaml").write_text("command: mine\n")
+    refused = runyard("init", cwd=project)
+    assert refused.returncode == 2
+    assert "there is a runyard.yaml here already" in refused.stderr
+    assert (project / "runyard.yaml").read_text() == "command: mine\n"
+    shown = runyard("init", "--dry-run", cwd=project)
+    assert shown.returncode == 0
+    assert "# command: python train.py" in shown.stdout
+    assert (project / "runyard.yaml").read_text() == "command: mine\n"
+    assert runyard("init", "--force", cwd=project).returncode == 0
+    assert "mine" not in (project / "runyard.yaml").read_text()
+
+
+def test_what_the_cluster_would_refuse_is_told_at_once(runyard: RunRunyard, project: Path) -> None:
+    (project / "job.sh").write_text("#SBATCH --time=30 --gres=gpu:v100l:1\n")
+    done = runyard("init", "--cluster", "narval", cwd=project, env={"SCRATCH": "/scratch"})
+    assert done.returncode == 0
+    assert "narval: account is missing" in done.stderr
+    assert "narval: there is no GPU of type v100l" in done.stderr
+    assert "narval wants it: jobs are charged to an allocation" in (
+        (project / "runyard.yaml").read_text()
+    )
+
+
+def test_what_was_found_as_data(runyard: RunRunyard, project: Path) -> None:
+    (project / "train.py").touch()
+    (project / "main.py").touch()
+    done = runyard("init", "--dry-run", "--json", cwd=project)
+    found = json.loads(done.stdout)
+    assert found["settings"]["command"] == "python train.py"
+    assert found["written"] is False
+    assert "could also be python main.py" in done.stderr
+    assert not (project / "runyard.yaml").exists()
+
+
+def test_on_a_terminal_it_asks_what_it_cannot_see(
+    runyard: RunRunyard, project: Path, state_folder: object
+) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "runyard", "init"],
+        cwd=project, stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True,
+    )  # fmt: skip
+    os.close(theirs)
+    seen = _until(ours, "the command of one run")
+    os.write(ours, b"python a.py --x 'b c'\n")
+    seen += _until(ours, "[generic]")
+    os.write(ours, b"narvall\n")
+    seen += _until(ours, "did you mean narval?")
+    os.write(ours, b"narval\n")
+    seen += _until(ours, "account (")
+    os.write(ours, b"def-me\n")
+    _until(ours, "wrote")
+    assert process.wait(timeout=30) == 0
+    os.close(ours)
+    request = read_project(project)
+    assert request.command == ("python", "a.py", "--x", "b c")
+    assert (request.profile.name, request.resources.account) == ("narval", "def-me")
+
+
+def _until(handle: int, words: str) -> str:
+    seen = ""
+    while words not in seen:
+        try:
+            part = os.read(handle, 4096).decode("utf-8", "replace")
+        except OSError:
+            part = ""
+        assert part, f"it ended before it said {words!r}:\n{seen}"
+        seen += part
+    return seen

@@ -1,0 +1,85 @@
+# A box on the node's own disk: home, temporary files, work, database. Old boxes go.
+say() { echo "runyard: $*" >&2; }
+disk=${SLURM_TMPDIR:-${TMPDIR:-/tmp}}
+mine="$disk/runyard-box-$(uname -n)-"
+for old in "$mine"*; do
+  owner=${old#"$mine"}
+  if [ -O "$old" ] && ! kill -0 "${owner%%-*}" 2>/dev/null; then rm -rf -- "$old"; fi
+done
+box=$(mktemp -d "$mine$$-XXXXXX") || { say "no room for a program's folders in $disk"; exit 126; }
+mkdir "$box/home" "$box/tmp" "$box/work" "$box/db"
+export work_dir="$box/work" db_dir="$box/db" USER="${USER:-$(id -un)}"
+# The image, on the node's own disk: the first program on a node copies it, the others wait.
+image='/images/it'"'"'s.sif'
+if [ -f "$image" ]; then
+  images="$disk/runyard-images-$(id -u)"
+  copy="$images/$(stat -c %i-%Y-%s "$image")-${image##*/}"
+  mkdir -p -m 700 "$images"
+  if [ ! -f "$copy" ] && [ -O "$images" ]; then
+    (
+      flock 9 2>/dev/null
+      [ -f "$copy" ] || { cp -- "$image" "$copy.$$" && mv -- "$copy.$$" "$copy"; }
+    ) 9>"$copy.lock" || {
+      rm -f -- "$copy.$$"
+      say "no room for the image in $images: it is read from $image"
+    }
+  fi
+  if [ -f "$copy" ] && [ -O "$images" ]; then image=$copy; fi
+fi
+# The image's own start script, where it has one, gets the command as it is.
+set -- /bin/sh -c 'for start in /runyard-start /.singularity.d/runscript; do
+  [ -x "$start" ] || continue
+  grep -q '"'"'OCI_RUN\|no runscript defined\|^exec /bin/bash "\$@"$'"'"' "$start" && continue
+  grep -q '"'"'\$[@*]'"'"' "$start" && exec "$start" "$@"
+done
+exec "$@"
+' runyard-start "$@"
+set -- "$image" -- "$@"
+# Mounts: each folder where it is outside. The last that is named here is mounted first.
+seen=:
+let_in() {
+  from=$1 to=${2:-$1} mode=${3:+:$3}
+  if [ -z "$from" ] || [ ! -e "$from" ]; then return 1; fi
+  case $seen in *":$to:"*) return 1;; esac
+  case $from$to in
+    *,*|*:*) say "a container cannot mount $from: , or : in its name"; exit 126;;
+  esac
+  seen="$seen$to:"
+  # What lies below a folder of the box needs a place in it.
+  case $to in
+    /tmp/*) place="$box$to";;
+    *) place=;;
+  esac
+  [ -z "$place" ] || [ -e "$place" ] || if [ -d "$from" ]; then mkdir -p "$place"
+  else mkdir -p "${place%/*}" && : >"$place"; fi
+  [ -n "$place" ] || [ ! -d "$image" ] || mkdir -p "$image$to"
+}
+let_in "/data" "/data" "" && set -- "--bind=$from:$to" "$@"
+let_in "${SCRATCH}/d" "/d" ro && set -- "--bind=$from:$to" "$@"
+let_in '/p/my project' "" "" && set -- "--bind=$from:$to" "$@"
+let_in "${RUNYARD_STOP_FILE%/*}" "" "" && set -- "--bind=$from:$to" "$@"
+let_in "${WANDB_DIR:-}" "" "" && set -- "--bind=$from:$to" "$@"
+let_in "${SLURM_TMPDIR:-}" "" "" && set -- "--bind=$from:$to" "$@"
+let_in "${scratch_dir:-}" "" "" && set -- "--bind=$from:$to" "$@"
+let_in "${PYTHONUSERBASE:-}" "" "" && set -- "--bind=$from:$to" "$@"
+let_in "${CUDA_MPS_PIPE_DIRECTORY:-}" "" "" && set -- "--bind=$from:$to" "$@"
+let_in "$box/work" "/workdir" "" && set -- "--bind=$from:$to" "$@"
+let_in "$box" "" "" && set -- "--bind=$from:$to" "$@"
+# Variables: the tracker's, Slurm's, the job's places, which GPUs are ours; no others.
+export HOME="$box/home" TMPDIR=/tmp
+names=$(awk 'BEGIN { for (name in ENVIRON)
+  if (name ~ /^[A-Za-z_][A-Za-z0-9_]*$/ && name ~ /^WANDB_|^RUNYARD_|^SLURM|^PMI|^NCCL_|^GLOO_|^TORCH_NCCL_|^CUDA_VISIBLE_DEVICES$|^CUDA_DEVICE_ORDER$|^CUDA_MPS_PIPE_DIRECTORY$|^CUDA_MPS_LOG_DIRECTORY$|^CUDA_MPS_ACTIVE_THREAD_PERCENTAGE$|^NVIDIA_VISIBLE_DEVICES$|^ROCR_VISIBLE_DEVICES$|^HIP_VISIBLE_DEVICES$|^GPU_DEVICE_ORDINAL$|^OMP_NUM_THREADS$|^RANK$|^WORLD_SIZE$|^LOCAL_RANK$|^LOCAL_WORLD_SIZE$|^NODE_RANK$|^MASTER_ADDR$|^MASTER_PORT$|^source_dir$|^project_name$|^scratch_dir$|^exp_name$|^data_dir$|^PYTHONUNBUFFERED$|^PYTHONUSERBASE$|^XLA_FLAGS$|^XLA_PYTHON_CLIENT_MEM_FRACTION$|^XLA_PYTHON_CLIENT_PREALLOCATE$|^http_proxy$|^https_proxy$|^HTTP_PROXY$|^HTTPS_PROXY$|^no_proxy$|^NO_PROXY$|^TZ$|^LANG$|^HOME$|^TMPDIR$|^work_dir$|^db_dir$|^MINE$/) print name }')
+( umask 077; : >"$box/variables" )
+for name in $names; do
+  eval "value=\$$name"
+  case $value in
+    *'
+'*) say "the variable $name has several lines and stays outside";;
+    *) printf '%s=%s\n' "$name" "$value" >>"$box/variables";;
+  esac
+done
+set -- --set-env="$box/variables" "$@"
+if [ -f "$image/ch/environment" ]; then set -- --set-env "$@"; fi
+set -- --set-env=PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
+export TMPDIR="$box/tmp"
+exec ch-run --env-no-expand --cd='/p/my project' --unset-env='*' "$@"

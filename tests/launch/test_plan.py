@@ -1,0 +1,148 @@
+"""What a submission becomes: how many agents, what each of them gets, what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from runyard.clusters.load import load_profile
+from runyard.clusters.profile import MemoryRule
+from runyard.config.request import Agents, Checkpoints, Environment
+from runyard.errors import ConfigError
+from runyard.launch.submitting import clean_environment, is_limit, parts_of
+from tests.launch.planning import option, planned, request
+
+
+def test_as_many_agents_as_there_are_trials_unless_somebody_says() -> None:
+    assert planned(trials=9).agents == 9
+    assert planned(trials=9, agents=Agents(count=3)).agents == 3
+    assert planned(trials=None).agents == 1
+    assert planned(trials=100, slots=4).agents == 25
+    assert planned(trials=10, agents=Agents(trials_each=3)).agents == 4
+    assert planned(trials=100, gpus=1, agents=Agents(per_gpu=4)).agents == 25
+
+
+def test_one_agent_is_one_job_and_no_array() -> None:
+    assert planned(trials=1).form == "jobs"
+    assert planned(trials=2).form == "array"
+
+
+def test_the_throttle_is_the_users_or_the_sites_whichever_is_less() -> None:
+    assert planned(trials=30, agents=Agents(at_once=5)).at_once == 5
+    assert planned(request("plai", gpus=1), trials=30).at_once == 10
+    assert planned(request("plai", gpus=1, agents=Agents(at_once=3)), trials=30).at_once == 3
+    assert planned(trials=3, agents=Agents(at_once=5)).at_once is None
+
+
+def test_a_chain_is_an_array_of_one_at_a_time() -> None:
+    made = planned(trials=1, agents=Agents(chain=30))
+    assert (made.form, made.agents, made.at_once) == ("array", 30, 1)
+
+
+def test_an_array_task_asks_for_what_one_agent_needs() -> None:
+    made = planned(agents=Agents(count=4), gpus=1)
+    assert (option(made, "nodes"), option(made, "gres")) == ("1", "gpu:1")
+    over = planned(agents=Agents(count=4, form="nodes"))
+    assert (option(over, "nodes"), option(over, "ntasks-per-node")) == ("4", "1")
+
+
+@pytest.mark.parametrize(
+    ("profile", "name", "value"),
+    [
+        ("generic", "gres", "gpu:2"),
+        ("narval", "gpus-per-node", "a100:2"),
+        ("aws-plugin", "gres", None),
+    ],
+)
+def test_gpus_are_asked_for_in_the_sites_form(profile: str, name: str, value: str | None) -> None:
+    assert option(planned(request(profile, gpus=2)), name) == value
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "value"),
+    [
+        ("per_node", "mem", "16384M"),
+        ("per_cpu", "mem-per-cpu", "4096M"),
+        ("per_gpu", "mem-per-gpu", "8192M"),
+        ("none", "mem", None),
+    ],
+)
+def test_memory_is_asked_for_in_the_form_that_is_permitted(
+    form: str, name: str, value: str | None
+) -> None:
+    profile = replace(load_profile("generic"), memory=MemoryRule(form=form))
+    made = planned(request(profile, gpus=2, cpus=4, memory=16384))
+    assert option(made, name) == value
+    assert len([one for one, _ in made.header.options if one.startswith("mem")]) == bool(value)
+
+
+def test_zero_gpus_ask_for_none_and_a_program_gets_a_cpu() -> None:
+    made = planned(gpus=0, slots=4)
+    assert option(made, "gres") is None
+    assert option(made, "cpus-per-task") == "4"
+    assert option(planned(gpus=1), "cpus-per-task") == "2"  # wandb runs beside it.
+    assert option(planned(gpus=1, cpus=1), "cpus-per-task") == "1"
+
+
+def test_programs_are_told_before_the_end() -> None:
+    made = planned(time=7200.0)
+    assert option(made, "signal") == "B:USR2@120"
+    told = replace(request(time=7200.0), checkpoints=Checkpoints(grace=300.0))
+    assert option(planned(told), "signal") == "B:USR2@300"
+    # Slurm may signal a minute too soon; in a short job the agent's own clock is better.
+    assert option(planned(time=300.0), "signal") is None
+
+
+def test_the_job_has_a_name_that_says_what_it_is() -> None:
+    assert planned().name == "sweep-cats-base"
+    assert planned(name=None).name == "sweep-cats"
+    assert planned(name="a b/c\nd").name == "sweep-cats-a_b_c_d"
+
+
+def test_what_looks_like_a_secret_does_not_get_into_a_script() -> None:
+    for name in ("WANDB_API_KEY", "HF_TOKEN", "my_password"):
+        with pytest.raises(ConfigError, match=name):
+            planned(environment=Environment(variables={name: "x"}))
+
+
+def test_options_of_ones_own_win_over_ours() -> None:
+    made = planned(extra=("--open-mode=truncate", "--exclusive"))
+    assert option(made, "open-mode") == "truncate"
+    assert ("exclusive", None) in made.header.options
+
+
+def test_an_array_is_split_where_the_index_ends() -> None:
+    made = planned(trials=3000)
+    assert [(one.count, one.offset) for one in parts_of(made, 1001)] == [
+        (1000, 0),
+        (1000, 1000),
+        (1000, 2000),
+    ]
+    assert [one.count for one in parts_of(planned(trials=20), 1001)] == [20]
+    assert len(parts_of(planned(trials=3, agents=Agents(form="jobs")), 1001)) == 3
+
+
+def test_nothing_of_the_shell_overrules_the_script() -> None:
+    shell = {
+        "PATH": "/bin",
+        "SBATCH_ACCOUNT": "def-kim",
+        "SBATCH_QOS": "slow",
+        "SBATCH_TIMELIMIT": "1",
+        "SLURM_JOB_ID": "7",
+        "SLURM_CONF": "/etc/slurm.conf",
+        "WANDB_API_KEY": "secret",
+    }
+    kept = clean_environment(shell, ["job-name", "qos", "time"])
+    assert set(kept) == {"PATH", "SBATCH_ACCOUNT", "SLURM_CONF"}
+
+
+def test_too_many_jobs_is_told_from_a_job_that_is_wrong() -> None:
+    general = (
+        "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+    )
+    assert is_limit(f"sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: {general}")
+    assert is_limit(f"sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: {general}")
+    assert is_limit(f"sbatch: error: Batch job submission failed: {general}")
+    assert not is_limit(f"sbatch: error: QOSMaxWallDurationPerJobLimit\nsbatch: error: {general}")
+    assert not is_limit("sbatch: error: Invalid account or account/partition combination")

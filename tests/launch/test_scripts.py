@@ -1,0 +1,157 @@
+"""Job scripts: golden for every profile that runyard brings, and valid in the shell they name.
+
+`RUNYARD_GOLDEN=write` writes the golden files anew; the diff is then what changed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runyard.clusters.load import SHIPPED, load_profile
+from runyard.config.check import check
+from runyard.config.request import Agents, Environment, Request, Resources
+from runyard.launch.plan import Places
+from runyard.launch.script import Part, arguments, renumber, script
+from runyard.version import __version__
+from tests.launch.planning import PLACES, planned, request, without_scratch
+from tests.slurm.cluster import SlurmCluster
+
+GOLDEN = Path(__file__).parent / "golden"
+PROFILES = sorted(file.stem for file in SHIPPED.glob("*.yaml"))
+SHELLS = [shell for shell in ("bash", "zsh") if shutil.which(shell)]
+
+
+def typical(profile: str) -> Request:
+    """What a user of that cluster asks for: one GPU and an array of a dozen, eight at once."""
+    found = load_profile(profile)
+    allowed = found.submission.values
+    named = {
+        name: next(iter(allowed.get(name, ())), "def-kim").replace("*", "kim")
+        for name in found.submission.mandatory
+        if name in ("account", "partition", "qos") and name not in found.submission.defaults
+    }
+    kind = found.gpus.default_type or next(iter(found.gpus.types), None)
+    model = found.gpus.types.get(kind or "")
+    gpus = (model.per_node or 1) if model and found.gpus.whole_nodes else 1
+    longest = found.limit(None, found.submission.defaults.get("qos")).longest
+    return request(
+        profile,
+        resources=Resources(
+            gpus=min(found.gpus.counts, default=gpus),
+            gpu_type=(kind or "h100") if found.gpus.name_type else None,
+            memory=16 * 1024,
+            time=min(2 * 3600.0, longest or 1e9),
+            mail=("END", "FAIL"),
+            mail_to="kim@example.org",
+            **named,
+        ),
+        agents=Agents(count=12, at_once=8),
+    )
+
+
+def shell_of(profile: str) -> str:
+    return load_profile(profile).script.shell
+
+
+def accepts(shell: str, text: str) -> str:
+    """What the shell says against a script's grammar; nothing if it takes it."""
+    done = subprocess.run(
+        [shell, "-n", "/dev/stdin"], input=text, capture_output=True, text=True, check=False
+    )
+    return done.stderr if done.returncode or done.stderr else ""
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_script_of_every_profile_is_as_it_was_and_valid(profile: str) -> None:
+    asked = check(typical(profile), environ={"SCRATCH": "/home", "HPCWORK": "/w"}).accepted()
+    text = script(planned(asked)).replace(f"runyard {__version__}", "runyard VERSION")
+    file = GOLDEN / f"{profile}.sh"
+    if os.environ.get("RUNYARD_GOLDEN") == "write":
+        file.write_text(text)
+    assert text == file.read_text()
+    shell = shell_of(profile)
+    assert shell in ("bash", "zsh")
+    assert text.startswith(f"#!{load_profile(profile).script.interpreter}")
+    for one in {shell, *SHELLS} & set(SHELLS):
+        assert accepts(one, text) == ""
+
+
+@pytest.mark.parametrize("form", ["array", "nodes", "jobs"])
+def test_the_three_forms_of_a_job(form: str) -> None:
+    asked = request(agents=Agents(count=4, form=form), gpus=1, cpus=4)
+    text = script(planned(asked)).replace(f"runyard {__version__}", "runyard VERSION")
+    file = GOLDEN / f"form-{form}.sh"
+    if os.environ.get("RUNYARD_GOLDEN") == "write":
+        file.write_text(text)
+    assert text == file.read_text()
+    for shell in SHELLS:
+        assert accepts(shell, text) == ""
+
+
+def test_everything_is_quoted_in_a_hostile_folder() -> None:
+    folder = Path('/home/it\'s "mine"\n$(touch /tmp/pwned) %j')
+    places = Places(
+        home=folder,
+        job=folder / "jobs" / "1",
+        work=folder / "project",
+        source=folder / "project",
+        project=folder / "project",
+        manifest=folder / "manifest.json",
+        python_path=folder / "src",
+    )
+    variables = {"GREETING": 'a "b", $(c) ${SLURM_TMPDIR}'}
+    asked = request(environment=Environment(variables=variables))
+    text = script(planned(asked, places=places))
+    for shell in SHELLS:
+        assert accepts(shell, text) == ""
+    # No line of sbatch's can hold the folder: it is said beside the script.
+    assert arguments(places.job) == [f"--chdir={places.job}"]
+    assert all("\n" not in line and "mine" not in line for line in sbatch_lines(text))
+    assert 'export GREETING="a \\"b\\", \\$(c) ${SLURM_TMPDIR}"' in text
+
+
+def sbatch_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("#SBATCH")]
+
+
+def test_a_part_is_the_same_script_with_other_numbers() -> None:
+    made = planned(agents=Agents(count=2500, at_once=8))
+    first, last = Part(1000), Part(500, 2000)
+    assert renumber(script(made, first), last) == script(made, last)
+    assert "#SBATCH --array=1-500%8" in script(made, last)
+    assert "offset=2000" in script(made, last)
+
+
+def test_logs_are_where_the_cluster_has_room() -> None:
+    made = planned()
+    assert "--output=/scratch/kim/cats/hpc_outputs/sweep-cats-base-%A_%a.log" in script(made)
+    assert "--output=/home/kim/.runyard/jobs/" in script(planned(places=without_scratch()))
+
+
+@pytest.mark.slurm
+def test_slurm_takes_the_scripts_options(slurm_cluster: SlurmCluster, tmp_path: Path) -> None:
+    """Those that exist on the rig: it has no accounts, QOS, and GPUs of one type."""
+    for profile in PROFILES:
+        found = typical(profile)
+        known = replace(
+            found.resources, account=None, qos=None, partition=None, constraint=None, extra=()
+        )
+        known = replace(known, gpu_type="fake" if known.gpu_type else None, cpus=1, memory=100)
+        made = planned(replace(found, resources=known), places=here(tmp_path))
+        text = "\n".join(
+            line
+            for line in script(made).splitlines()
+            if not line.startswith(("#SBATCH --module", "#SBATCH --image", "#SBATCH --beeond"))
+        )
+        said = slurm_cluster.run("sbatch", "--test-only", stdin=text, cwd=tmp_path).stderr
+        assert "to start at" in said, profile
+
+
+def here(folder: Path) -> Places:
+    return replace(PLACES, home=folder, job=folder, work=folder, source=folder, scratch=None)

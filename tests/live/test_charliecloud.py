@@ -1,0 +1,139 @@
+"""A trial in a real container: Charliecloud, an image of a few folders, the stock wandb client."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runyard.client.discover import ensure_server
+from runyard.clusters.profile import Profile
+from runyard.config.request import Environment
+from runyard.home import Home, read_discovery
+from runyard.launch.environment_checks import look
+from runyard.launch.environment_places import find_setting
+from runyard.launch.environments import wrap
+from tests.conftest import RunRunyard
+from tests.live.programs import curves
+from tests.live.small_image import host_mounts, make_image
+from tests.live.sweeping import api_of, write_sweep
+from tests.node.terminals import until
+
+pytestmark = pytest.mark.live
+
+LOGS = """\
+import os, pathlib, sys, wandb
+run = wandb.init()
+for step in range(5):
+    run.log({"value": step})
+pathlib.Path(os.environ["RUNYARD_CHECKPOINT_DIR"], "state").write_text("saved")
+pathlib.Path("/tmp/scrap").write_text("gone with the box")
+pathlib.Path.home().joinpath("note").write_text("gone with the box")
+print("in the image:", pathlib.Path("/in-the-image").read_text())
+print("home:", os.environ["HOME"])
+print("host:", os.environ.get("OF_THE_HOST"))
+print("lr:", run.config.lr)
+run.finish()
+"""
+SAVES_WHEN_TOLD = """\
+import os, pathlib, signal, sys, time
+told = []
+signal.signal(signal.SIGUSR2, lambda *_: told.append(1))
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+folder = pathlib.Path(os.environ["RUNYARD_CHECKPOINT_DIR"])
+(folder / "up").write_text("listens")
+while not told:
+    time.sleep(0.02)
+(folder / "state").write_text("stop file: " + str(os.path.exists(os.environ["RUNYARD_STOP_FILE"])))
+sys.exit(75)
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_image(tmp_path_factory.mktemp("images") / "small")
+
+
+def write_job(home: Home, folder: Path, image: Path, key: int) -> Path:
+    """job.json, as a submission writes it."""
+    environment = Environment(kind="charliecloud", image=str(image), mounts=host_mounts())
+    setting = find_setting(environment, Profile(), project=folder, work=folder)
+    wrapping = wrap(environment, Profile(), setting)
+    assert all(one.is_fine for one in look(wrapping.checks))
+    file = folder / "job.json"
+    job = {"sweep": key, "launcher": list(wrapping.launcher), "folder": str(folder), "slots": 1}
+    file.write_text(json.dumps(job))
+    return file
+
+
+def start_agent(home: Home, job: Path, local: Path) -> subprocess.Popen[str]:
+    local.mkdir()
+    environ = {
+        **os.environ,
+        "RUNYARD_HOME": str(home.path),
+        "SLURM_TMPDIR": str(local),
+        "OF_THE_HOST": "stays outside",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "runyard.node.agent", "--job", str(job)],
+        env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+
+
+def make_sweep(runyard: RunRunyard, folder: Path, program: str) -> tuple[int, str]:
+    command = [sys.executable, "${program}", "${args}"]
+    file = write_sweep(folder, program, command=command, parameters={"lr": {"values": [0.5]}})
+    made = runyard("sweep", "--no-run", "--json", str(file), cwd=folder)
+    assert made.returncode == 0, made.stderr
+    told = json.loads(made.stdout)
+    return told["key"], told["id"]
+
+
+def test_a_trial_in_an_image_logs_to_the_embedded_server(
+    runyard: RunRunyard, state_folder: Home, image: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "my project"
+    key, _ = make_sweep(runyard, folder, LOGS)
+    job = write_job(state_folder, folder, image, key)
+    process = start_agent(state_folder, job, tmp_path / "local disk")
+    said, _ = process.communicate(timeout=90)
+    assert process.returncode == 0, said
+    (trial,) = api_of(state_folder).sweeps.trials(key)
+    assert trial["state"] == "finished"
+    assert curves(state_folder, trial["id"])["value"]["values"] == list(range(5))
+    printed = runyard("logs", trial["id"]).stdout
+    assert "in the image: yes" in printed
+    assert "host: None" in printed
+    assert "lr: 0.5" in printed
+    assert f"home: {tmp_path}/local disk/runyard-box-" in printed
+    (state,) = folder.rglob("checkpoints/state")
+    assert state.read_text() == "saved"
+    assert not (image / "tmp" / "scrap").exists()
+    discovery = read_discovery(state_folder)
+    assert discovery is not None
+    assert discovery.key not in said + printed + job.read_text()
+
+
+def test_a_program_in_an_image_hears_that_it_is_to_save(
+    runyard: RunRunyard, state_folder: Home, image: Path, tmp_path: Path
+) -> None:
+    ensure_server(state_folder)
+    folder = tmp_path / "project"
+    key, _ = make_sweep(runyard, folder, SAVES_WHEN_TOLD)
+    job = write_job(state_folder, folder, image, key)
+    process = start_agent(state_folder, job, tmp_path / "local")
+    try:
+        until(lambda: list(folder.rglob("checkpoints/up")), "the program in its image", 60)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    (state,) = folder.rglob("checkpoints/state")
+    assert state.read_text() == "stop file: True"
+    (trial,) = api_of(state_folder).sweeps.trials(key)
+    assert (trial["state"], trial["attempts"]) == ("waiting", 1)

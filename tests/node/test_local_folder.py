@@ -1,0 +1,120 @@
+"""A job's folder on a node's disk: held, shared, removed however the job ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runyard.node.local_folder import LocalFolder, left_overs, make_private, sweep
+
+HOLDER = """
+import sys, time
+from runyard.node.local_folder import LocalFolder
+folder = LocalFolder(sys.argv[1], sys.argv[2])
+folder.hold()
+if "remover" in sys.argv:
+    folder.remove_when_alone()
+open(folder.path + "/data", "w").write("x")
+print("held", flush=True)
+sys.stdin.read()
+if "release" in sys.argv:
+    folder.release()
+"""
+
+
+def holder(base: Path, name: str, *words: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, base, name, *words],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def wait_gone(path: Path) -> None:
+    end = time.monotonic() + 20
+    while path.exists():
+        assert time.monotonic() < end, f"{path} is still there"
+        time.sleep(0.01)
+
+
+def test_it_is_private_and_gone_after_the_last_of_the_jobs_tasks(tmp_path: Path) -> None:
+    base = tmp_path / "me"
+    first, second = (LocalFolder(str(base), "17") for _ in range(2))
+    first.hold()
+    second.hold()
+    assert (base / "17").stat().st_mode & 0o777 == 0o700
+    first.release()
+    assert (base / "17").is_dir()
+    second.release()
+    assert not (base / "17").exists()
+    assert list(base.iterdir()) == []
+
+
+def test_a_killed_jobs_folder_is_removed_by_the_process_beside_it(tmp_path: Path) -> None:
+    process = holder(tmp_path / "me", "17", "remover")
+    process.kill()
+    process.communicate()
+    wait_gone(tmp_path / "me" / "17")
+
+
+def test_the_next_job_removes_what_a_dead_one_left_and_nothing_of_a_living_one(
+    tmp_path: Path,
+) -> None:
+    base = tmp_path / "me"
+    dead, alive = holder(base, "dead"), holder(base, "alive")
+    dead.kill()
+    dead.communicate()
+    assert list(left_overs(str(base))) == [str(base / "dead")]
+    assert sweep(str(base)) == [str(base / "dead")]
+    assert [path.name for path in base.iterdir()] == ["alive"]
+    alive.kill()
+    alive.communicate()
+
+
+def test_a_folder_that_is_just_being_made_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "young").mkdir()
+    assert sweep(str(tmp_path)) == []
+    os.utime(tmp_path / "young", (1, 1))
+    assert sweep(str(tmp_path)) == [str(tmp_path / "young")]
+
+
+def test_folders_that_forbid_writing_are_removed_too(tmp_path: Path) -> None:
+    folder = LocalFolder(str(tmp_path / "me"), "17")
+    folder.hold()
+    closed = Path(folder.path) / "closed"
+    closed.mkdir()
+    (closed / "file").write_text("x")
+    closed.chmod(0o500)
+    folder.release()
+    assert list((tmp_path / "me").iterdir()) == []
+
+
+def test_a_base_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "me").symlink_to(elsewhere)
+    with pytest.raises(PermissionError, match="somebody else"):
+        make_private(str(tmp_path / "me"))
+
+
+def test_tasks_that_come_and_go_at_once_never_lose_a_held_folder(tmp_path: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "from runyard.node.local_folder import LocalFolder\n"
+        "for _ in range(60):\n"
+        "    folder = LocalFolder(sys.argv[1], 'job')\n"
+        "    folder.hold()\n"
+        "    open(folder.path + f'/{os.getpid()}', 'w').close()\n"
+        "    assert os.path.exists(folder.path + f'/{os.getpid()}')\n"
+        "    folder.release()\n"
+    )
+    tasks = [subprocess.Popen([sys.executable, "-c", program, tmp_path / "me"]) for _ in range(4)]
+    assert [task.wait(60) for task in tasks] == [0] * 4
+    assert list((tmp_path / "me").iterdir()) == []

@@ -1,0 +1,26 @@
+"""What axe, the accessibility checker, finds wrong with a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page
+
+from tests.slurm.plugin import skip_or_fail
+
+_AXE = Path(__file__).parents[2] / "dashboard/app/node_modules/axe-core/axe.min.js"
+
+
+def serious(page: Page) -> list[str]:
+    """The findings that axe calls serious or critical, each with the element it is about."""
+    if not _AXE.exists():
+        skip_or_fail("axe-core is missing: `npm ci` in dashboard/app")
+    page.evaluate(_AXE.read_text())
+    found: dict[str, Any] = page.evaluate("axe.run({ resultTypes: ['violations'] })")
+    return [
+        f"{one['id']}: {one['help']}: {node['html'][:160]}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]

@@ -1,0 +1,274 @@
+"""The pages of sweeps, jobs and reports in a real browser."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from runyard.home import Home
+from tests.page.accessibility import serious
+from tests.page.conftest import OpenPage, login_link
+from tests.page.proxy import proxy
+from tests.page.yard import SEARCH, TWO_AIMS, Yard, loss_of, open_yard, record_jobs, trade_off
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module")
+def yard(module_home: Home) -> Yard:
+    """A server with a search of 30 trials, one for two aims, jobs and agents."""
+    random.seed(3)
+    yard = open_yard(module_home)
+    search = yard.sweep({**SEARCH, "method": "random", "name": "the search"})
+    yard.work(search, 30, loss_of, stop=0.3)
+    yard.work(yard.sweep({**TWO_AIMS, "name": "two aims"}), 14, trade_off)
+    agent = yard.agent(search, host="gpu014", node="ng30203", job="48213_0")
+    yard.log(yard.claim(agent)["run"], [{"val_loss": 2.0}])
+    record_jobs(yard, search)
+    return yard
+
+
+@pytest.fixture
+def search(yard: Yard) -> Any:
+    return yard.connection.get("/api/sweep", name="the search")
+
+
+def show(yard: Yard, open_page: OpenPage, *parts: str, **options: Any) -> Page:
+    page = open_page(login_link(yard.home, "/".join(parts)), **options)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    return page
+
+
+def sweep_page(yard: Yard, open_page: OpenPage, sweep: Mapping[str, Any], **options: Any) -> Page:
+    return show(yard, open_page, yard.me(), "birds", "sweeps", sweep["id"], **options)
+
+
+def as_another(yard: Yard, url: str) -> str:
+    """The same address, for a browser that is not logged in yet."""
+    return f"{url}#{login_link(yard.home).partition('#')[2]}"
+
+
+def drag_axis(page: Page, name: str, low: float, high: float) -> None:
+    """Brush an axis of the parallel coordinates between two places of it, from 0 to 1."""
+    grip = page.locator(".axis", has_text=name).locator(".axis-grip").bounding_box()
+    assert grip is not None
+    x = grip["x"] + grip["width"] / 2
+    page.mouse.move(x, grip["y"] + grip["height"] * (1 - high) + 1)
+    page.mouse.down()
+    page.mouse.move(x, grip["y"] + grip["height"] * (1 - low) - 1, steps=4)
+    page.mouse.up()
+
+
+def test_a_sweep_shows_how_far_it_is_what_won_and_what_matters(
+    yard: Yard, open_page: OpenPage, search: Any
+) -> None:
+    page = sweep_page(yard, open_page, search)
+    progress = page.get_by_role("region", name="Progress")
+    expect(progress).to_contain_text("30 of 60")
+    expect(progress).to_contain_text("1 failed")
+    expect(progress).to_contain_text(search["best"]["name"])
+    matters = page.get_by_role("region", name="Importance of parameters")
+    expect(matters.get_by_role("listitem").first).to_contain_text("lr")
+    expect(matters).to_contain_text("the rest is their interplay, or luck")
+    space = page.get_by_role("region", name="Search space")
+    expect(space).to_contain_text("numbers on a log scale from 1e-05 to 0.1")
+    trials = page.get_by_role("grid", name="Trials")
+    expect(trials).to_contain_text("early")
+    trials.get_by_role("button", name="val_loss").click()
+    first = trials.get_by_role("row").nth(1)
+    trials.get_by_role("button", name="val_loss").click()
+    expect(first).to_contain_text("best")
+
+
+def test_a_brush_chooses_trials_everywhere_and_stands_in_the_address(
+    yard: Yard, open_page: OpenPage, search: Any
+) -> None:
+    page = sweep_page(yard, open_page, search)
+    drag_axis(page, "depth", 0.0, 0.4)
+    chosen = page.get_by_role("button", name="chosen: show all")
+    expect(chosen).to_be_visible()
+    depths = page.evaluate(
+        "[...document.querySelectorAll('.trials .table-row')]"
+        ".map(row => Number(row.children[4].textContent))"
+    )
+    assert depths
+    assert max(depths) <= 7, "depth goes from 2 to 12"
+    assert "brush=depth" in page.url
+    again = open_page(as_another(yard, page.url))
+    expect(again.get_by_role("button", name="chosen: show all")).to_be_visible()
+    chosen.click()
+    expect(page.get_by_role("region", name="Trials")).to_contain_text("31")
+
+
+def test_a_new_result_appears_by_itself(yard: Yard, open_page: OpenPage) -> None:
+    sweep = yard.sweep({**SEARCH, "method": "random", "name": "still going"})
+    page = sweep_page(yard, open_page, sweep)
+    expect(page.get_by_text("No trials yet")).to_be_visible()
+    yard.work(sweep, 2, loss_of)
+    expect(page.get_by_role("region", name="Progress")).to_contain_text("2 of 60")
+    expect(page.get_by_role("grid", name="Trials").get_by_role("row")).to_have_count(3)
+
+
+def test_a_sweep_is_steered_and_an_action_undone(yard: Yard, open_page: OpenPage) -> None:
+    sweep = yard.sweep({**SEARCH, "method": "random", "name": "steered"})
+    page = sweep_page(yard, open_page, sweep)
+
+    def state() -> str:
+        found: str = yard.connection.get(f"/api/sweeps/{sweep['key']}")["state"]
+        return found
+
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Paused: what runs goes on")).to_be_visible()
+    assert state() == "paused"
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    assert state() == "running"
+
+    page.get_by_role("button", name="change how many trials").click()
+    page.get_by_label("At most this many trials").fill("12")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.get_by_role("button", name="change how many trials")).to_have_text("Cap: 12")
+    assert yard.connection.get(f"/api/sweeps/{sweep['key']}")["run_cap"] == 12
+
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("nothing is at work")
+    page.get_by_role("button", name="Cancel the sweep").click()
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    assert state() == "canceled"
+
+
+def test_two_aims_have_a_front(yard: Yard, open_page: OpenPage) -> None:
+    sweep = yard.connection.get("/api/sweep", name="two aims")
+    page = sweep_page(yard, open_page, sweep)
+    front = page.get_by_role("region", name="Pareto front")
+    expect(front).to_contain_text("that no other beats in val_loss and speed")
+    scatter = page.get_by_role("region", name="Scatter")
+    scatter.get_by_role("combobox", name="over").select_option("depth")
+    expect(scatter.get_by_role("img", name="over depth")).to_be_visible()
+    assert "x=depth" in page.url
+
+
+def test_sweeps_of_a_project_are_listed(yard: Yard, open_page: OpenPage) -> None:
+    page = show(yard, open_page, yard.me(), "birds", "sweeps")
+    page.get_by_role("searchbox", name="Search sweeps").fill("search")
+    expect(page.get_by_role("link", name="the search")).to_be_visible()
+    expect(page.get_by_role("link", name="two aims")).to_have_count(0)
+    page.get_by_role("link", name="the search").click()
+    expect(page.get_by_role("heading", level=1, name="the search")).to_be_visible()
+
+
+def test_a_sweep_is_made_of_a_pasted_file(yard: Yard, open_page: OpenPage) -> None:
+    page = show(yard, open_page, yard.me(), "birds", "sweeps")
+    page.get_by_role("button", name="New sweep").click()
+    page.get_by_label("The sweep's file").fill("method: grid\nparameters: {lr: {vals: [1]}}")
+    page.get_by_role("button", name="Make the sweep").click()
+    expect(page.get_by_role("alert")).to_contain_text("vals")
+    page.get_by_label("The sweep's file").fill(
+        "name: pasted\nprogram: train.py\nmethod: grid\nparameters: {lr: {values: [1, 2]}}"
+    )
+    page.get_by_role("button", name="Make the sweep").click()
+    expect(page.get_by_role("heading", level=1, name="pasted")).to_be_visible()
+    expect(page.get_by_text("runyard agent")).to_be_visible()
+
+
+def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
+    yard: Yard, open_page: OpenPage
+) -> None:
+    page = show(yard, open_page, "jobs")
+    waiting = page.get_by_role("article", name="Job 48220")
+    expect(waiting).to_contain_text("others are before it in the queue")
+    expect(waiting).to_contain_text("starts in")
+    expect(page.get_by_role("region", name="Agents at work")).to_contain_text("ng30203")
+    past = page.get_by_role("article", name="Job 48101")
+    expect(past).to_contain_text("9 GB of 33.6 GB")
+    waiting.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Cancel the job").click()
+    expect(waiting).to_contain_text("runyard cancel 48220")
+    assert yard.connection.get("/api/job", name="48220")["wish"] == "cancel"
+    page.get_by_role("button", name="Undo").click()
+    expect(waiting.get_by_role("button", name="Cancel")).to_be_visible()
+    assert yard.connection.get("/api/job", name="48220")["wish"] is None
+    waiting.get_by_role("button", name="Logs").click()
+    expect(page.get_by_role("dialog")).to_contain_text("runyard logs 48220")
+
+
+def test_without_slurm_the_page_of_jobs_says_what_it_would_show(
+    state_folder: Home, open_page: OpenPage
+) -> None:
+    empty = open_yard(state_folder)
+    page = show(empty, open_page, "jobs")
+    expect(page.get_by_text("Nothing has been submitted to Slurm yet")).to_be_visible()
+    expect(page.get_by_text("runyard submit -- python train.py")).to_be_visible()
+
+
+def test_a_report_is_written_linked_and_saved_as_one_file(
+    yard: Yard, open_page: OpenPage, tmp_path: Any
+) -> None:
+    page = open_page(login_link(yard.home, f"{yard.me()}/birds/reports"))
+    page.get_by_role("button", name="New report").click()
+    page.get_by_label("Title").fill("What <b>won</b>")
+    notes = (
+        "## Adam\n\nIt **wins** at `1e-3`.\n\n- [here](javascript:alert(1))\n\n<script>x</script>"
+    )
+    page.get_by_label("Notes, in Markdown").fill(notes)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="What <b>won</b>")).to_be_visible()
+    expect(page.locator(".markdown strong")).to_have_text("wins")
+    assert page.locator(".markdown a").count() == 0, "a script is no link"
+    expect(page.get_by_role("region", name="Chart of val_loss")).to_be_visible()
+
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="HTML").click()
+    file = tmp_path / "report.html"
+    saving.value.save_as(file)
+    text = file.read_text()
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", ""), "it needs nothing else"
+    numbers = text.partition('id="numbers">')[2].partition("</script>")[0]
+    assert json.loads(numbers)["val_loss"][0]["y"]
+    offline = open_page(file.as_uri())
+    expect(offline.get_by_role("heading", name="What <b>won</b>")).to_be_visible()
+    expect(offline.locator("figure svg path").first).to_be_attached()
+    assert offline.locator("script:not([type='application/json'])").count() == 0
+
+    other = open_page(as_another(yard, page.url))
+    expect(other.get_by_role("heading", name="What <b>won</b>")).to_be_visible()
+
+
+def test_below_a_proxy_that_holds_streams_back(
+    yard: Yard, open_page: OpenPage, search: Any
+) -> None:
+    with proxy(yard.url, "/node/gpu7/8123") as base:
+        path = f"{yard.me()}/birds/sweeps/{search['id']}"
+        page = open_page(login_link(yard.home, path, base))
+        expect(page.get_by_role("region", name="Progress")).to_contain_text("of 60")
+        page.get_by_role("link", name="Jobs").click()
+        expect(page.get_by_role("article", name="Job 48213")).to_be_visible()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+def test_pages_can_be_used_by_everybody_and_on_a_phone(
+    yard: Yard, open_page: OpenPage, search: Any, theme: str, width: int
+) -> None:
+    me = yard.me()
+    report = yard.connection.post(
+        f"/api/projects/{me}/birds/reports",
+        {"title": "a", "notes": "# b\n\n[c](https://d.example)"},
+    )
+    page = sweep_page(yard, open_page, search, width=width, color_scheme=theme)
+    for path in (
+        f"{me}/birds/sweeps/{search['id']}",
+        f"{me}/birds/sweeps",
+        "jobs",
+        f"{me}/birds/reports/{report['id']}",
+    ):
+        page.goto(f"{yard.url}/{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(page.locator(".spinner")).to_have_count(0)
+        assert serious(page) == [], path
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, f"{path} is wider than the window"

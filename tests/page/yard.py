@@ -1,0 +1,232 @@
+"""A server with sweeps, agents, jobs and reports in it, for looking at in a browser.
+
+Everything comes over HTTP, as agents, clients and commands send it; only the programs are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runyard.client.api import Api
+from runyard.client.discover import ensure_server
+from runyard.client.http import Connection
+from runyard.home import Home, read_discovery
+
+SEARCH: Mapping[str, Any] = {
+    "name": "resnet on birds",
+    "description": "learning rate against depth",
+    "method": "bayes",
+    "program": "train.py",
+    "metric": {"name": "val_loss", "goal": "minimize"},
+    "run_cap": 60,
+    "parameters": {
+        "lr": {"distribution": "log_uniform_values", "min": 1e-5, "max": 1e-1},
+        "depth": {"distribution": "int_uniform", "min": 2, "max": 12},
+        "dropout": {"min": 0.0, "max": 0.5},
+        "optimizer": {"values": ["adam", "sgd", "lion"]},
+        "augment": {"values": [True, False]},
+    },
+}
+TWO_AIMS: Mapping[str, Any] = {
+    "name": "fast and good",
+    "method": "random",
+    "program": "train.py",
+    "run_cap": 40,
+    "runyard": {
+        "metrics": [
+            {"name": "val_loss", "goal": "minimize"},
+            {"name": "speed", "goal": "maximize"},
+        ]
+    },
+    "parameters": {
+        "width": {"distribution": "int_uniform", "min": 8, "max": 512},
+        "depth": {"distribution": "int_uniform", "min": 1, "max": 16},
+    },
+}
+
+Measure = Callable[[Mapping[str, Any]], dict[str, float]]
+
+
+def loss_of(values: Mapping[str, Any]) -> dict[str, float]:
+    """Best at a learning rate of 1e-3 and six layers; Adam is better."""
+    away = (math.log10(values["lr"]) + 3) ** 2 * 0.35 + (values["depth"] - 6) ** 2 * 0.012
+    kind = {"adam": 0.0, "lion": 0.08, "sgd": 0.25}[values["optimizer"]]
+    return {"val_loss": 0.4 + away + kind + random.random() * 0.06}
+
+
+def trade_off(values: Mapping[str, Any]) -> dict[str, float]:
+    size = values["width"] * values["depth"]
+    loss = 2.5 / math.log(size + 3) + random.random() * 0.15
+    return {"val_loss": loss, "speed": 4000 / (size + 40) * (0.8 + 0.4 * random.random())}
+
+
+@dataclass
+class Yard:
+    """A server that is up, and how to fill it."""
+
+    home: Home
+    connection: Connection
+    key: str
+
+    @property
+    def api(self) -> Api:
+        return Api(self.connection)
+
+    @property
+    def url(self) -> str:
+        return self.connection.url
+
+    def me(self) -> str:
+        name: str = self.connection.get("/api/me")["name"]
+        return name
+
+    def log(self, run: Mapping[str, Any], rows: list[dict[str, Any]], start: int = 0) -> None:
+        lines = [json.dumps({"_step": start + place, **row}) for place, row in enumerate(rows)]
+        self.connection.post(
+            f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream",
+            {"files": {"wandb-history.jsonl": {"offset": start, "content": lines}}},
+        )
+
+    def sweep(self, config: Mapping[str, Any], project: str = "birds") -> Any:
+        return self.connection.post("/api/sweeps", {"config": dict(config), "project": project})
+
+    def agent(self, sweep: Mapping[str, Any], **about: Any) -> int:
+        given = {"token": f"t{random.random()}", "host": "node01", "pid": 4242, "slots": 2, **about}
+        begun = self.connection.post(f"/api/sweeps/{sweep['key']}/agents", given)
+        agent: int = begun["agent"]
+        return agent
+
+    def claim(self, agent: int) -> Any:
+        return self.connection.post(f"/api/agents/{agent}/claim", {"token": f"c{random.random()}"})
+
+    def end(
+        self, agent: int, held: Mapping[str, Any], code: int = 0, cause: str | None = None
+    ) -> None:
+        self.connection.post(
+            f"/api/agents/{agent}/ends",
+            {
+                "trial": held["trial"]["number"],
+                "attempt": held["attempt"],
+                "exit_code": code,
+                "cause": cause,
+                "ended_at": time.time(),
+            },
+        )
+
+    def work(
+        self, sweep: Mapping[str, Any], count: int, measure: Measure, *, stop: float = 0.0
+    ) -> None:
+        """Trials from the claim to the end; a share of them is stopped early, and one fails."""
+        agent = self.agent(sweep)
+        for number in range(count):
+            held = self.claim(agent)
+            if held["do"] != "run":
+                return
+            goal = measure(held["trial"]["values"])
+            rows = [
+                {name: value * (1 + 1.5 * math.exp(-step / 2)) for name, value in goal.items()}
+                for step in range(7)
+            ]
+            if number == 4:
+                self.log(held["run"], rows[:2])
+                self.end(agent, held, 1)
+                continue
+            self.log(held["run"], [*rows, goal])
+            if random.random() < stop:
+                self.connection.post(f"/api/runs/{held['run']['key']}/stop")
+                self.end(agent, held, 143, "stopped")
+            else:
+                self.end(agent, held)
+        self.connection.post(f"/api/agents/{agent}/leave", {"why": "done"})
+
+
+def open_yard(home: Home) -> Yard:
+    ensure_server(home)
+    discovery = read_discovery(home)
+    assert discovery is not None
+    return Yard(home, Connection(discovery.url, discovery.key), discovery.key)
+
+
+def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
+    """Jobs in every state, as commands on a login node tell of them."""
+    now = time.time()
+    asked = {
+        "gpus": 1,
+        "gpu_type": "a100",
+        "cpus": 8,
+        "memory": 32_000,
+        "time": 86_400,
+        "partition": "gpu",
+    }
+    jobs: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (
+            {
+                "job_id": "48213",
+                "kind": "agents",
+                "name": "resnet on birds",
+                "array": "0-7%4",
+                "tasks": 8,
+                "sweep": sweep["key"],
+            },
+            {
+                "states": {"RUNNING": 4, "PENDING": 4},
+                "reason": "JobArrayTaskLimit: as many of its tasks run as the array lets at once",
+                "started_at": now - 5400,
+                "starts_at": now + 3600,
+            },
+        ),
+        (
+            {"job_id": "48220", "kind": "agents", "name": "fast and good", "tasks": 1},
+            {
+                "states": {"PENDING": 1},
+                "reason": "Priority: others are before it in the queue; it starts in its turn",
+                "starts_at": now + 7200,
+            },
+        ),
+        (
+            {"job_id": "48101", "kind": "agents", "name": "baseline", "tasks": 2},
+            {
+                "states": {"COMPLETED": 2},
+                "started_at": now - 90_000,
+                "ended_at": now - 86_400,
+                "used": {
+                    "seconds": 3600,
+                    "memory_peak": 9_000_000_000,
+                    "cpu_seconds": 14_000,
+                    "gpu_use": 0.62,
+                },
+            },
+        ),
+        (
+            {"job_id": "48050", "kind": "shell", "name": "shell", "tasks": 1},
+            {
+                "states": {"TIMEOUT": 1},
+                "started_at": now - 200_000,
+                "ended_at": now - 180_000,
+                "used": {"seconds": 20_000, "memory_peak": 31_000_000_000},
+            },
+        ),
+    ]
+    for new, news in jobs:
+        made = yard.connection.post(
+            "/api/jobs",
+            {
+                "cluster": "narval",
+                "folder": "/scratch/ada/.runyard/jobs/x1",
+                "log_pattern": "/scratch/ada/.runyard/jobs/x1/logs/%A_%a.log",
+                "asked": asked,
+                "submitted_at": now - 7200
+                if "48213" in new["job_id"] or "48220" in new["job_id"]
+                else now - 100_000,
+                **new,
+            },
+        )
+        yard.connection.post(
+            "/api/jobs/news", {"news": [{"key": made["key"], "polled_at": now - 30, **news}]}
+        )

@@ -1,0 +1,252 @@
+"""From a command on the login node to trials that ran: on a real cluster, in a hostile folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runyard.home import Home, read_discovery
+from tests.conftest import end_server, isolate
+from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.yard import HOSTILE, Yard
+
+pytestmark = pytest.mark.slurm
+
+SAYS_WHERE = """\
+import os, sys, time
+given = dict(word[2:].split("=") for word in sys.argv[1:])
+print("node", os.environ["SLURMD_NODENAME"], "gpu", os.environ.get("CUDA_VISIBLE_DEVICES"))
+time.sleep(float(given.get("seconds", 0)))
+"""
+
+
+@pytest.fixture(scope="module")
+def yard(
+    tmp_path_factory: pytest.TempPathFactory,
+    module_environment: pytest.MonkeyPatch,
+    slurm_cluster: SlurmCluster,
+) -> Iterator[Yard]:
+    """Project and state folder lie in a folder with a name as nobody wants it."""
+    folder = tmp_path_factory.mktemp("yard") / HOSTILE
+    folder.mkdir()
+    isolate(folder, module_environment)
+    project = folder / "my project's"
+    project.mkdir()
+    home = Home(folder / "state")
+    try:
+        yield Yard(home, slurm_cluster, project)
+    finally:
+        slurm_cluster.cancel_jobs()
+        end_server(home)
+
+
+def grid(yard: Yard, name: str, **parameters: list[float]) -> str:
+    yard.write("train.py", SAYS_WHERE)
+    given = {key: {"values": values} for key, values in parameters.items()}
+    file = {"program": "train.py", "method": "grid", "parameters": given}
+    return str(yard.write(name, json.dumps(file)).name)
+
+
+def test_a_sweep_is_an_array_of_agents_with_a_throttle(yard: Yard) -> None:
+    sweep = grid(yard, "sweep.yaml", lr=[1, 2, 3, 4, 5, 6], seconds=[0.3])
+    said = yard.submit("sweep", sweep, "--on", "slurm", "--at-once", "2", "--gpus", "1")
+    (job,) = said["jobs"]
+    assert job["array"] == "1-6"
+    most = 0
+    while yard.api.sweeps.find(said["sweep"])["state"] == "running":
+        most = max(most, len(yard.cluster.run("squeue", "-h", "-r", "-t", "R").stdout.splitlines()))
+    assert 1 <= most <= 2
+    found = yard.ended(said["sweep"])
+    assert found["counts"]["finished"] == 6
+    yard.cluster.wait_for(job["job_id"], "COMPLETED")
+    assert yard.logs(said).count("began") == 6
+    (recorded,) = yard.api.jobs.jobs(sweep=found["key"])
+    assert (recorded["job_id"], recorded["tasks"]) == (job["job_id"], 6)
+    assert recorded["asked"]["gpus"] == 1
+
+
+def test_a_sweep_over_the_nodes_of_one_job(yard: Yard) -> None:
+    sweep = grid(yard, "sweep.yaml", lr=[1, 2, 3, 4, 5, 6, 7, 8], seconds=[0.5])
+    said = yard.submit(
+        "sweep", sweep, "--on", "slurm", "--form", "nodes", "--agents", "4", "--cpus", "4"
+    )
+    found = yard.ended(said["sweep"])
+    assert found["counts"]["finished"] == 8
+    (record,) = yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    assert record["NumNodes"] == "4"
+    agents = yard.api.jobs.job(said["jobs"][0]["job_id"])["agents"]
+    assert {agent["node"] for agent in agents} == {"n1", "n2", "n3", "n4"}
+
+
+def test_a_node_whose_agent_dies_is_told_of_and_the_others_go_on(yard: Yard) -> None:
+    yard.write(
+        "train.py",
+        "import os, signal, sys\n"
+        "if '--lr=1' in sys.argv and os.environ['RUNYARD_ATTEMPT'] == '1':\n"
+        "    agent = os.getppid()\n"
+        "    os.kill(agent, signal.SIGKILL)\n",
+    )
+    file = {"program": "train.py", "method": "grid", "parameters": {"lr": {"values": [1, 2, 3]}}}
+    yard.write("sweep.yaml", json.dumps(file))
+    said = yard.submit(
+        "sweep", "sweep.yaml", "--on", "slurm", "--form", "nodes", "--agents", "2", "--cpus", "4"
+    )
+    assert yard.ended(said["sweep"])["counts"]["finished"] == 3
+    (record,) = yard.cluster.wait_for(said["jobs"][0]["job_id"], "FAILED")
+    assert record["ExitCode"] == "137:0"
+    assert re.search(r"the agent on n\d ended with code 137", yard.logs(said))
+
+
+def test_agents_are_added_to_a_running_sweep(yard: Yard) -> None:
+    sweep = grid(yard, "sweep.yaml", lr=list(range(1, 13)), seconds=[0.4])
+    first = yard.submit("sweep", sweep, "--on", "slurm", "--agents", "1")
+    more = yard.submit("agents", "add", first["sweep"], "-n", "4", "--on", "slurm")
+    assert more["jobs"][0]["array"] == "1-4"
+    found = yard.ended(first["sweep"])
+    assert found["counts"]["finished"] == 12
+    at_work = {agent["job"] for one in (first, more) for agent in yard.api.jobs.job(
+        one["jobs"][0]["job_id"])["agents"]}  # fmt: skip
+    assert len(at_work) >= 2
+    ended = yard.type("agents", "add", first["sweep"], "--on", "slurm", check=False)
+    assert ended.returncode == 2
+    assert "has ended: finished" in ended.stderr
+
+
+def test_a_farm_with_one_gpu_a_task(yard: Yard) -> None:
+    yard.write("tasks.txt", 'echo "gpu=$CUDA_VISIBLE_DEVICES" task {1..4}; sleep 1\n' * 4)
+    said = yard.submit("farm", "tasks.txt", "--on", "slurm", "--gpus", "1", "--trials-each", "1")
+    assert said["jobs"][0]["array"] == "1-4"  # As many as there are lines, not one more.
+    assert yard.ended(said["sweep"])["counts"]["finished"] == 4
+    shown = re.findall(r"gpu=(\S*)", yard.logs(said))
+    assert len(shown) == 4
+    assert all(re.fullmatch(r"[0-3]", one) for one in shown)
+
+
+def test_words_survive_and_the_jobs_exit_code_is_the_programs(yard: Yard) -> None:
+    words = ["a,b", "c  d", "it's", '"q"', "$HOME", "line\nbreak", "=x", "*"]
+    program = "import os, sys; print(sys.argv[1:], os.environ['SLURM_TMPDIR']); sys.exit(7)"
+    yard.write("say.py", program)
+    said = yard.submit("submit", "--exp-name", "words", "--", "python", "say.py", *words)
+    (record,) = yard.cluster.wait_for(said["jobs"][0]["job_id"], "FAILED")
+    assert record["ExitCode"] == "7:0"
+    assert re.fullmatch(r"run-my_project_s-words", record["JobName"])
+    logs = yard.logs(said)
+    assert repr(words) in logs
+    # Clean-up ran although the program failed: the folder on the node's disk is gone.
+    (made,) = re.findall(r"\] (/\S+)$", logs, re.MULTILINE)
+    assert not Path(made).exists()
+    assert "ended with code 7" in logs
+
+
+def test_variables_and_folders_of_a_job(yard: Yard) -> None:
+    names = ("source_dir", "project_name", "scratch_dir", "exp_name", "SLURM_TMPDIR")
+    yard.write(
+        "places.py",
+        "import json, os\n"
+        f"found = {{name: os.environ[name] for name in {names!r}}}\n"
+        "found['kept'] = os.path.isdir(found['scratch_dir'] + '/big/checkpoints')\n"
+        "found['outputs'] = os.path.isdir(found['scratch_dir'] + '/hpc_outputs')\n"
+        "found['cpus'] = os.environ['SRUN_CPUS_PER_TASK']\n"
+        "json.dump(found, open('places.json', 'w'))\n",
+    )
+    said = yard.submit("submit", "-e", "big", "-c", "2", "--", "python", "places.py")
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    # Written into the working folder, a copy of the code: brought to the project at the end.
+    found = json.loads((yard.project / "places.json").read_text())
+    assert found["project_name"] == yard.project.name
+    assert found["exp_name"] == "big"
+    assert found["source_dir"].startswith(str(yard.home.path / "snapshots"))
+    assert found["kept"]
+    assert found["outputs"]
+    assert found["cpus"] == "2"
+
+
+def test_a_job_runs_the_code_that_was_submitted(yard: Yard) -> None:
+    yard.write("version.py", "VERSION = 1\n")
+    yard.write("use.py", "from version import VERSION; print('version', VERSION)\n")
+    blocked = yard.cluster.submit("sleep 30", "--exclusive", "--nodes=4")
+    said = yard.submit("submit", "--", "python", "use.py")
+    yard.write("version.py", "VERSION = 2\n")
+    yard.cluster.run("scancel", blocked)
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    assert "version 1" in yard.logs(said)
+
+    live = yard.submit("submit", "--no-snapshot", "--", "python", "use.py")
+    yard.cluster.wait_for(live["jobs"][0]["job_id"], "COMPLETED")
+    assert "version 2" in yard.logs(live)
+
+
+def test_agents_that_are_added_run_the_code_of_the_sweep(yard: Yard) -> None:
+    yard.write("train.py", "print('then')\n")
+    file = {"program": "train.py", "method": "grid", "parameters": {"lr": {"values": [1, 2]}}}
+    yard.write("sweep.yaml", json.dumps(file))
+    said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--agents", "1",
+                       "--trials-each", "1")  # fmt: skip
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    yard.write("train.py", "print('now')\n")
+    done = yard.type("agents", "add", said["sweep"], "--on", "slurm", "--json")
+    assert "train.py" in done.stderr  # What is different now is said.
+    added = json.loads(done.stdout)
+    yard.cluster.wait_for(added["jobs"][0]["job_id"], "COMPLETED")
+    assert "then" in yard.logs(added)
+
+
+def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
+    yard.write("wait.py", "import time; print('at work', flush=True); time.sleep(2)\n")
+    secret = "0123456789abcdef0123456789abcdef01234567"
+    done = yard.type("submit", "--json", "--", "python", "wait.py", env={"WANDB_API_KEY": secret})
+    said = json.loads(done.stdout)
+    job = said["jobs"][0]["job_id"]
+    yard.cluster.wait_for(job, "RUNNING")
+    key = read_discovery(yard.home)
+    assert key is not None
+    seen = [
+        yard.cluster.run("ps", "-ww", "-A", "-o", "command=").stdout,
+        yard.cluster.run("scontrol", "show", "job", job).stdout,
+        yard.cluster.run("scontrol", "write", "batch_script", job, "-").stdout,
+        done.stdout + done.stderr,
+    ]
+    yard.cluster.wait_for(job, "COMPLETED")
+    seen += [file.read_text() for file in Path(said["folder"]).rglob("*") if file.is_file()]
+    for text in seen:
+        assert key.key not in text
+        assert secret not in text
+
+
+def test_what_slurm_refuses_is_told_with_its_words_and_leaves_no_sweep_at_work(yard: Yard) -> None:
+    yard.write("train.py", SAYS_WHERE)
+    done = yard.type("submit", "--partition", "nowhere", "--", "python", "train.py", check=False)
+    assert done.returncode == 1
+    assert "Invalid partition name specified" in done.stderr
+    assert "sinfo -s" in done.stderr
+    assert yard.api.sweeps.sweeps(limit=1)[0]["state"] == "canceled"
+
+
+def test_a_dry_run_shows_what_is_sent_and_makes_nothing(yard: Yard) -> None:
+    yard.write("train.py", SAYS_WHERE)
+    before = len(yard.api.sweeps.sweeps()), sorted(yard.home.path.rglob("*.sh"))
+    shown = yard.type("submit", "--dry-run", "-t", "7m", "--", "python", "train.py")
+    assert (len(yard.api.sweeps.sweeps()), sorted(yard.home.path.rglob("*.sh"))) == before
+    checked = yard.cluster.run("sbatch", "--test-only", stdin=shown.stdout, cwd=yard.project)
+    assert "to start at" in checked.stderr
+    said = yard.submit("submit", "-t", "7m", "--", "python", "train.py")
+    sent = (Path(said["folder"]) / "script.sh").read_text()
+    token = Path(said["folder"]).name
+    (shown_token,) = set(re.findall(r"\d{8}-\d{6}-[0-9a-f]{6}", shown.stdout))
+    assert shown.stdout.replace(shown_token, token) == sent
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], FINAL_STATES)
+
+
+def test_more_agents_than_an_array_may_have_become_several(yard: Yard) -> None:
+    lines = "\n".join(f"true {number}" for number in range(2500))
+    yard.write("many.txt", lines + "\n")
+    files = len(list(yard.home.path.rglob("*")))
+    said = yard.submit("farm", "many.txt", "--on", "slurm", "--sbatch=--begin=now+1hour")
+    assert [job["array"] for job in said["jobs"]] == ["1-1000", "1-1000", "1-500"]
+    assert [job["offset"] for job in said["jobs"]] == [0, 1000, 2000]
+    assert len(list(yard.home.path.rglob("*"))) - files < 20
+    yard.cluster.run("scancel", *(job["job_id"] for job in said["jobs"]))

@@ -1,0 +1,90 @@
+"""What a cluster may lack or limit: accounting, room for more jobs, an answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runyard.home import Home
+from tests.conftest import run_runyard
+from tests.live.sweeping import with_python
+from tests.slurm.config import ClusterSpec
+from tests.slurm.plugin import MakeCluster
+from tests.slurm.yard import Yard
+
+pytestmark = pytest.mark.slurm
+
+SMALL = ClusterSpec(nodes=2, cpus=4, gpus=2)
+
+
+def project_of(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text(
+        "import os; print('gpu', os.environ['CUDA_VISIBLE_DEVICES'])\n"
+    )
+    sweep = {"program": "train.py", "method": "grid", "parameters": {"lr": {"values": [1, 2, 3]}}}
+    (folder / "sweep.yaml").write_text(json.dumps(sweep))
+    return folder
+
+
+def test_everything_works_without_accounting(
+    state_folder: Home, make_slurm_cluster: MakeCluster, tmp_path: Path
+) -> None:
+    cluster = make_slurm_cluster(replace(SMALL, accounting=False))
+    yard = Yard(state_folder, cluster, project_of(tmp_path))
+    array = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--gpus", "1", "--at-once", "2")
+    nodes = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--gpus", "1", "--form", "nodes",
+                        "--agents", "2")  # fmt: skip
+    for said in (array, nodes):
+        assert yard.ended(said["sweep"])["counts"]["finished"] == 3
+        assert yard.logs(said).count("gpu 0") + yard.logs(said).count("gpu 1") == 3
+
+
+def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
+    state_folder: Home, make_slurm_cluster: MakeCluster, tmp_path: Path
+) -> None:
+    cluster = make_slurm_cluster(replace(SMALL, enforce=True))
+    for words in (
+        ("add", "account", "lab"),
+        ("add", "user", "root", "account=lab"),
+        ("modify", "user", "root", "set", "maxsubmitjobs=4"),
+    ):
+        cluster.run("sacctmgr", "--immediate", *words)
+    yard = Yard(state_folder, cluster, project_of(tmp_path))
+    yard.write("tasks.txt", "sleep 0.2\n" * 7)
+    done = yard.type("farm", "tasks.txt", "--on", "slurm", "--trials-each", "1", "--json")
+    said = json.loads(done.stdout)
+    taken = sum(job["tasks"] for job in said["jobs"])
+    assert taken <= 4
+    assert said["held"] == 7 - taken
+    assert "AssocMaxSubmitJobLimit" in done.stderr
+    # Each agent takes one task, so all seven are needed. The jobs themselves send the rest.
+    found = yard.ended(said["sweep"], seconds=90)
+    assert found["counts"]["finished"] == 7
+    jobs = yard.api.jobs.jobs(sweep=found["key"])
+    assert sum(job["tasks"] for job in jobs) == 7
+    assert not list((state_folder.path / "held").glob("*.json"))
+
+    # Where nothing at all is let in, nothing is left behind.
+    cluster.run("sacctmgr", "--immediate", "modify", "user", "root", "set", "maxsubmitjobs=0")
+    refused = yard.type("farm", "tasks.txt", "--on", "slurm", check=False)
+    assert refused.returncode == 1
+    assert "takes no more jobs of yours now" in refused.stderr
+    assert yard.api.sweeps.sweeps(limit=1)[0]["state"] == "canceled"
+
+
+def test_without_slurm_the_way_to_run_here_is_told(state_folder: Home, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    python = with_python()["PATH"].partition(":")[0]
+    project = project_of(tmp_path)
+    for words in (("sweep", "sweep.yaml", "--on", "slurm"), ("submit", "--", "python", "train.py")):
+        done = run_runyard(*words, env={"PATH": f"{python}:{empty}"}, cwd=project)
+        assert done.returncode == 1
+        assert "there is no Slurm here" in done.stderr
+        assert "--on here" in done.stderr
+    assert not state_folder.path.exists()

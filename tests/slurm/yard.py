@@ -1,0 +1,78 @@
+"""A project on the rig: runyard's own commands typed there, and what became of their jobs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runyard.client.api import Api
+from runyard.client.discover import ensure_server
+from runyard.client.sweeps import Sweep
+from runyard.home import Home
+from tests.conftest import run_runyard
+from tests.live.sweeping import with_python
+from tests.slurm.cluster import SlurmCluster
+
+# What people do to folders: every one of these has broken somebody's submit script.
+HOSTILE = 'it\'s a "mess", ü\n${HOME}; $(false) `x` %j #'
+
+
+@dataclass(frozen=True)
+class Yard:
+    """A project's folder, a state folder and a cluster."""
+
+    home: Home
+    cluster: SlurmCluster
+    project: Path
+
+    def type(
+        self, *words: str, check: bool = True, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Type a runyard command in the project's folder."""
+        slurm = {name: self.cluster.env[name] for name in ("SLURM_CONF", "PATH")}
+        python = with_python()["PATH"].partition(":")[0]
+        done = run_runyard(
+            *words,
+            env={**slurm, "PATH": f"{python}:{slurm['PATH']}", **(env or {})},
+            cwd=self.project,
+        )
+        assert not check or done.returncode == 0, done.stderr
+        return done
+
+    def submit(self, *words: str) -> dict[str, Any]:
+        """Type a command that submits; what it says as JSON."""
+        said: dict[str, Any] = json.loads(self.type(words[0], "--json", *words[1:]).stdout)
+        return said
+
+    @property
+    def api(self) -> Api:
+        return ensure_server(self.home).api
+
+    def ended(self, sweep: str, seconds: float = 60) -> Sweep:
+        """The sweep, when it is over."""
+        end = time.monotonic() + seconds
+        while (found := self.api.sweeps.find(sweep))["state"] == "running":
+            assert time.monotonic() < end, found
+            time.sleep(0.1)
+        return found
+
+    def logs(self, said: dict[str, Any]) -> str:
+        """All that the jobs of a submission have printed."""
+        pattern = Path(said["logs"])
+        files = [
+            file
+            for job in said["jobs"]
+            for name in (pattern.name.replace("%A_%a", f"{job['job_id']}_*"),)
+            for file in pattern.parent.glob(name.replace("%j.log", f"{job['job_id']}*.log"))
+        ]
+        return "".join(file.read_text() for file in sorted(files))
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.project / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
