@@ -120,7 +120,8 @@ def test_words_that_mean_several_runs_name_them(command: str, words: str) -> Non
 def test_a_run_that_is_not_there(command: str, words: str) -> None:
     done = run_runyard(command, words)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"runyard: there is no run '{words}'")
+    what = "run" if command == "show" else "sweep, trial or job"
+    assert done.stderr.startswith(f"runyard: there is no {what} '{words}'")
     assert "try:  `runyard runs` and `runyard sweeps` list what there is" in done.stderr
 
 

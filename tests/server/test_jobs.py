@@ -72,7 +72,10 @@ def test_a_job_is_found_by_its_number_its_task_or_its_name(client: Client, words
     assert client.get(f"/api/jobs/{job['key']}").json() == found
 
 
-@pytest.mark.parametrize("words", ["402", "40211", "", "fir/4021", "nothing", "x" * 5000, "4021'"])
+@pytest.mark.parametrize(
+    "words",
+    ["402", "40211", "", "fir/4021", "nothing", "x" * 5000, "4021'", "4021_", "4021_x", "٣"],
+)
 def test_a_job_that_is_not_there(client: Client, words: str) -> None:
     _record(client)
     assert client.get("/api/job", name=words).status == 404

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pwd
 import textwrap
 import time
 from dataclasses import asdict
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         here = Recognised(named, "--cluster says so")
     profile = load_profile(here.name)
     ask = asker(os.environ)
-    facts = gather(ask, os.environ.get("USER") or str(os.getuid()))
+    facts = gather(ask, _user())
     home = locate()
     findings = [*check_slurm(facts, profile, here), *check_site(profile, ask, os.environ)]
     findings += check_project(Path.cwd(), flags, home)
@@ -93,6 +94,13 @@ def run(args: argparse.Namespace) -> int:
     if written:
         say(f"wrote {written}: look at it; `runyard clusters show {written.stem}` reads it")
     return 1 if any(one.state == "fail" for one in findings) else 0
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER") or str(os.getuid())
 
 
 def _write(facts: SlurmFacts, host: str, answers: object, *, force: bool) -> Path:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-import textwrap
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
 
-from runyard.cli.output import ago, console, duration
+from runyard.cli.output import ago, duration
 from runyard.client.jobs import Job
 from runyard.launch.reasons import read_reason
 from runyard.launch.states import read_state, states_of, states_text
@@ -16,6 +18,7 @@ from runyard.launch.watching import Looked
 
 Line = tuple[str, str | None]
 _MOST_ENDED = 3
+_COLOURS = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
 _RANGE = r"(\d+)(?:-(\d+))?(?::(\d+))?"
 
 
@@ -93,12 +96,17 @@ def slurm_json(looked: Looked) -> dict[str, Any]:
 
 
 def print_lines(lines: Sequence[Line]) -> None:
-    """Each with its colour; on a terminal, long ones go on below their beginning."""
-    out = console()
+    """Each with its colour; on a terminal, long ones go on below their beginning.
+
+    Without rich, whose import takes longer than all the rest of a `status`.
+    """
+    on_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if on_terminal else 0
+    plain = not on_terminal or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     for line, style in lines:
-        indent = len(line) - len(line.lstrip()) + 2
-        for part in _wrapped(line, out.width, indent):
-            out.print(part, style=style, soft_wrap=True)
+        code = None if plain or style is None else _COLOURS[style]
+        for part in _wrapped(line, width) if on_terminal else [line]:
+            print(part if code is None else f"\033[{code}m{part}\033[0m")
 
 
 def clock(then: float, now: float) -> str:
@@ -175,10 +183,13 @@ def _summary(job: Job, looked: Looked, now: float) -> str:
     return f"{state.says}{where}"
 
 
-def _wrapped(line: str, width: int, indent: int) -> list[str]:
+def _wrapped(line: str, width: int) -> list[str]:
     if len(line) < width:
         return [line]
+    import textwrap
+
+    indent = len(line) - len(line.lstrip())
     return textwrap.wrap(
-        line, max(40, width - 1), subsequent_indent=" " * indent, break_long_words=False,
-        break_on_hyphens=False,
+        line.lstrip(), max(40, width - 1), initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2), break_long_words=False, break_on_hyphens=False,
     ) or [line]  # fmt: skip

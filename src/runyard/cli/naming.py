@@ -26,7 +26,7 @@ METAVAR = "SWEEP|TRIAL|JOB"
 _NUMBER = re.compile(r"(?:[^/]+/)?([0-9]+)(?:_([0-9]+))?(?:\.\w+)?")
 _KINDS = {"job": "job", "sweep": "sweep", "trial": "run", "run": "run"}
 _PART = 2
-_LIST = "`runyard sweeps`, `runyard runs` and `runyard jobs` list what there is"
+_LIST = "`runyard runs` and `runyard sweeps` list what there is, `runyard jobs` the jobs"
 Found = TypeVar("Found")
 
 

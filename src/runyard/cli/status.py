@@ -12,6 +12,8 @@ start. Where it does not answer, what is shown says how old it is.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
 import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -30,7 +32,7 @@ from runyard.cli.job_view import (
     slurm_json,
     task_lines,
 )
-from runyard.cli.output import ago, console, duration, number, print_json, say
+from runyard.cli.output import ago, duration, number, print_json, say
 from runyard.cli.sweep_view import ENDED, STATES
 from runyard.cli.sweep_watch import failures, is_list
 from runyard.cli.sweeps import progress
@@ -38,7 +40,7 @@ from runyard.client.api import Api, Run, RunDetail
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, SweepAgent, Trial
 from runyard.client.unreached import read_unreached
-from runyard.errors import NotFoundError
+from runyard.errors import NotFoundError, RunyardError
 from runyard.home import locate
 from runyard.launch.watching import Looked, look
 
@@ -88,6 +90,7 @@ class Shown:
 
 def run(args: argparse.Namespace) -> int:
     api, before, asked_at = server(), None, 0.0
+    _send_held(api)
     while True:
         shown = _gather(api, args.what)
         if before is None or time.monotonic() - asked_at >= _ASK_SLURM_EVERY:
@@ -96,13 +99,25 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(_as_json(shown))
         else:
-            if args.watch:
-                console().clear()
+            if args.watch and sys.stdout.isatty():
+                print("\033[2J\033[H", end="")
             _print(shown)
         if not args.watch or shown.is_over:
             return 0
         time.sleep(_EVERY)
         api = server()
+
+
+def _send_held(api: Api) -> None:
+    """Agents that a limit of Slurm's kept out, if there is room for them now."""
+    if not any((locate().path / "held").glob("*.json")):
+        return
+    from runyard.cli.on_slurm import send_held_agents
+
+    with contextlib.suppress(RunyardError):
+        sent = send_held_agents(api, locate())
+        if sent:
+            say(f"{sent} agents that were held back are submitted")
 
 
 def _gather(api: Api, words: str | None) -> Shown:

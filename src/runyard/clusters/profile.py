@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runyard.clusters.environment_kinds import CONTAINER_KINDS, ENVIRONMENT_KINDS
 from runyard.reading.kinds import (
     Flag,
     Items,
@@ -27,11 +28,6 @@ from runyard.reading.records import Section, section, setting
 
 GPU_FORMS = ("gpus_per_node", "gres", "gpus_per_task", "none")
 MEMORY_FORMS = ("per_node", "per_cpu", "per_gpu", "none")
-ENVIRONMENT_KINDS = (
-    "none", "venv", "uv", "conda", "pixi", "modules",
-    "apptainer", "shifter", "podman-hpc", "pyxis", "charliecloud",
-)  # fmt: skip
-CONTAINER_KINDS = ENVIRONMENT_KINDS[6:]
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def flag_fields() -> Iterator[tuple[str, Field[Any]]]:
     def walk(record: type[Any], above: str) -> Iterator[tuple[str, Field[Any]]]:
         for name, one in settings_of(record).items():
             kind = kind_of_setting(one)
-            if isinstance(kind, Section):
+            if isinstance(kind, Section) and name != "profile":
                 yield from walk(kind.record, f"{above}{name}.")
             elif one.metadata.get("flags"):
                 yield f"{above}{name}", one

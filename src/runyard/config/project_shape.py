@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from runyard.clusters.profile import Profile
 from runyard.config.request import (
     DISTRIBUTED,
     JOB_TYPES,
@@ -19,6 +18,9 @@ from runyard.config.request import (
 )
 from runyard.reading.kinds import Items, Kind, Schema, Setting, Table, Text, Unfit, Word
 from runyard.reading.records import Section, section, setting
+
+if TYPE_CHECKING:
+    from runyard.clusters.profile import Profile
 
 
 class CommandLine(Kind):
@@ -74,7 +76,10 @@ class ClusterFile:
     staging: Staging = section(Staging, "what travels between scratch and the node's disk")
     tracking: Tracking = section(Tracking, "where wandb's calls go")
     checkpoints: Checkpoints = section(Checkpoints, "how a program that is cut off goes on")
-    profile: Profile = section(Profile, "fields of the cluster's profile that are different here")
+    profile: Profile = section(
+        "runyard.clusters.profile:Profile",
+        "fields of the cluster's profile that are different here",
+    )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """What the user asks for: one typed request, as runyard.yaml, flags and profile give it.
 
 The sections are those of runyard.yaml. Each field says its kind, its meaning and its options
-(`flags=`); from these come the reading of the file, the command lines and the JSON Schema.
+(`flags=`); from these come the reading of the file, the command lines and the JSON Schema. Every
+command that can submit loads this module, and not that of profiles.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from runyard.clusters.profile import ENVIRONMENT_KINDS, Profile
+from runyard.clusters.environment_kinds import ENVIRONMENT_KINDS
 from runyard.reading.kinds import Flag, Items, Memory, Setting, Span, Table, Text, Whole, Word
 from runyard.reading.records import setting
+
+if TYPE_CHECKING:
+    from runyard.clusters.profile import Profile
 
 JOB_TYPES = ("standard", "sweep", "distributed")
 DISTRIBUTED = ("lightning", "torchrun")
@@ -21,6 +26,12 @@ MAIL_EVENTS = (
     "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",
     "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS",
 )  # fmt: skip
+
+
+def _any_cluster() -> Profile:
+    from runyard.clusters.profile import Profile
+
+    return Profile()
 
 
 @dataclass(frozen=True)
@@ -208,7 +219,7 @@ class Request:
     staging: Staging = field(default_factory=Staging)
     tracking: Tracking = field(default_factory=Tracking)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
-    profile: Profile = field(default_factory=Profile)
+    profile: Profile = field(default_factory=_any_cluster)
     origins: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     """What the user should know of how the request came about."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from runyard.clusters.profile import CONTAINER_KINDS, Profile
+from runyard.clusters.environment_kinds import CONTAINER_KINDS
+from runyard.clusters.profile import Profile
 from runyard.config.project_shape import ClusterFile
 from runyard.config.request import DISTRIBUTED, Environment, Resources
 from runyard.errors import ConfigError

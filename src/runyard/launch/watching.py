@@ -7,15 +7,18 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from runyard.client.jobs import Job, JobDetail, JobNews, JobsApi
 from runyard.clusters.slurm_name import cluster_name
 from runyard.errors import RunyardError
-from runyard.launch.accounting import NoAccounting, Record, records, used
 from runyard.launch.commands import SlurmError
 from runyard.launch.reasons import read_reason
 from runyard.launch.slurm import JobState, cancel, poll
 from runyard.launch.states import read_state
+
+if TYPE_CHECKING:
+    from runyard.launch.accounting import Record
 
 # A person waits for it: a controller that takes longer is said to hang, and what is known is shown.
 ANSWER_SECONDS = float(os.environ.get("RUNYARD_SLURM_SECONDS") or 10.0)
@@ -90,6 +93,8 @@ def account_for(
     ]
     if not asked:
         return list(jobs), None
+    from runyard.launch.accounting import NoAccounting, records, used
+
     try:
         found = records([job["job_id"] for job in asked], environ, seconds=ANSWER_SECONDS)
     except NoAccounting as error:
@@ -148,8 +153,14 @@ def news_of(
         "starts_at": state.start,
         "started_at": min(began, default=None),
         "ended_at": None if is_open else _end(job, state, known, now, detail),
-        "used": used(known) or ({} if is_open else _seen(state)),
+        "used": _used(known) or ({} if is_open else _seen(state)),
     }
+
+
+def _used(known: Sequence[Record]) -> dict[str, float]:
+    from runyard.launch.accounting import used
+
+    return used(known) if known else {}
 
 
 def _accounted(
@@ -159,6 +170,9 @@ def _accounted(
     gone = [job["job_id"] for job in jobs if _has_lost_tasks(job, states[job["job_id"]])]
     if not gone:
         return {}
+    # Seldom needed, and felt at every start.
+    from runyard.launch.accounting import NoAccounting, records
+
     try:
         return records(gone, environ, seconds=ANSWER_SECONDS)
     except (NoAccounting, SlurmError):

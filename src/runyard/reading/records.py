@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, field, fields
+from importlib import import_module
 from typing import Any, TypeVar
 
 from runyard.reading.fields import Fields
@@ -30,9 +31,12 @@ def setting(kind: Kind, help: str, default: Any = None, **more: Any) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def section(record: type[Any], help: str, **more: Any) -> Any:
-    """A field that is a record itself."""
-    return field(default_factory=record, metadata={_KIND: Section(record), _HELP: help, **more})
+def section(record: type[Any] | str, help: str, **more: Any) -> Any:
+    """A field that is a record itself, or the place of one (`module:Name`) to be loaded when it is
+    needed."""
+    kind = Section(record)
+    metadata = {_KIND: kind, _HELP: help, **more}
+    return field(default_factory=lambda: kind.record(), metadata=metadata)
 
 
 def settings_of(record: type[Any]) -> dict[str, Field[Any]]:
@@ -52,8 +56,17 @@ def help_of(one: Field[Any]) -> str:
 class Section(Kind):
     """A mapping with the fields of a record."""
 
-    def __init__(self, record: type[Any]) -> None:
-        self.record = record
+    def __init__(self, record: type[Any] | str) -> None:
+        self._record = record
+
+    @property
+    def record(self) -> type[Any]:
+        if isinstance(self._record, str):
+            module, _, name = self._record.partition(":")
+            found: type[Any] = getattr(import_module(module), name)
+            self._record = found
+            return found
+        return self._record
 
     def read(self, value: Any) -> Any:
         """For records inside of tables; at the top `read_record` finds every problem at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ _SELECT = (
     "LEFT JOIN projects ON projects.key = sweeps.project "
 )
 _MOST_NAMED = 10
+# 123, a task of it, a step of either.
+_NUMBER = re.compile(r"([0-9]+)(?:_[0-9]+)?(?:\.\w+)?")
 
 
 class Ambiguous(LookupError):
@@ -120,12 +123,12 @@ def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | 
     that Slurm has given out twice means the newer.
     """
     cluster, _, name = words.rpartition("/")
-    number = name.partition("_")[0].partition(".")[0]
+    number = _NUMBER.fullmatch(name)
     seen, values = sight.condition()
     if not name:
         return None
     for where, given in (
-        ("jobs.job_id = ?", number if number.isdecimal() else name),
+        ("jobs.job_id = ?", name if number is None else number[1]),
         ("jobs.name = ?", name),
         ("instr(lower(jobs.name), lower(?)) > 0", name),
     ):
@@ -139,7 +142,7 @@ def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | 
         if rows:
             found: Row = rows[0]
             return found
-        if number.isdecimal():
+        if number is not None:
             return None
     return None
 
