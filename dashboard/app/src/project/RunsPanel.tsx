@@ -123,7 +123,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
   return {
     name: "name",
     label: "Name",
-    width: widths.name ?? 250,
+    width: widths.name ?? 216,
     held: true,
     sortable: true,
     head: () => (
