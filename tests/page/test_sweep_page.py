@@ -162,6 +162,20 @@ def test_sweeps_of_a_project_are_listed(yard: Yard, open_page: OpenPage) -> None
     expect(page.get_by_role("heading", level=1, name="the search")).to_be_visible()
 
 
+def test_a_sweep_is_made_of_a_pasted_file(yard: Yard, open_page: OpenPage) -> None:
+    page = show(yard, open_page, yard.me(), "birds", "sweeps")
+    page.get_by_role("button", name="New sweep").click()
+    page.get_by_label("The sweep's file").fill("method: grid\nparameters: {lr: {vals: [1]}}")
+    page.get_by_role("button", name="Make the sweep").click()
+    expect(page.get_by_role("alert")).to_contain_text("vals")
+    page.get_by_label("The sweep's file").fill(
+        "name: pasted\nprogram: train.py\nmethod: grid\nparameters: {lr: {values: [1, 2]}}"
+    )
+    page.get_by_role("button", name="Make the sweep").click()
+    expect(page.get_by_role("heading", level=1, name="pasted")).to_be_visible()
+    expect(page.get_by_text("runyard agent")).to_be_visible()
+
+
 def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
     yard: Yard, open_page: OpenPage
 ) -> None:

@@ -12,7 +12,8 @@
 
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
-terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills them.
+terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills
+them.
 """
 
 from __future__ import annotations
