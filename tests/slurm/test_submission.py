@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
@@ -287,6 +288,31 @@ def test_a_dry_run_shows_what_is_sent_and_makes_nothing(yard: Yard) -> None:
     (shown_token,) = set(re.findall(r"\d{8}-\d{6}-[0-9a-f]{6}", shown.stdout))
     assert shown.stdout.replace(shown_token, token) == sent
     yard.cluster.wait_for(said["jobs"][0]["job_id"], FINAL_STATES)
+
+
+def test_copies_that_no_job_needs_are_cleaned_away(yard: Yard) -> None:
+    kept = []
+    for number in (1, 2):
+        yard.write("train.py", f"print({number})\n")
+        said = yard.submit("submit", "--sbatch=--begin=now+1hour", "--", "python", "train.py")
+        told = json.loads((Path(said["folder"]) / "job.json").read_text())
+        kept.append((said, told["snapshot"]["digest"], Path(told["folder"])))
+    (first, digest, tree), (second, needed, _) = kept
+    (tree / "left.txt").write_text("by a job that was killed")
+    for copy in (yard.home.path / "snapshots").iterdir():
+        os.utime(copy, (1, 1))
+    yard.type("cancel", first["sweep"])
+    yard.cluster.wait_for(first["jobs"][0]["job_id"], "CANCELLED")
+
+    shown = json.loads(yard.type("clean", "--snapshots", "--dry-run", "--json").stdout)
+    assert digest in shown
+    assert tree.exists()
+    gone = json.loads(yard.type("clean", "--snapshots", "--json").stdout)
+    assert digest in gone
+    assert needed not in gone
+    assert not tree.exists()
+    assert (yard.project / "left.txt").read_text() == "by a job that was killed"
+    yard.cluster.run("scancel", second["jobs"][0]["job_id"])
 
 
 def test_more_agents_than_an_array_may_have_become_several(yard: Yard) -> None:

@@ -61,7 +61,9 @@ def _may_be_meant(parser: argparse.ArgumentParser) -> bool:
 
 def refuse_slurm_options(args: argparse.Namespace) -> None:
     """Without --on slurm, what is meant for the cluster is no option: it would be passed over."""
-    given = [name for name, value in vars(args).items() if name.startswith("request:") and value]
+    # Where programs share GPUs, how many is an option here too.
+    meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
+    given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
     if args.on != SLURM and given:
         from runyard.config.flags import given_flags
 
