@@ -147,6 +147,14 @@ def test_submit_runs_what_the_projects_file_says(
     assert "#SBATCH --job-name=run-cats\n" in shown.stdout
 
 
+def test_another_program_takes_the_place_of_the_one_in_the_file(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    (project / "other.py").write_text("lr = bs = 0\n")
+    shown = runyard("sweep", "sweep.yaml", "--set", "program=other.py", "--dry-run", cwd=project)
+    assert "python other.py --bs=16 --lr=1" in shown.stdout
+
+
 def test_a_sweep_file_that_is_not_valid_is_refused_with_its_line(
     runyard: RunRunyard, state_folder: Home, project: Path
 ) -> None:

@@ -129,6 +129,15 @@ def test_a_farm_with_one_gpu_a_task(yard: Yard) -> None:
     assert all(re.fullmatch(r"[0-3]", one) for one in shown)
 
 
+def test_several_gpus_in_one_job_each_program_tied_to_one(yard: Yard) -> None:
+    yard.write("tasks.txt", 'echo "gpu=$CUDA_VISIBLE_DEVICES"; sleep 1\n' * 4)
+    said = yard.submit(
+        "farm", "tasks.txt", "--on", "slurm", "--agents", "1", "--gpus", "4", "--per-gpu", "1"
+    )
+    assert yard.ended(said["sweep"])["counts"]["finished"] == 4
+    assert sorted(re.findall(r"gpu=(\S*)", yard.logs(said))) == ["0", "1", "2", "3"]
+
+
 def test_words_survive_and_the_jobs_exit_code_is_the_programs(yard: Yard) -> None:
     words = ["a,b", "c  d", "it's", '"q"', "$HOME", "line\nbreak", "=x", "*"]
     program = "import os, sys; print(sys.argv[1:], os.environ['SLURM_TMPDIR']); sys.exit(7)"
