@@ -16,13 +16,12 @@ import socket
 import sys
 import time
 
-from runyard.node.job_file import exit_code, read_job, write_end
+from runyard.node.job_file import exit_code, read_job, whereabouts, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place, moves
 from runyard.node.unreached import Watch
-from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
