@@ -27,6 +27,7 @@ from runyard.cli.on_slurm import (
     add_slurm_arguments,
     nothing_was_submitted,
     plan_submission,
+    refuse_slurm_options,
     send_or_undo,
 )
 from runyard.cli.output import print_json, say
@@ -90,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_slurm_options(args)
     action = next((name for name in STEERING if getattr(args, name.replace("-", "_"))), None)
     if action is not None:
         api = server()
