@@ -55,6 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-n", "--agents", type=positive, metavar="N",
         help="with add: how many (default 1; on slurm, as many as trials are left)",
     )  # fmt: skip
+    parser.add_argument("--server", metavar="URL|cloud",
+                        help="with add: for ENTITY/PROJECT/SWEEP at this server, by W&B's "
+                        "protocol (default: WANDB_BASE_URL where it is not ours)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="with add: show what would be sent")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--code", choices=("then", "now"), default="then",
@@ -68,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("runyard agents drain: which agent?", mend="runyard agents drain 3")
     if args.action == "list" and args.which is not None:
         raise UsageError("runyard agents list takes no name", mend="runyard agents")
-    api = server()
     if args.action == "add":
-        return _add(api, args)
+        return _add(args)
+    api = server()
     if args.action == "send-held":
         sent = send_held_agents(api, locate())
         say(f"{sent} agents that were held back are submitted" if sent else "nothing was sent")
@@ -137,13 +140,29 @@ def _is_agent(pid: int) -> bool:
         return False
 
 
-def _add(api: Api, args: argparse.Namespace) -> int:
-    found = find_sweep(api, args.which)
+def _add(args: argparse.Namespace) -> int:
+    if args.server is not None or "/" in (args.which or ""):
+        from runyard.cli.elsewhere import server_elsewhere
+
+        url = server_elsewhere(args.server, locate(), os.environ)
+        if url is not None:
+            return _add_elsewhere(args, url)
+    found = find_sweep(server(), args.which)
     if args.on == SLURM:
         return add_on_slurm(args, found)
     refuse_ended(found)
     for _ in range(args.agents or 1):
         _start_here(found, read_slots(args).of_sweep(found))
+    return 0
+
+
+def _add_elsewhere(args: argparse.Namespace, url: str) -> int:
+    from runyard.cli.elsewhere import agent_words, find_elsewhere
+
+    found = find_elsewhere(url, args.which or "")
+    for _ in range(args.agents or 1):
+        words = agent_words(found, slots=args.slots)
+        _start(words, found.path.rpartition("/")[2], args.slots, str(Path.cwd()))
     return 0
 
 
@@ -187,14 +206,21 @@ def refuse_ended(found: Sweep) -> None:
 def _start_here(found: Sweep, slots: Slots) -> None:
     from runyard.cli.sweep_watch import agent_command, working_folder
 
-    home, folder = locate(), working_folder(found["folder"])
-    log = home.path / "agents" / f"{found['id']}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
-    log.parent.mkdir(mode=0o700, exist_ok=True)
+    folder = working_folder(found["folder"])
+    words = agent_command(
+        found["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
+    )
+    _start(words, found["id"], slots, folder)
+
+
+def _start(words: list[str], sweep: str, slots: Slots, folder: str) -> None:
+    """An agent in the background, which outlives the terminal."""
+    home = locate()
+    log = home.path / "agents" / f"{sweep}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(
-            agent_command(
-                found["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
-            ),
+            words,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -202,5 +228,5 @@ def _start_here(found: Sweep, slots: Slots) -> None:
             cwd=folder,
             env={**os.environ, "RUNYARD_HOME": str(home.path)},
         )
-    say(f"an agent works on {found['id']}, {slots}: process {process.pid}")
+    say(f"an agent works on {sweep}, {slots}: process {process.pid}")
     say(f"what it says is in {log}")

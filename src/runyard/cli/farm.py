@@ -62,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_work_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
     parser.add_argument("--no-run", action="store_true", help="make the sweep, and run nothing")
+    parser.add_argument("--no-check", action="store_true",
+                        help="run lines even if their program does not know an option")  # fmt: skip
     parser.add_argument("--halt", type=halt, metavar="WHEN",
                         help="begin no more when N, or N%%, have failed (soon,fail=N; now,fail=N "
                         "ends what runs as well)")  # fmt: skip
@@ -104,6 +106,10 @@ def run(args: argparse.Namespace) -> int:
         say(f"{found.seeds} seeds tell little about the spread between seeds: five are better")
     if args.split:
         return _split(args, found)
+    if not args.no_check:
+        from runyard.cli.checking import check_tasks
+
+        check_tasks(found, Path.cwd(), refuses=not args.dry_run)
     log = None if args.joblog is None else Path(args.joblog).absolute()
     found = _left(args, found, log)
     if args.on == SLURM:

@@ -119,6 +119,12 @@ def _send_held(api: Api) -> None:
         sent = send_held_agents(api, locate())
         if sent:
             say(f"{sent} agents that were held back are submitted")
+    from runyard.launch.held import count_held
+
+    for key, count in count_held(locate().path).items():
+        with contextlib.suppress(RunyardError):
+            name = api.sweeps.sweep(key)["id"]
+            say(f"sweep {name}: {count} agents are held back until Slurm takes more of your jobs")
 
 
 def _gather(api: Api, words: str | None) -> Shown:

@@ -4,9 +4,11 @@
   runyard sweep sweep.yaml --per-gpu auto   as many on each GPU as get the most done
   runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
   runyard sweep sweep.yaml --dry-run  what it would run
+  runyard sweep sweep.yaml --check    try four settings for a few steps each; make nothing
   runyard sweep sweep.yaml --on slurm --gpus 1 --at-once 8    on the cluster; comes back at once
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
+  runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
 
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks the running trials to end, and they go back to the queue; a second
@@ -16,6 +18,7 @@ Ctrl-C kills them.
 from __future__ import annotations
 
 import argparse
+import os
 
 from runyard.cli.connect import complete_sweep_or_file, server
 from runyard.cli.on_slurm import (
@@ -50,10 +53,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grace", type=duration, metavar="TIME",
                         help="how long before the end programs are told to save "
                         "(default: a tenth of the time, at most 2m)")  # fmt: skip
+    parser.add_argument("--server", metavar="URL|cloud",
+                        help="join ENTITY/PROJECT/SWEEP at this server, by W&B's protocol "
+                        "(default: WANDB_BASE_URL where it is another one than ours)")  # fmt: skip
     parser.add_argument("--no-run", action="store_true", help="make it, and run nothing")
     parser.add_argument(
         "--dry-run", action="store_true", help="show what it would be; make nothing"
     )
+    parser.add_argument("--check", type=positive, nargs="?", const=4, metavar="N",
+                        help="try N settings spread over the space (default 4) for a few steps "
+                        "each, here and offline; make nothing")  # fmt: skip
+    parser.add_argument("--check-time", type=duration, default=20.0, metavar="TIME",
+                        help="how long each may take with --check (default 20s)")  # fmt: skip
+    parser.add_argument("--no-check", action="store_true",
+                        help="make it even if the program does not know a parameter")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
     made.add_argument("-n", "--name", help="name of the sweep")
@@ -84,14 +97,34 @@ def run(args: argparse.Namespace) -> int:
 
     if looks_like_file(args.sweep):
         return _create(args)
-    for option in ("dry_run", "no_run", "method", "name", "set", "prior_run", "seed"):
+    for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
         if getattr(args, option):
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
                 mend="`runyard sweep SWEEP` joins a sweep; `runyard sweeps` lists them",
             )
-    return _join(args)
+    elsewhere = _elsewhere(args)
+    return elsewhere if elsewhere is not None else _join(args)
+
+
+def _elsewhere(args: argparse.Namespace) -> int | None:
+    """Work for a sweep at another server, where one is meant; None where none is."""
+    if args.server is None and "/" not in args.sweep:
+        return None
+    from runyard.cli.elsewhere import find_elsewhere, server_elsewhere, work_elsewhere
+
+    url = server_elsewhere(args.server, locate(), os.environ)
+    if url is None:
+        return None
+    return work_elsewhere(
+        locate(),
+        find_elsewhere(url, args.sweep),
+        slots=args.slots,
+        count=args.count,
+        seconds=args.time,
+        grace=args.grace,
+    )
 
 
 def _create(args: argparse.Namespace) -> int:
@@ -99,6 +132,14 @@ def _create(args: argparse.Namespace) -> int:
 
     plan = make_plan(args)
     submission = None
+    if not args.no_check:
+        from runyard.cli.checking import check_plan
+
+        check_plan(plan, refuses=not args.dry_run)
+    if args.check:
+        from runyard.cli.rehearsal import rehearse
+
+        return rehearse(plan, args.check, args.check_time, as_json=args.json)
     if args.on == SLURM:
         submission = plan_submission(
             args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1

@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 
-from runyard.node.channel import Channel
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
@@ -31,13 +30,17 @@ if TYPE_CHECKING:
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
+    from runyard.node.cloud import Cloud
     from runyard.node.echo import Show
     from runyard.node.keeper import Keeper
     from runyard.node.layout import Layout
     from runyard.node.loop import Timer
     from runyard.node.occupancy import Occupancy
+    from runyard.node.place import Server
     from runyard.node.relay import Door
 
+# What somebody who holds our leash says before they go without us.
+LET_GO = b"g"
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
@@ -62,13 +65,15 @@ class Agent:
         launcher: Sequence[str] = (),
         relay: bool = False,
         exits_as_trials: bool = False,
+        cloud: Cloud | None = None,
     ) -> None:
         self._exits_as_trials = exits_as_trials
         self._loop = Loop()
         self._home = home
-        self._place = Place(home, self._spawn)
-        self._door = _open_door(home) if relay or moves(home) else None
-        self._spool = f"{home}/spool"
+        self._place: Server = cloud or Place(home, self._spawn)
+        is_moving = cloud is None and (relay or moves(home))
+        self._door = _open_door(home) if is_moving else None
+        self._spool = f"{home}/spool" if cloud is None else _own_spool(home, cloud)
         self._sweep = sweep
         self._asked = asked or {}
         self._layout: Layout | None = None
@@ -76,7 +81,7 @@ class Agent:
         self._work = Work(
             self._loop,
             self._place,
-            Channel(self._loop, self._place),
+            self._place.channel(self._loop),
             [],
             spool=self._spool,
             keeper=self._start_keeper(),
@@ -89,7 +94,7 @@ class Agent:
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         for index in range(self._count_slots()):
-            self._work.slots.append(Slot(index, Channel(self._loop, self._place)))
+            self._work.slots.append(Slot(index, self._place.channel(self._loop)))
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
@@ -109,7 +114,8 @@ class Agent:
         if end.end is not None:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
-        self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
+        if isinstance(self._place, Place):
+            self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
@@ -130,12 +136,16 @@ class Agent:
         return exit_code(self._work)
 
     def hold_on_to(self, leash: int) -> None:
-        """End when this descriptor is closed at its other end: who started us is gone."""
+        """End when this descriptor is closed at its other end: who started us is gone.
+
+        Unless it let us go before: then we work on alone.
+        """
         os.set_inheritable(leash, False)
 
         def let_go(_events: int) -> None:
             self._loop.forget(leash)
-            self.drain()
+            if os.read(leash, 1) != LET_GO:
+                self.drain()
 
         self._loop.watch(leash, READ, let_go)
 
@@ -328,7 +338,7 @@ class Agent:
 def _whereabouts() -> dict[str, str]:
     if "SLURM_JOB_ID" not in os.environ:
         return {}
-    from runyard.node.whereabouts import whereabouts
+    from runyard.node.job_file import whereabouts
 
     return whereabouts(os.environ)
 
@@ -368,6 +378,7 @@ def main(words: list[str] | None = None) -> int:
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
         exits_as_trials=job.get("exit") == "trials",
+        cloud=_elsewhere(options),
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
@@ -377,6 +388,26 @@ def main(words: list[str] | None = None) -> int:
 
         write_end(options["ended"], code)
     return code
+
+
+def _elsewhere(options: dict[str, str]) -> Cloud | None:
+    """The sweep at another server, where one is named: ENTITY/PROJECT/SWEEP."""
+    if "server" not in options:
+        return None
+    import json
+
+    from runyard.node.cloud import Cloud
+
+    command = json.loads(options["command"]) if "command" in options else None
+    return Cloud(options["server"], options["sweep"], command)
+
+
+def _own_spool(home: str, cloud: Cloud) -> str:
+    """Of each server elsewhere: who comes after a crash tells the one that it concerns."""
+    host = cloud.url.partition("://")[2].replace("/", "_")
+    spool = f"{home}/elsewhere/{host}"
+    os.makedirs(spool, mode=0o700, exist_ok=True)  # noqa: PTH103
+    return spool
 
 
 def _shown(options: dict[str, str]) -> Show | None:
@@ -398,7 +429,7 @@ def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
         "sweep", *_PLACE, "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
-        "ended",
+        "ended", "server", "command",
     )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)

@@ -69,11 +69,13 @@ class Setting:
         self._told = told
         self.environ = {
             **environ,
-            **wandb_environment(url or found.url, found.key, environ),
+            **wandb_environment(
+                url or found.url, found.key, environ, is_ours=not found.is_elsewhere
+            ),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],
-            "WANDB_NAME": run["name"],
+            **({"WANDB_NAME": run["name"]} if run["name"] else {}),
             "WANDB_RESUME": "allow",
             "WANDB_DIR": wandb_folder,
             "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": environ.get(
@@ -247,6 +249,7 @@ class Attempt:
         if self.ending is None:
             self.ending = cause
         self._last_call = last_call
+        self._channel.announce_leaving(self.told)
         with contextlib.suppress(OSError):
             _write(self.setting.stop_file, f"{cause}\n")
         self._tell_to_save()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runyard.node.jobend import JobEnd
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Loop
-    from runyard.node.place import Place
+    from runyard.node.place import Server
     from runyard.node.sampling import Sampling
 
 
@@ -41,7 +41,7 @@ class Work:
     def __init__(
         self,
         loop: Loop,
-        place: Place,
+        place: Server,
         talk: Channel,
         slots: list[Slot],
         *,

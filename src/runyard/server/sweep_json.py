@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
+from runyard.server import json_text
 from runyard.server.attempt_usage import together, usage_json
 from runyard.server.ledger.estimates import eta_seconds
 from runyard.server.ledger.rules import Rules
@@ -50,7 +51,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str
 
 def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
     """A trial; `value` is its first metric, `metrics` all that the search looks at."""
-    measured = json.loads(trial["measured"]) if trial["measured"] else {}
+    measured = json_text.parse(trial["measured"]) if trial["measured"] else {}
     return {
         "number": trial["number"],
         "id": trial["id"],
@@ -58,7 +59,7 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "name": trial["name"],
         "state": trial["state"],
         "cause": trial["cause"],
-        "values": json.loads(trial["settings"]),
+        "values": json_text.parse(trial["settings"]),
         "value": measured.get(rules.aims[0].name) if rules.aims else None,
         "metrics": measured,
         "attempts": trial["attempts"],

@@ -66,13 +66,6 @@ def begin(
     return number
 
 
-def begin_first(
-    connection: sqlite3.Connection, run: int, *, token: str, host: str, pid: int, now: float
-) -> None:
-    """The first attempt of a run that was just made, and is known to be running."""
-    _insert(connection, run, 1, token, host, pid, now)
-
-
 def _insert(
     connection: sqlite3.Connection,
     run: int,
