@@ -16,17 +16,16 @@ import socket
 import sys
 import time
 
-from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place, moves
-from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
@@ -139,7 +138,11 @@ class Agent:
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
             return 1
-        return exit_code(self._work) if self._exits_as_trials else 0
+        if not self._exits_as_trials:
+            return 0
+        from runyard.node.job_file import exit_code
+
+        return exit_code(self._work)
 
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone.
@@ -206,7 +209,7 @@ class Agent:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": self._slots,
-            **whereabouts(os.environ),
+            **_whereabouts(),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
@@ -347,6 +350,14 @@ class Agent:
             self._loop.turn(end - time.monotonic())
 
 
+def _whereabouts() -> dict[str, str]:
+    if "SLURM_JOB_ID" not in os.environ:
+        return {}
+    from runyard.node.job_file import whereabouts
+
+    return whereabouts(os.environ)
+
+
 def _first_word() -> float:
     """When it is said that the server does not answer: it may be starting, or moving."""
     return min(_WORRY_SECONDS, float(os.environ.get("RUNYARD_REACH_SECONDS") or _WORRY_SECONDS))
@@ -362,7 +373,7 @@ def _open_door(home: str) -> Door:
 
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
-    job = read_job(options) if "job" in options else {}
+    job = _read_job(options)
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -386,8 +397,18 @@ def main(words: list[str] | None = None) -> int:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
     if "ended" in options:
+        from runyard.node.job_file import write_end
+
         write_end(options["ended"], code)
     return code
+
+
+def _read_job(options: dict[str, str]) -> dict[str, Any]:
+    if "job" not in options:
+        return {}
+    from runyard.node.job_file import read_job  # Most agents are not in a job of ours.
+
+    return read_job(options)
 
 
 def _elsewhere(options: dict[str, str]) -> Cloud | None:
