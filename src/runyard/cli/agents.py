@@ -161,8 +161,8 @@ def _add_elsewhere(args: argparse.Namespace, url: str) -> int:
 
     found = find_elsewhere(url, args.which or "")
     for _ in range(args.agents or 1):
-        words = agent_words(found, slots=args.slots)
-        _start(words, found.path.rpartition("/")[2], args.slots, str(Path.cwd()))
+        words = agent_words(found, slots=read_slots(args))
+        _start(words, found.path.rpartition("/")[2], read_slots(args), str(Path.cwd()))
     return 0
 
 

@@ -120,7 +120,7 @@ def _elsewhere(args: argparse.Namespace) -> int | None:
     return work_elsewhere(
         locate(),
         find_elsewhere(url, args.sweep),
-        slots=args.slots,
+        slots=read_slots(args),
         count=args.count,
         seconds=args.time,
         grace=args.grace,
