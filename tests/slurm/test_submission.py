@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -193,6 +195,49 @@ def test_agents_that_are_added_run_the_code_of_the_sweep(yard: Yard) -> None:
     added = json.loads(done.stdout)
     yard.cluster.wait_for(added["jobs"][0]["job_id"], "COMPLETED")
     assert "then" in yard.logs(added)
+
+
+SAVES = """\
+import os, pathlib, signal, sys, time
+saved = pathlib.Path(os.environ["RUNYARD_CHECKPOINT_DIR"]) / "state"
+def save(*_):
+    saved.parent.mkdir(parents=True, exist_ok=True)
+    saved.write_text("1")
+    sys.exit(75)
+signal.signal(signal.SIGUSR2, save)
+if saved.exists():
+    print("goes on")
+    sys.exit(0)
+print("began", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_signal_to_the_job_lets_programs_save_and_another_job_goes_on(
+    yard: Yard, shell: str
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    yard.write("profiles/rig.yaml", f"script:\n  interpreter: /usr/bin/{shell}\n")
+    rig = {"RUNYARD_CLUSTERS": str(yard.project / "profiles"), "RUNYARD_CLUSTER": "rig"}
+    yard.write("save.py", SAVES)
+    words = ("submit", "--json", "--", "python", "save.py")
+    said = json.loads(yard.type(*words, env={**rig, "SCRATCH": str(yard.home.path)}).stdout)
+    job = said["jobs"][0]["job_id"]
+    yard.cluster.wait_for(job, "RUNNING")
+    while "began" not in yard.logs(said):
+        time.sleep(0.05)
+    # As Slurm does it before the time limit: to the batch shell alone.
+    yard.cluster.run("scancel", "--batch", "--signal=USR2", job)
+    yard.cluster.wait_for(job, "COMPLETED")
+    assert yard.api.sweeps.find(said["sweep"])["counts"]["waiting"] == 1
+    assert (Path(said["folder"]) / "script.sh").read_text().startswith(f"#!/usr/bin/{shell}\n")
+
+    more = yard.submit("agents", "add", said["sweep"], "--on", "slurm")
+    yard.cluster.wait_for(more["jobs"][0]["job_id"], "COMPLETED")
+    assert "goes on" in yard.logs(more)
+    assert yard.ended(said["sweep"])["counts"]["finished"] == 1
 
 
 def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
