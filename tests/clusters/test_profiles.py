@@ -198,6 +198,7 @@ def test_what_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     [
         (Place(("borg",)), "plai", "this host is borg"),
         (Place(("cedar5",)), "cedar", "this host is cedar5"),
+        (Place(("gra-login1",)), "graham", "this host is gra-login1"),
         (Place(("narval1", "narval1.narval.calcul.quebec")), "narval", "this host is narval1"),
         (Place(("login01", "login01.perlmutter")), "perlmutter", "login01.perlmutter"),
         (Place(("login23-2",)), "claix-2023", "this host is login23-2"),

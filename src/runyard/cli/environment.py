@@ -52,7 +52,7 @@ def builder() -> Builder:
 
 
 def _request(args: argparse.Namespace) -> Request:
-    from runyard.clusters.profile import ENVIRONMENT_KINDS
+    from runyard.clusters.environment_kinds import ENVIRONMENT_KINDS
     from runyard.config.project_file import read_project
 
     request = read_project(Path.cwd())

@@ -80,4 +80,5 @@ def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
         started_at=min(starts, default=None),
         ended_at=None if is_open else max(ends, default=time.time()),
         used=used(known),
+        wish=None,
     )

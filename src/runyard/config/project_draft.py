@@ -80,6 +80,8 @@ def _offer(section: str, name: str, example: Any, profile: Profile) -> str:
             return f"{default or example}{longest}"
         text = "" if default is None and example is None else f"{default or example}"
         return f"{text}    # {help_of(settings_of(Resources)[name])}"
+    if (section, name) == ("environment", "kind"):
+        return next(iter(profile.software.kinds), str(example))
     return "" if example is None else str(example)
 
 

@@ -1,0 +1,67 @@
+#!/bin/bash
+#SBATCH --job-name=sweep-cats-base
+#SBATCH --array=1-12%8
+#SBATCH --account=def-kim
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=2
+#SBATCH --gpus-per-node=1
+#SBATCH --mem=16384M
+#SBATCH --time=0-02:00:00
+#SBATCH --signal=B:USR2@120
+#SBATCH --open-mode=append
+#SBATCH --mail-type=END,FAIL
+#SBATCH --mail-user=kim@example.org
+#SBATCH --output=/scratch/kim/cats/hpc_outputs/sweep-cats-base-%A_%a.log
+#SBATCH --chdir=/home/kim/.runyard/jobs/20261115-093000-abcdef
+
+# Made by runyard VERSION: one agent a task, of one sweep. Which one is in job.json.
+job=/home/kim/.runyard/jobs/20261115-093000-abcdef
+offset=0
+export RUNYARD_TASK=$((SLURM_ARRAY_TASK_ID + offset))  # Among all jobs of it.
+echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${SLURM_JOB_ID:-none}${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)} on $(hostname), ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"
+
+# Places.
+export RUNYARD_HOME=/home/kim/.runyard
+export project_name=cats exp_name=base
+export source_dir=/home/kim/.runyard/snapshots/d1gest-a1b2c3/cats
+export scratch_dir=/scratch/kim/cats
+mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"
+export SLURM_TMPDIR="${SLURM_TMPDIR:-}"
+if [ -z "$SLURM_TMPDIR" ]; then
+  SLURM_TMPDIR="$(mktemp -d "${TMPDIR:-/tmp}/runyard-${SLURM_JOB_ID:-0}.XXXXXX")"
+  made_here="$SLURM_TMPDIR"
+fi
+if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi
+
+# Variables of the cluster and the project.
+export WANDB_GIT_COMMIT="c0mmit"
+
+cd /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats || {
+  echo runyard: 'the folder /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats is not on this node:' "$(hostname)" >&2
+  exit 1
+}
+
+# The agent takes trials until none is left or the time is up. A signal to the job is
+# passed on to it, so that programs can save; the job ends as it does.
+agent=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.agent import main; sys.exit(main())' --job "$job/job.json")
+ended="$SLURM_TMPDIR/.runyard-ended.${SLURM_JOB_ID:-$$}"
+pass_on() { [ -z "$process" ] || kill -s "$1" "$process" 2>/dev/null; }
+process="" early=""
+trap 'early=USR2; pass_on USR2' USR2
+trap 'early=TERM; pass_on TERM' TERM
+"${agent[@]}" --ended "$ended" --output 3 3>&1 &
+process=$!
+[ -z "$early" ] || pass_on "$early"
+wait "$process"; code=$?
+# A signal interrupts the waiting, and the code is then not the agent's.
+while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done
+[ ! -r "$ended" ] || code="$(cat "$ended")"
+rm -f "$ended"
+
+# Whatever became of it.
+/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.bring_back import main; sys.exit(main())' /home/kim/.runyard/snapshots/d1gest-a1b2c3/manifest.json
+[ ! -e /home/kim/.runyard/held/20261115-093000-abcdef.json ] || /home/kim/venvs/runyard/bin/python -m runyard agents send-held  # Agents that Slurm did not take at first.
+[ -z "${made_here:-}" ] || rm -rf "$made_here"
+echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"
+exit "$code"
