@@ -15,6 +15,7 @@ from runyard.launch.shell_words import expandable, module_lines, quote
 from runyard.version import __version__
 
 if TYPE_CHECKING:
+    from runyard.clusters.profile import Profile
     from runyard.launch.plan import Places, Plan
 
 # What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
@@ -172,8 +173,9 @@ def _places(plan: Plan, how: str) -> list[str]:
     return lines
 
 
+_OUR_BASE = "${TMPDIR:-/tmp}/runyard-$(id -u)"
 # Named after the job and the node: nodes may be several on one machine.
-_OUR_LOCAL = "${TMPDIR:-/tmp}/runyard-$(id -u)/${SLURM_JOB_ID:-0}-%N"
+_OUR_LOCAL = f"{_OUR_BASE}/${{SLURM_JOB_ID:-0}}-%N"
 _THIS_NODES = """\
 case "$RUNYARD_LOCAL" in
   *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
@@ -200,6 +202,13 @@ def _local_folder(plan: Plan, how: str) -> list[str]:
         f'steward=({_start(plan, "steward")} "$job/job.json")',
         f'{only}"${{steward[@]}}" begin $${how} || exit 1  # Makes the folder, brings the data.',
     ]
+
+
+def local_base(profile: Profile) -> str:
+    """Where the folders of all jobs lie on a node's disk that we make, as a shell writes it."""
+    if profile.storage.local_made_by_us:
+        return expandable(profile.storage.local).rpartition("/")[0]
+    return _OUR_BASE
 
 
 _STEWARD_ENDS = '"${steward[@]}" end  # Saves results, removes the folder.'
