@@ -63,6 +63,10 @@ def until(found: Callable[[], object], what: str, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+def is_running(record: dict[str, str]) -> bool:
+    return record["JobState"] == "RUNNING"
+
+
 def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
     yard.write("trains.py", TRAINS)
     limit = ("--time", "1m", "--grace", "45s") if LONG else ("--time", "5m")
@@ -71,7 +75,8 @@ def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
     assert job["array"] == "1-6"
     for link in range(0 if LONG else 3):
         until(lambda link=link: f"link {link} from" in yard.logs(said), f"link {link} began")
-        yard.cluster.run("scancel", "--batch", "--signal=USR2", f"{job['job_id']}_{link + 1}")
+        (now,) = [one for one in yard.cluster.show_job(job["job_id"]) if is_running(one)]
+        yard.cluster.run("scancel", "--batch", "--signal=USR2", now["JobId"])
     found = yard.ended(said["sweep"], 400 if LONG else 90)
     assert found["counts"]["finished"] == 1
     # What is left of the chain ends at once, and computes nothing again.
