@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from runyard.clusters.load import load_profile
 from runyard.config.request import Agents
 from runyard.launch.commands import SlurmError, SlurmMissing, ask, find_slurm
 from runyard.launch.plan import Plan
 from runyard.launch.submitting import submit
-from tests.launch.planning import PLACES, planned
+from tests.launch.planning import PLACES, planned, request
 
 BUSY = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
 StandIn = Callable[[str, str], dict[str, str]]
@@ -105,6 +106,29 @@ def test_where_a_limit_lets_some_in_the_rest_is_held(stand_in: StandIn, tmp_path
     assert [(part.count, part.offset) for part in done.left] == [(12, 8)]
     assert [job.offset for job in done.jobs] == [0, 5, 7]
     assert done.why_left == "QOSMaxSubmitJobPerUserLimit"
+
+
+def test_the_folders_are_there_before_slurm_is_asked(stand_in: StandIn, tmp_path: Path) -> None:
+    made = one_job(tmp_path)
+    environ = stand_in(
+        "sbatch", f"[ -d '{made.logs}' ] && [ -s '{tmp_path}/job/job.json' ] && echo 5"
+    )
+    assert submit(made, environ=environ).jobs[0].job_id == "5"
+    assert (tmp_path / "job" / "job.json").stat().st_mode & 0o077 == 0
+
+
+def test_jobs_one_by_one_are_spaced_where_the_site_wants_it(
+    stand_in: StandIn, tmp_path: Path
+) -> None:
+    environ = stand_in("sbatch", f"{times('sbatch')}; echo $n")
+    places = replace(PLACES, home=tmp_path, job=tmp_path / "job", scratch=None)
+    profile = load_profile("generic")
+    spaced = replace(profile, limits=replace(profile.limits, pause=1.0))
+    asked = request(spaced, agents=Agents(count=3, form="jobs"))
+    pauses: list[float] = []
+    done = submit(planned(asked, places=places), environ=environ, sleep=pauses.append)
+    assert [job.job_id for job in done.jobs] == ["1", "2", "3"]
+    assert pauses == [1.0, 1.0]
 
 
 def test_no_slurm_is_said_in_words() -> None:

@@ -155,3 +155,15 @@ def test_slurm_takes_the_scripts_options(slurm_cluster: SlurmCluster, tmp_path: 
 
 def here(folder: Path) -> Places:
     return replace(PLACES, home=folder, job=folder, work=folder, source=folder, scratch=None)
+
+
+def test_where_the_first_node_alone_has_a_way_out_the_others_go_through_it() -> None:
+    asked = request(agents=Agents(count=4, form="nodes"))
+    asked = replace(asked, tracking=replace(asked.tracking, mode="relay"))
+    text = script(planned(asked))
+    assert 'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"' in text
+    assert text.index("runyard.node.relay") < text.index("srun ")
+    assert 'kill "$relay"' in text
+    for shell in SHELLS:
+        assert accepts(shell, text) == ""
+    assert "RUNYARD_RELAY" not in script(planned(request(agents=Agents(count=4, form="nodes"))))

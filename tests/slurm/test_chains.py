@@ -76,7 +76,8 @@ def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
     for link in range(0 if LONG else 3):
         until(lambda link=link: f"link {link} from" in yard.logs(said), f"link {link} began")
         (now,) = [one for one in yard.cluster.show_job(job["job_id"]) if is_running(one)]
-        yard.cluster.run("scancel", "--batch", "--signal=USR2", now["JobId"])
+        done = yard.cluster.run("scancel", "--batch", "--signal=USR2", now["JobId"], check=False)
+        assert done.returncode == 0, (done, yard.logs(said), now)
     found = yard.ended(said["sweep"], 400 if LONG else 90)
     assert found["counts"]["finished"] == 1
     # What is left of the chain ends at once, and computes nothing again.

@@ -184,14 +184,17 @@ def test_a_job_runs_the_code_that_was_submitted(yard: Yard) -> None:
 
 def test_agents_that_are_added_run_the_code_of_the_sweep(yard: Yard) -> None:
     yard.write("train.py", "print('then')\n")
+    yard.write("uv.lock", "version = 1\n")
     file = {"program": "train.py", "method": "grid", "parameters": {"lr": {"values": [1, 2]}}}
     yard.write("sweep.yaml", json.dumps(file))
     said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--agents", "1",
                        "--trials-each", "1")  # fmt: skip
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
     yard.write("train.py", "print('now')\n")
+    yard.write("uv.lock", "version = 2\n")
     done = yard.type("agents", "add", said["sweep"], "--on", "slurm", "--json")
-    assert "train.py" in done.stderr  # What is different now is said.
+    assert "train.py, uv.lock" in done.stderr  # What is different now is said.
+    assert "the dependencies have changed too (uv.lock)" in done.stderr
     added = json.loads(done.stdout)
     yard.cluster.wait_for(added["jobs"][0]["job_id"], "COMPLETED")
     assert "then" in yard.logs(added)
@@ -289,9 +292,9 @@ def test_a_dry_run_shows_what_is_sent_and_makes_nothing(yard: Yard) -> None:
 def test_more_agents_than_an_array_may_have_become_several(yard: Yard) -> None:
     lines = "\n".join(f"true {number}" for number in range(2500))
     yard.write("many.txt", lines + "\n")
-    files = len(list(yard.home.path.rglob("*")))
     said = yard.submit("farm", "many.txt", "--on", "slurm", "--sbatch=--begin=now+1hour")
     assert [job["array"] for job in said["jobs"]] == ["1-1000", "1-1000", "1-500"]
     assert [job["offset"] for job in said["jobs"]] == [0, 1000, 2000]
-    assert len(list(yard.home.path.rglob("*"))) - files < 20
+    files = {file.name for file in Path(said["folder"]).iterdir()}
+    assert files <= {"job.json", "script.sh", "logs"}  # However many there are.
     yard.cluster.run("scancel", *(job["job_id"] for job in said["jobs"]))
