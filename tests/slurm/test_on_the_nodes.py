@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard, batch_shells, open_yard
 
 pytestmark = pytest.mark.slurm
 
@@ -98,14 +99,8 @@ def test_however_a_job_ends_results_come_back_and_nothing_is_left(
         # As Slurm does it before the time limit.
         yard.cluster.run("scancel", "--batch", "--signal=USR2", job)
     if how == "kill":
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                is_script = b"slurm_script" in (process / "cmdline").read_bytes()
-                environ = (process / "environ").read_bytes()
-            except OSError:
-                continue
-            if is_script and f"SLURM_JOB_ID={job}\0".encode() in environ:
-                os.kill(int(process.name), 9)
+        (script,) = batch_shells(f"SLURM_JOB_ID={job}")
+        os.kill(script, signal.SIGKILL)
     yard.cluster.wait_for(job, FINAL_STATES)
     until(lambda: not list(disk.glob(f"{job}_0")), "the folder is still there")
     assert (scratch(yard) / "results" / job / "out" / "sum.txt").read_text() == "20"

@@ -361,14 +361,6 @@ def _whereabouts() -> dict[str, str]:
     return whereabouts(os.environ)
 
 
-def _read_job(options: dict[str, str]) -> dict[str, Any]:
-    if "job" not in options:
-        return {}
-    from runyard.node.job_file import read_job
-
-    return read_job(options)
-
-
 def _first_word() -> float:
     """When it is said that the server does not answer: it may be starting, or moving."""
     return min(_WORRY_SECONDS, float(os.environ.get("RUNYARD_REACH_SECONDS") or _WORRY_SECONDS))
