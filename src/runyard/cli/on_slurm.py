@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import runyard
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.staging_check import check_staging
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
 
@@ -230,6 +231,7 @@ def plan_submission(
     request = checked.accepted()
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
+    check_staging(request, places)
     source = str(Path(runyard.__file__).resolve().parents[1])
 
     def settle(dry_run: bool) -> Wrapping:
