@@ -48,7 +48,7 @@ export function Chart(props: ChartProps) {
   );
 }
 
-const SHOWN_IN_TIP = 8;
+const SHOWN_IN_TIP = 6;
 
 function Body(props: ChartProps & { full?: () => void }) {
   const host = useRef<HTMLDivElement>(null);
