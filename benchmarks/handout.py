@@ -27,6 +27,7 @@ from runyard.client.discover import connect, start_server, stop_server
 from runyard.home import Home, prepare, read_discovery
 from runyard.server.store import agents, claims, runs, settling, trials
 from runyard.server.store.database import Database
+from runyard.server.store.new_trials import Claim
 from runyard.server.sweeps.creation import new_sweep
 from runyard.server.sweeps.drawing import Drawing, quasi_random
 from runyard.server.sweeps.files import SweepFile, read_file
@@ -138,8 +139,8 @@ def fill(store: Any, file: SweepFile, count: int, ended: int) -> tuple[int, list
     ]  # fmt: skip
     space = file.sweep.space
     spread = [space.place(quasi_random(len(space.leaves), 1, number)) for number in range(ended)]
-    drawing = Drawing(row["key"], file.sweep, 1, spread)
-    asked = [claims.Claim(keys[0], 1, "own", "n", 1, f"f{number}") for number in range(ended)]
+    drawing = Drawing(file.sweep, 1, spread)
+    asked = [Claim(keys[0], 1, "own", "n", 1, f"f{number}") for number in range(ended)]
     noise = np.random.default_rng(0).random(ended)
     served = claims.hand_out(store, row["key"], asked, drawing, now)
     for handed, value in zip(served.given, noise.tolist(), strict=True):

@@ -17,8 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.state_folder import isolated_home
 from tests.slurm.cluster import SlurmCluster
+
+from benchmarks.state_folder import isolated_home
 
 SIZES = (1_000, 3_000)
 _HELD = "--begin=now+1day"  # Nothing is to start: it would take the machine from what is measured.

@@ -22,7 +22,10 @@ def sweep(
     function: Callable[[], object] | None = None,
     *,
     count: int | None = None,
-    slots: int = 1,
+    slots: int | None = None,
+    per_gpu: int | str | None = None,
+    gpus: str | None = None,
+    mps: str | None = None,
     project: str | None = None,
     entity: str | None = None,
 ) -> Sweep:
@@ -30,11 +33,14 @@ def sweep(
 
     With a function, each trial is a call of it in this process, which finds its values by
     `wandb.init()` in `wandb.config`: one at a time, at most `count`. Without, the sweep's own
-    program or command is run, `slots` at a time.
+    program or command is run, `slots` at a time, or `per_gpu` on each GPU (a number, or "auto").
+    `gpus` and `mps` are those of `runyard sweep`.
     """
     if function is None:
-        return _run_command(config, count, slots, project, entity)
-    if slots != 1:
+        asked = {"slots": slots, "per-gpu": per_gpu, "gpus": gpus, "mps": mps}
+        options = {"count": count, "project": project, "entity": entity, **asked}
+        return _run_command(config, options)
+    if slots not in (None, 1) or per_gpu is not None or gpus is not None:
         raise UsageError(
             "a function's trials run one at a time, in this process",
             mend="leave slots out; or name a program in the sweep, and leave the function out",
@@ -83,15 +89,11 @@ def _call_function(
 
 
 def _run_command(
-    config: Mapping[str, Any] | str | os.PathLike[str],
-    count: int | None,
-    slots: int,
-    project: str | None,
-    entity: str | None,
+    config: Mapping[str, Any] | str | os.PathLike[str], options: Mapping[str, int | str | None]
 ) -> Sweep:
-    words = [sys.executable, "-m", "runyard", "sweep", "--json", "-j", str(slots)]
-    for name, value in (("--count", count), ("--project", project), ("--entity", entity)):
-        words += [name, str(value)] if value is not None else []
+    words = [sys.executable, "-m", "runyard", "sweep", "--json"]
+    for name, value in options.items():
+        words += [f"--{name}", str(value)] if value is not None else []
     text = json.dumps(dict(config)) if isinstance(config, Mapping) else None
     done = subprocess.run(
         [*words, "-" if text is not None else os.fspath(config)],  # type: ignore[arg-type]

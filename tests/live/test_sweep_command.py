@@ -223,6 +223,8 @@ def test_ctrl_c_hands_trials_back_and_says_how_to_go_on(
         terminal.expect("2 running", LONG)
         until(lambda: len(programs_of(state_folder)) == 2, "two programs", LONG)
         terminal.type("\x03")
+        terminal.expect("what now", LONG)
+        terminal.type("s")
         found = terminal.expect(r"to go on:  runyard sweep (\w+)", LONG)
         assert terminal.wait() == 130
     assert found[1] == sweep_json(runyard)["id"]

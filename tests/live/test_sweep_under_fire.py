@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_watch import agent_command
 from runyard.home import Home
 from tests.conftest import server_pids
@@ -52,7 +53,12 @@ def test_every_point_of_a_grid_is_run_to_its_end_by_real_agents(
         alive = [process for process in started if process.poll() is None]
         for _ in range(AGENTS - len(alive)):
             command = agent_command(
-                sweep["key"], slots=SLOTS, count=None, folder=str(folder), leash=leash, quiet=True
+                sweep["key"],
+                slots=Slots(SLOTS),
+                count=None,
+                folder=str(folder),
+                leash=leash,
+                quiet=True,
             )
             started.append(
                 subprocess.Popen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_watch import agent_command
 
 HEAVY = (
@@ -15,7 +16,7 @@ MOST_FILES = 60
 
 
 def test_it_starts_with_few_files() -> None:
-    command = agent_command(1, slots=1, count=None, folder=".", leash=0, quiet=True)
+    command = agent_command(1, slots=Slots(), count=None, folder=".", leash=0, quiet=True)
     place = command.index("-c") + 1
     begin, end = command[place].split("sys.exit(main())")
     ask = "print(*sys.modules.items(), sep='\\n')"

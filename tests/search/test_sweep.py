@@ -42,6 +42,14 @@ def test_a_metric_says_what_to_do_with_runs_that_failed() -> None:
     metric = {"name": "acc", "goal": "maximize", "target": 1, "impute": "best"}
     read = sweep_of(metric={**metric, "impute_while_running": "latest"}).metrics
     assert read == (Metric("acc", "maximize", 1, "best", "latest"),)
+    _, problems = read_sweep(
+        {
+            "method": "bayes",
+            "metric": {**metric, "impute_while_running": "latest"},
+            "parameters": {"x": {"min": 0.0, "max": 1.0}},
+        }
+    )
+    assert [problem.message for problem in problems] == ["impute_while_running has no effect here"]
     for off in ("false", False):
         assert sweep_of(metric={**metric, "impute_while_running": off}).metrics == (
             Metric("acc", "maximize", 1, "best", None),

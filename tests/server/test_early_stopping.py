@@ -10,6 +10,7 @@ import pytest
 
 from runyard.home import Home
 from runyard.server.app import create_app
+from runyard.server.store import results, settling
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
 from tests.server.sweeping import GRID, Agent, create, log, show, trials
@@ -146,6 +147,30 @@ def test_paused_trials_go_on_when_they_turn_out_well(client: Client) -> None:
     found = trials(client, sweep)
     assert [trial["state"] for trial in found] == ["finished", "stopped", "stopped", "stopped"]
     assert [trial["value"] for trial in found] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_what_a_paused_trial_has_reached_is_known_to_the_search(
+    client: Client, tracker: Tracker
+) -> None:
+    space = {"x": {"min": 0.0, "max": 1.0}}
+    sweep = create(client, {**PROMOTION, "method": "random", "parameters": space, "run_cap": 9})
+    agent = Agent(client, sweep["key"])
+    good, bad = agent.claim(), agent.claim()
+    assert not log(client, good, 1.0).get("stopped")
+    assert log(client, bad, 2.0).get("stopped")
+    assert agent.end(bad, 255)["state"] == "paused"
+
+    def view() -> results.View:
+        found = tracker._database.read(lambda store: results.view(store, sweep["key"], 0)).result()
+        assert found is not None
+        return found
+
+    assert [result["values"] for result in view().results] == [[2.0]]
+    assert len(view().pending or ()) == 1
+    tracker._database.write(lambda store: settling.promote(store, sweep["key"], 2)).result()
+    # It goes on: what it will reach is open again.
+    assert view().results == []
+    assert len(view().pending or ()) == 2
 
 
 def test_a_target_that_is_reached_while_it_runs(client: Client) -> None:

@@ -216,3 +216,17 @@ def test_no_table_is_scanned(question: Question) -> None:
     connection = empty_store()
     assert full_scans(connection, question) == []
     connection.close()
+
+
+def test_what_a_trial_uses_is_listed_with_it(client: Client) -> None:
+    from tests.server.sweeping import Agent
+
+    sweep = create(client)
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    told = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
+    agent.say("renew", running=[{**told, "usage": {"memory_peak": 5, "cpu_seconds": 1.5}}])
+    [trial] = trials(client, sweep, state="running")
+    assert trial["usage"] == {"memory_peak": 5, "cpu_seconds": 1.5}
+    agent.end(held)
+    assert [one["number"] for one in trials(client, sweep, last=1)] == [1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import pytest
 
@@ -75,6 +76,18 @@ def test_a_death_after_a_checkpoint_is_a_cut_and_not_a_failure() -> None:
     stuck = settle("cut", stop=None, tries={}, progressed=False, retries={"node": 0})
     assert stuck.state == "failed", "one that never gets on is not tried for ever"
     assert settle("nan", stop=None, tries={}, progressed=True, retries={}).state == "failed"
+
+
+def test_a_program_that_somebody_kills_is_tried_again_twice_unless_the_file_says_more() -> None:
+    tries: Mapping[str, int] = {}
+    states = []
+    for _ in range(3):
+        after = settle("killed", stop=None, tries=tries, progressed=False, retries={"node": 5})
+        tries = after.tries
+        states.append((after.state, after.queue))
+    assert states == [("waiting", "tail"), ("waiting", "tail"), ("failed", "final")]
+    patient = settle("killed", stop=None, tries=tries, progressed=False, retries={"node": 1000})
+    assert patient.state == "waiting"
 
 
 def test_a_sweep_gives_up_only_where_nothing_has_worked() -> None:
@@ -152,7 +165,7 @@ def test_a_drawing_takes_what_was_prepared_and_nothing_else() -> None:
     assert sweep is not None
     opt_first = [leaf.name for leaf in sweep.space.leaves] == ["opt", "x"]
     point = (1.0, 0.25) if opt_first else (0.25, 1.0)
-    drawing = Drawing(1, sweep, 1, [point, point])
+    drawing = Drawing(sweep, 1, [point, point])
     drawn = drawing.setting(0)
     assert drawn is not None
     assert drawn.settings == {"x": 2.5, "opt": "b"}

@@ -22,8 +22,9 @@ from runyard.server.store import (
     sweeps,
     trials,
 )
-from runyard.server.store.claims import Claim, Handed
+from runyard.server.store.claims import Handed
 from runyard.server.store.migrations import migrate
+from runyard.server.store.new_trials import Claim
 from runyard.server.store.streams import Post
 from runyard.server.sweeps.creation import new_sweep
 from runyard.server.sweeps.drawing import Drawing
@@ -110,7 +111,7 @@ class Ledger(RuleBasedStateMachine):
     def renew(self, number: int) -> None:
         agent = self.agents[number]
         mine = [place for place, holder in self.held.items() if holder == agent]
-        for stop in agents.renew(self.store, agent, mine, self.now):
+        for stop in agents.renew(self.store, agent, mine, self.now).stops:
             assert stop.why == "lost"
             del self.held[(stop.trial, stop.attempt)]
 
@@ -240,7 +241,7 @@ class Ledger(RuleBasedStateMachine):
             for row in self._rows()
             if row["state"] == "running"
         }
-        drawing = Drawing(self.sweep, FILE.sweep, 1)
+        drawing = Drawing(FILE.sweep, 1)
         served = claims.hand_out(self.store, self.sweep, asked, drawing, self.now)
         for one, handed in zip(asked, served.given, strict=True):
             if handed is not None and handed.trial["number"] in before:

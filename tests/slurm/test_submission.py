@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,17 +184,63 @@ def test_a_job_runs_the_code_that_was_submitted(yard: Yard) -> None:
 
 def test_agents_that_are_added_run_the_code_of_the_sweep(yard: Yard) -> None:
     yard.write("train.py", "print('then')\n")
+    yard.write("uv.lock", "version = 1\n")
     file = {"program": "train.py", "method": "grid", "parameters": {"lr": {"values": [1, 2]}}}
     yard.write("sweep.yaml", json.dumps(file))
     said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--agents", "1",
                        "--trials-each", "1")  # fmt: skip
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
     yard.write("train.py", "print('now')\n")
+    yard.write("uv.lock", "version = 2\n")
     done = yard.type("agents", "add", said["sweep"], "--on", "slurm", "--json")
-    assert "train.py" in done.stderr  # What is different now is said.
+    assert "train.py, uv.lock" in done.stderr  # What is different now is said.
+    assert "the dependencies have changed too (uv.lock)" in done.stderr
     added = json.loads(done.stdout)
     yard.cluster.wait_for(added["jobs"][0]["job_id"], "COMPLETED")
     assert "then" in yard.logs(added)
+
+
+SAVES = """\
+import os, pathlib, signal, sys, time
+saved = pathlib.Path(os.environ["RUNYARD_CHECKPOINT_DIR"]) / "state"
+def save(*_):
+    saved.parent.mkdir(parents=True, exist_ok=True)
+    saved.write_text("1")
+    sys.exit(75)
+signal.signal(signal.SIGUSR2, save)
+if saved.exists():
+    print("goes on")
+    sys.exit(0)
+print("began", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_signal_to_the_job_lets_programs_save_and_another_job_goes_on(
+    yard: Yard, shell: str
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
+    yard.write("profiles/rig.yaml", f"script:\n  interpreter: /usr/bin/{shell}\n")
+    rig = {"RUNYARD_CLUSTERS": str(yard.project / "profiles"), "RUNYARD_CLUSTER": "rig"}
+    yard.write("save.py", SAVES)
+    words = ("submit", "--json", "--", "python", "save.py")
+    said = json.loads(yard.type(*words, env={**rig, "SCRATCH": str(yard.home.path)}).stdout)
+    job = said["jobs"][0]["job_id"]
+    yard.cluster.wait_for(job, "RUNNING")
+    while "began" not in yard.logs(said):
+        time.sleep(0.05)
+    # As Slurm does it before the time limit: to the batch shell alone.
+    yard.cluster.run("scancel", "--batch", "--signal=USR2", job)
+    yard.cluster.wait_for(job, "COMPLETED")
+    assert yard.api.sweeps.find(said["sweep"])["counts"]["waiting"] == 1
+    assert (Path(said["folder"]) / "script.sh").read_text().startswith(f"#!/usr/bin/{shell}\n")
+
+    more = yard.submit("agents", "add", said["sweep"], "--on", "slurm")
+    yard.cluster.wait_for(more["jobs"][0]["job_id"], "COMPLETED")
+    assert "goes on" in yard.logs(more)
+    assert yard.ended(said["sweep"])["counts"]["finished"] == 1
 
 
 def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
@@ -244,9 +292,9 @@ def test_a_dry_run_shows_what_is_sent_and_makes_nothing(yard: Yard) -> None:
 def test_more_agents_than_an_array_may_have_become_several(yard: Yard) -> None:
     lines = "\n".join(f"true {number}" for number in range(2500))
     yard.write("many.txt", lines + "\n")
-    files = len(list(yard.home.path.rglob("*")))
     said = yard.submit("farm", "many.txt", "--on", "slurm", "--sbatch=--begin=now+1hour")
     assert [job["array"] for job in said["jobs"]] == ["1-1000", "1-1000", "1-500"]
     assert [job["offset"] for job in said["jobs"]] == [0, 1000, 2000]
-    assert len(list(yard.home.path.rglob("*"))) - files < 20
+    files = {file.name for file in Path(said["folder"]).iterdir()}
+    assert files <= {"job.json", "script.sh", "logs"}  # However many there are.
     yard.cluster.run("scancel", *(job["job_id"] for job in said["jobs"]))

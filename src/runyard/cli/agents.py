@@ -17,6 +17,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_sweep, server
 from runyard.cli.on_slurm import (
     SLURM,
@@ -28,6 +29,7 @@ from runyard.cli.on_slurm import (
 )
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.parser import positive
+from runyard.cli.slots import Slots, add_slot_arguments, read_slots
 from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
@@ -48,12 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with drain: an agent's number; with add: a sweep (default: the newest)",
     )  # fmt: skip
     which.completer = complete_sweep  # type: ignore[attr-defined]
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
-                        help="with add: trials at a time (default 1)")  # fmt: skip
+    add_slot_arguments(parser)
     parser.add_argument(
         "-n", "--agents", type=positive, metavar="N",
         help="with add: how many (default 1; on slurm, as many as trials are left)",
     )  # fmt: skip
+    parser.add_argument("--server", metavar="URL|cloud",
+                        help="with add: for ENTITY/PROJECT/SWEEP at this server, by W&B's "
+                        "protocol (default: WANDB_BASE_URL where it is not ours)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="with add: show what would be sent")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--code", choices=("then", "now"), default="then",
@@ -67,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("runyard agents drain: which agent?", mend="runyard agents drain 3")
     if args.action == "list" and args.which is not None:
         raise UsageError("runyard agents list takes no name", mend="runyard agents")
-    api = server()
     if args.action == "add":
-        return _add(api, args)
+        return _add(args)
+    api = server()
     if args.action == "send-held":
         sent = send_held_agents(api, locate())
         say(f"{sent} agents that were held back are submitted" if sent else "nothing was sent")
@@ -83,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         say("no agent is at work; `runyard agents add SWEEP` starts one")
     else:
         print_table(
-            ("AGENT", "SWEEP", "KIND", "HOST", "PID", "AT WORK", "AGE", "HEARD"),
+            ("AGENT", "SWEEP", "KIND", "HOST", "PID", "AT WORK", "AGE", "HEARD", "USES"),
             (
                 (
                     str(agent["key"]),
@@ -94,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{agent['running']}/{agent['slots']}",
                     duration(max(0.0, time.time() - agent["created_at"])),
                     ago(agent["heard_at"]),
+                    usage_text(agent["usage"]) or "-",
                 )
                 for sweep, agent in found
             ),
@@ -135,13 +140,29 @@ def _is_agent(pid: int) -> bool:
         return False
 
 
-def _add(api: Api, args: argparse.Namespace) -> int:
-    found = find_sweep(api, args.which)
+def _add(args: argparse.Namespace) -> int:
+    if args.server is not None or "/" in (args.which or ""):
+        from runyard.cli.elsewhere import server_elsewhere
+
+        url = server_elsewhere(args.server, locate(), os.environ)
+        if url is not None:
+            return _add_elsewhere(args, url)
+    found = find_sweep(server(), args.which)
     if args.on == SLURM:
         return add_on_slurm(args, found)
     refuse_ended(found)
     for _ in range(args.agents or 1):
-        _start_here(found, args.slots)
+        _start_here(found, read_slots(args).of_sweep(found))
+    return 0
+
+
+def _add_elsewhere(args: argparse.Namespace, url: str) -> int:
+    from runyard.cli.elsewhere import agent_words, find_elsewhere
+
+    found = find_elsewhere(url, args.which or "")
+    for _ in range(args.agents or 1):
+        words = agent_words(found, slots=args.slots)
+        _start(words, found.path.rpartition("/")[2], args.slots, str(Path.cwd()))
     return 0
 
 
@@ -159,7 +180,7 @@ def add_on_slurm(args: argparse.Namespace, found: Sweep) -> int:
 
         code = code_for_more(server(quiet=True), locate(), found, folder)
     submission = plan_submission(
-        args, kind="agents", folder=folder, trials=left, slots=args.slots, code=code
+        args, kind="agents", folder=folder, trials=left, slots=args.slots or 1, code=code
     )
     if args.dry_run:
         submission.preview()
@@ -182,17 +203,24 @@ def refuse_ended(found: Sweep) -> None:
         )
 
 
-def _start_here(found: Sweep, slots: int) -> None:
+def _start_here(found: Sweep, slots: Slots) -> None:
     from runyard.cli.sweep_watch import agent_command, working_folder
 
-    home, folder = locate(), working_folder(found["folder"])
-    log = home.path / "agents" / f"{found['id']}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
-    log.parent.mkdir(mode=0o700, exist_ok=True)
+    folder = working_folder(found["folder"])
+    words = agent_command(
+        found["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
+    )
+    _start(words, found["id"], slots, folder)
+
+
+def _start(words: list[str], sweep: str, slots: Slots, folder: str) -> None:
+    """An agent in the background, which outlives the terminal."""
+    home = locate()
+    log = home.path / "agents" / f"{sweep}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with log.open("ab") as output:
         process = subprocess.Popen(
-            agent_command(
-                found["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
-            ),
+            words,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -200,5 +228,5 @@ def _start_here(found: Sweep, slots: int) -> None:
             cwd=folder,
             env={**os.environ, "RUNYARD_HOME": str(home.path)},
         )
-    say(f"an agent with {slots} slots works on {found['id']}: process {process.pid}")
+    say(f"an agent works on {sweep}, {slots}: process {process.pid}")
     say(f"what it says is in {log}")

@@ -36,6 +36,7 @@ COMMANDS = {
     "push": "send runs to W&B's cloud or to another server",
     "doctor": "check this cluster, this project, and what jobs can reach",
     "clusters": "list the clusters that runyard knows, and which one this is",
+    "clean": "remove copies of code that no job needs",
     "server": "start, stop or look at the server",
     "completion": "print the completion script of a shell",
 }

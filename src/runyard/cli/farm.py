@@ -1,6 +1,7 @@
 """Run a list of command lines: a file with one a line, or every combination of a line with braces.
 
   runyard farm tasks.txt -j 4          four at a time, until all have run
+  runyard farm tasks.txt --per-gpu 4   four on each GPU (auto: as many as get the most done)
   runyard farm --grid 'python train.py --lr {0.1,0.01} --seed {1..5}' -j 4
   runyard farm tasks.txt --dry-run     what would run, under which names
   runyard farm tasks.txt --split 4     files of four lines: tasks/tasks_0.txt and so on
@@ -35,6 +36,7 @@ from runyard.cli.on_slurm import (
 )
 from runyard.cli.output import console, print_json, say
 from runyard.cli.parser import count, positive
+from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 
@@ -60,6 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_work_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
     parser.add_argument("--no-run", action="store_true", help="make the sweep, and run nothing")
+    parser.add_argument("--no-check", action="store_true",
+                        help="run lines even if their program does not know an option")  # fmt: skip
     parser.add_argument("--halt", type=halt, metavar="WHEN",
                         help="begin no more when N, or N%%, have failed (soon,fail=N; now,fail=N "
                         "ends what runs as well)")  # fmt: skip
@@ -77,8 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     """What every command that makes a list has."""
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
-                        help="so many at a time on this machine (default 1)")  # fmt: skip
+    add_slot_arguments(parser, "programs")
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
@@ -103,6 +106,10 @@ def run(args: argparse.Namespace) -> int:
         say(f"{found.seeds} seeds tell little about the spread between seeds: five are better")
     if args.split:
         return _split(args, found)
+    if not args.no_check:
+        from runyard.cli.checking import check_tasks
+
+        check_tasks(found, Path.cwd(), refuses=not args.dry_run)
     log = None if args.joblog is None else Path(args.joblog).absolute()
     found = _left(args, found, log)
     if args.on == SLURM:
@@ -131,15 +138,16 @@ def start(
     from runyard.cli.farm_work import open_log, work_on_list
 
     opened: JobLog | None = None if log is None or no_run else open_log(log)
+    slots = read_slots(args)
     made = make_list(args, found, folder=folder or Path.cwd(), log=log)
-    say(f"{_named(made)}: {made['expected']} command lines, {args.slots} at a time")
+    say(f"{_named(made)}: {made['expected']} command lines, {slots}")
     if no_run:
         say(f"to run it:  runyard sweep {made['id']}")
         if args.json:
             print_json(made)
         return 0
     code = work_on_list(
-        locate(), made, slots=args.slots, as_json=args.json, quiet=args.quiet, halt=stopping,
+        locate(), made, slots=slots, as_json=args.json, quiet=args.quiet, halt=stopping,
         log=opened,
     )  # fmt: skip
     if report is not None:
@@ -179,7 +187,7 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
         say("nothing is left to run")
         return 0
     submission = plan_submission(
-        args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots
+        args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots or 1
     )
     if args.dry_run:
         submission.preview()

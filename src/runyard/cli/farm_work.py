@@ -7,6 +7,7 @@ from pathlib import Path
 from runyard.cli.halting import Halt
 from runyard.cli.job_log import JobLog, job_log_of
 from runyard.cli.output import say
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_output import Output
 from runyard.cli.sweep_watch import Follower, is_list, work, working_folder
 from runyard.client.sweeps import Sweep
@@ -31,7 +32,7 @@ def work_on_list(
     home: Home,
     sweep: Sweep,
     *,
-    slots: int,
+    slots: Slots,
     count: int | None = None,
     as_json: bool = False,
     quiet: bool = False,
@@ -68,7 +69,7 @@ def work_on(
     home: Home,
     sweep: Sweep,
     *,
-    slots: int,
+    slots: Slots,
     count: int | None = None,
     as_json: bool,
     seconds: float | None = None,

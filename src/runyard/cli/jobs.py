@@ -96,16 +96,16 @@ def _print_list(api: Api, jobs: list[Job], args: argparse.Namespace) -> int:
         say("no jobs yet: `runyard submit -- python train.py` makes one")
         return 0
     print_table(
-        ("JOB", "SWEEP", "STATE", "AGE", "TIME", "CPU", "MEMORY", "NAME"),
+        ("JOB", "SWEEP", "STATE", "TIME", "CPU", "MEMORY", "AGE", "NAME"),
         (
             (
                 job["job_id"] if job["tasks"] == 1 else f"{job['job_id']} x{job['tasks']}",
                 job["sweep_id"] or job["kind"],
                 states_text(job["states"]) or "submitted",
-                duration(max(0.0, time.time() - job["submitted_at"])),
                 _time(job),
                 _share(job["used"].get("cpu_seconds"), job["used"].get("cpu_seconds_held")),
                 _memory(job),
+                duration(max(0.0, time.time() - job["submitted_at"])),
                 job["name"],
             )
             for job in jobs
@@ -118,22 +118,22 @@ def _print_list(api: Api, jobs: list[Job], args: argparse.Namespace) -> int:
 
 
 def _time(job: Job) -> str:
-    """The longest task's time, of what was asked."""
+    """The longest task's time, and how much that is of what was asked."""
     seconds = job["used"].get("longest_seconds")
     if seconds is None and job["started_at"] is not None:
         seconds = max(0.0, (job["ended_at"] or time.time()) - job["started_at"])
     asked = job["used"].get("limit_seconds") or job["asked"].get("time")
-    if seconds is None:
-        return "-"
-    return duration(seconds) if not asked else f"{duration(seconds)} of {duration(float(asked))}"
+    return "-" if seconds is None else _part(duration(seconds), seconds, asked)
 
 
 def _memory(job: Job) -> str:
     peak = job["used"].get("memory_peak")
     asked = job["used"].get("memory_asked") or (job["asked"].get("memory") or 0) << 20
-    if peak is None:
-        return "-"
-    return memory_text(int(peak)) + (f" of {memory_text(int(asked))}" if asked else "")
+    return "-" if peak is None else _part(memory_text(int(peak)), peak, asked)
+
+
+def _part(text: str, used: float, asked: float | None) -> str:
+    return f"{text} ({_share(used, float(asked))})" if asked else text
 
 
 def _share(used: float | None, held: float | None) -> str:
@@ -152,18 +152,40 @@ def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
         return 0
     looked = look(api.jobs, [job])
     [now], note = account_for(api.jobs, looked.jobs)
+    if note is not None:
+        now["used"] = {**now["used"], **_measured(api, now)}
     if args.json:
         print_json({**job_json(now, looked), "agents": job["agents"], "script": script})
         return 0
     print_lines(_detail_lines(now, job, looked))
     print_lines(efficiency_lines(now))
     if note is not None and now["ended_at"] is not None:
-        say(f"{note}: CPU and memory are not known, the times are runyard's own")
+        say(f"{note}: CPU and memory are what agents measured of the trials")
     print_lines(age_lines(looked))
     if script is not None:
         print(f"\n{Path(job['folder']) / 'script.sh'}\n")
         print(script, end="")
     return 0
+
+
+def _measured(api: Api, job: Job) -> dict[str, float]:
+    """What the agents of a job measured of their trials' processes; of each, the newest attempt."""
+    if job["sweep"] is None:
+        return {}
+    found = [
+        one["usage"]
+        for one in api.sweeps.trials(job["sweep"])
+        if one["usage"] and (one["job"] or "").partition("_")[0] == job["job_id"]
+    ]
+    peaks = [one["memory_peak"] for one in found if "memory_peak" in one]
+    seconds = [one["cpu_seconds"] for one in found if "cpu_seconds" in one]
+    told: dict[str, float] = {"memory_peak": max(peaks)} if peaks else {}
+    held = job["used"].get("seconds")
+    if seconds:
+        told["cpu_seconds"] = sum(seconds)
+    if seconds and held:
+        told["cpu_seconds_held"] = held * (job["asked"].get("cpus") or 1)
+    return told
 
 
 def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:
@@ -245,17 +267,15 @@ def _print_all(args: argparse.Namespace) -> int:
         say(f"Slurm's accounting has no job of yours of the last {args.days} days")
         return 0
     print_table(
-        ("JOB", "STATE", "AGE", "TIME", "CPU", "MEMORY", "NAME"),
+        ("JOB", "STATE", "TIME", "CPU", "MEMORY", "AGE", "NAME"),
         (
             (
                 one.which,
                 one.state.says,
-                ago(one.submitted),
-                _of(duration(one.seconds), one.limit and duration(one.limit)),
+                _part(duration(one.seconds), one.seconds, one.limit),
                 _share(one.cpu_seconds, one.cpus * one.seconds),
-                "-" if one.memory_peak is None else _of(
-                    memory_text(one.memory_peak), one.memory_asked and memory_text(one.memory_asked)
-                ),
+                _record_memory(one),
+                ago(one.submitted),
                 one.name,
             )
             for one in shown
@@ -264,6 +284,12 @@ def _print_all(args: argparse.Namespace) -> int:
     if len(found) > len(shown):
         say(f"there are {len(found) - len(shown)} more: -n {len(found)} lists them")
     return 0
+
+
+def _record_memory(one: Record) -> str:
+    if one.memory_peak is None:
+        return "-"
+    return _part(memory_text(one.memory_peak), one.memory_peak, one.memory_asked)
 
 
 def _record_json(one: Record) -> dict[str, Any]:

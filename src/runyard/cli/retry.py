@@ -26,7 +26,8 @@ from runyard.cli import naming
 from runyard.cli.connect import server
 from runyard.cli.on_slurm import HERE, SLURM, add_slurm_arguments
 from runyard.cli.output import print_json, say
-from runyard.cli.parser import nearest, positive
+from runyard.cli.parser import nearest
+from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
 from runyard.client.jobs import Job
@@ -55,14 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only those that failed so: memory, time, node, program, signal, nan",
     )
     parser.add_argument("--trial", action="append", metavar="NAME", help="only this one")
-    parser.add_argument(
-        "-j",
-        "--slots",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="so many at a time on this machine, or in a job (default 1)",
-    )
+    add_slot_arguments(parser)
     parser.add_argument(
         "--exclude-node", action="store_true", help="not on the nodes where they failed"
     )
@@ -111,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from runyard.cli.farm_work import work_on
 
-    return work_on(locate(), after, slots=args.slots, as_json=args.json)
+    return work_on(locate(), after, slots=read_slots(args).of_sweep(after), as_json=args.json)
 
 
 def _find(api: Api, words: str | None) -> tuple[Sweep, Callable[[Trial], bool]]:
@@ -169,7 +163,7 @@ def _on_slurm(
         kind="retry",
         folder=Path(working_folder(sweep["folder"])),
         trials=len(chosen),
-        slots=args.slots,
+        slots=args.slots or 1,
     )
     if args.dry_run:
         say(f"{_named(chosen)} would run again")

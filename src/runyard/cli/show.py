@@ -11,6 +11,7 @@ import shlex
 import time
 from collections.abc import Iterator
 
+from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_run, server
 from runyard.cli.output import (
     STATE_COLOURS,
@@ -28,7 +29,7 @@ from runyard.errors import NotFoundError
 _CURVE, _LONGEST_NAME = 32, 28
 _BEST = 5
 # Where the exit code alone does not say it.
-_TOLD_CAUSES = ("memory", "nan", "time", "preempted", "node", "cut", "go-on")
+_TOLD_CAUSES = ("memory", "crowded", "nan", "time", "preempted", "node", "cut", "go-on")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,6 +148,9 @@ def _facts(detail: RunDetail) -> Iterator[str]:
         yield f"{len(detail['attempts'])} attempts: {causes}"
     elif detail["attempts"] and detail["attempts"][0]["cause"] in _TOLD_CAUSES:
         yield f"ended: {detail['attempts'][0]['cause']}"
+    used = usage_text(detail["attempts"][-1]["usage"]) if detail["attempts"] else ""
+    if used:
+        yield f"used: {used}"
     for archive in detail["archives"]:
         yield (
             f"{archive['reason']} {ago(archive['made_at'])}: {archive['steps']} steps put aside "

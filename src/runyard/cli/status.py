@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runyard.cli import naming
+from runyard.cli.attempt_usage import usage_text
 from runyard.cli.best import values_text
 from runyard.cli.connect import server
 from runyard.cli.job_view import (
@@ -118,6 +119,12 @@ def _send_held(api: Api) -> None:
         sent = send_held_agents(api, locate())
         if sent:
             say(f"{sent} agents that were held back are submitted")
+    from runyard.launch.held import count_held
+
+    for key, count in count_held(locate().path).items():
+        with contextlib.suppress(RunyardError):
+            name = api.sweeps.sweep(key)["id"]
+            say(f"sweep {name}: {count} agents are held back until Slurm takes more of your jobs")
 
 
 def _gather(api: Api, words: str | None) -> Shown:
@@ -271,11 +278,12 @@ def sweep_lines(
 
 def _agent_lines(sweep: Sweep) -> list[Line]:
     agents = sweep["agents"]
-    lines: list[Line] = [
-        (f"  agent {agent['key']}  {agent['running']} of {agent['slots']} slots at work  "
-         f"({_where(agent)})", None)
-        for agent in agents[:_MOST_AGENTS]
-    ]  # fmt: skip
+    lines: list[Line] = []
+    for agent in agents[:_MOST_AGENTS]:
+        at_work = f"{agent['running']} of {agent['slots']} slots at work"
+        lines.append((f"  agent {agent['key']}  {at_work}  ({_where(agent)})", None))
+        used = usage_text(agent["usage"])
+        lines += [(f"    {used}", None)] if used else []
     rest = agents[_MOST_AGENTS:]
     if rest:
         running, slots = sum(one["running"] for one in rest), sum(one["slots"] for one in rest)

@@ -1,11 +1,14 @@
 """Make a sweep of a file and run it here, or join a sweep that is there.
 
   runyard sweep sweep.yaml -j 4       four trials at a time, until it is done
+  runyard sweep sweep.yaml --per-gpu auto   as many on each GPU as get the most done
   runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
   runyard sweep sweep.yaml --dry-run  what it would run
+  runyard sweep sweep.yaml --check    try four settings for a few steps each; make nothing
   runyard sweep sweep.yaml --on slurm --gpus 1 --at-once 8    on the cluster; comes back at once
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
+  runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
 
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks the running trials to end, and they go back to the queue; a second
@@ -15,6 +18,7 @@ Ctrl-C kills them.
 from __future__ import annotations
 
 import argparse
+import os
 
 from runyard.cli.connect import complete_sweep_or_file, server
 from runyard.cli.on_slurm import (
@@ -26,6 +30,7 @@ from runyard.cli.on_slurm import (
 )
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
+from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
@@ -38,8 +43,7 @@ _OVER = ("finished", "canceled", "failed")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument("sweep", metavar="FILE|SWEEP", help="a sweep file, or a sweep")
     which.completer = complete_sweep_or_file  # type: ignore[attr-defined]
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
-                        help="trials at a time on this machine (default 1)")  # fmt: skip
+    add_slot_arguments(parser)
     parser.add_argument(
         "--count", type=positive, metavar="N", help="take at most N trials, then end"
     )
@@ -49,10 +53,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grace", type=duration, metavar="TIME",
                         help="how long before the end programs are told to save "
                         "(default: a tenth of the time, at most 2m)")  # fmt: skip
+    parser.add_argument("--server", metavar="URL|cloud",
+                        help="join ENTITY/PROJECT/SWEEP at this server, by W&B's protocol "
+                        "(default: WANDB_BASE_URL where it is another one than ours)")  # fmt: skip
     parser.add_argument("--no-run", action="store_true", help="make it, and run nothing")
     parser.add_argument(
         "--dry-run", action="store_true", help="show what it would be; make nothing"
     )
+    parser.add_argument("--check", type=positive, nargs="?", const=4, metavar="N",
+                        help="try N settings spread over the space (default 4) for a few steps "
+                        "each, here and offline; make nothing")  # fmt: skip
+    parser.add_argument("--check-time", type=duration, default=20.0, metavar="TIME",
+                        help="how long each may take with --check (default 20s)")  # fmt: skip
+    parser.add_argument("--no-check", action="store_true",
+                        help="make it even if the program does not know a parameter")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
     made.add_argument("-n", "--name", help="name of the sweep")
@@ -83,14 +97,34 @@ def run(args: argparse.Namespace) -> int:
 
     if looks_like_file(args.sweep):
         return _create(args)
-    for option in ("dry_run", "no_run", "method", "name", "set", "prior_run", "seed"):
+    for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
         if getattr(args, option):
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
                 mend="`runyard sweep SWEEP` joins a sweep; `runyard sweeps` lists them",
             )
-    return _join(args)
+    elsewhere = _elsewhere(args)
+    return elsewhere if elsewhere is not None else _join(args)
+
+
+def _elsewhere(args: argparse.Namespace) -> int | None:
+    """Work for a sweep at another server, where one is meant; None where none is."""
+    if args.server is None and "/" not in args.sweep:
+        return None
+    from runyard.cli.elsewhere import find_elsewhere, server_elsewhere, work_elsewhere
+
+    url = server_elsewhere(args.server, locate(), os.environ)
+    if url is None:
+        return None
+    return work_elsewhere(
+        locate(),
+        find_elsewhere(url, args.sweep),
+        slots=args.slots,
+        count=args.count,
+        seconds=args.time,
+        grace=args.grace,
+    )
 
 
 def _create(args: argparse.Namespace) -> int:
@@ -98,9 +132,17 @@ def _create(args: argparse.Namespace) -> int:
 
     plan = make_plan(args)
     submission = None
+    if not args.no_check:
+        from runyard.cli.checking import check_plan
+
+        check_plan(plan, refuses=not args.dry_run)
+    if args.check:
+        from runyard.cli.rehearsal import rehearse
+
+        return rehearse(plan, args.check, args.check_time, as_json=args.json)
     if args.on == SLURM:
         submission = plan_submission(
-            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots
+            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1
         )
         if args.dry_run:
             submission.preview()
@@ -168,7 +210,7 @@ def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
     return work_on(
         locate(),
         {**found, "folder": folder},
-        slots=args.slots,
+        slots=read_slots(args).of_sweep(found),
         count=args.count,
         as_json=args.json,
         seconds=args.time,

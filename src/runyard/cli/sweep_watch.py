@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import MappingProxyType
 from typing import Protocol
 
 import runyard
+from runyard.cli.asking import Asked
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_output import Output
 from runyard.cli.sweep_view import live, print_report
 from runyard.client.api import Api
@@ -23,12 +25,12 @@ from runyard.client.discover import find_server
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError
 from runyard.home import Home
+from runyard.node.agent import LET_GO
 
 _LOOK_EVERY = 0.5
 _LAST_WORDS = 2000
 _EXPLAINED = 20
 _MANY_FAILED = 101
-_ASKS_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (
     "import sys; sys.path.insert(0, {0!r}); from runyard.node.agent import main; sys.exit(main())"
@@ -46,7 +48,7 @@ class Follower(Protocol):
 def agent_command(
     key: int,
     *,
-    slots: int,
+    slots: Slots,
     count: int | None,
     folder: str,
     leash: int | None,
@@ -55,15 +57,19 @@ def agent_command(
     seconds: float | None = None,
     grace: float | None = None,
 ) -> list[str]:
-    source = str(Path(runyard.__file__).resolve().parent.parent)
-    words = ["--sweep", str(key), "--slots", str(slots), "--folder", folder]
+    words = ["--sweep", str(key), *slots.words(), "--folder", folder]
     words += ["--leash", str(leash)] if leash is not None else []
     words += ["--output", str(output)] if output is not None else []
     words += ["--count", str(count)] if count is not None else []
     words += ["--time", str(seconds)] if seconds is not None else []
     words += ["--grace", str(grace)] if grace is not None else []
     words += ["--quiet"] if quiet else []
-    return [sys.executable, "-I", "-S", "-c", _START.format(source), *words]
+    return [*agent_start(), *words]
+
+
+def agent_start() -> list[str]:
+    source = str(Path(runyard.__file__).resolve().parent.parent)
+    return [sys.executable, "-I", "-S", "-c", _START.format(source)]
 
 
 def working_folder(folder: str | None) -> str:
@@ -76,7 +82,7 @@ def work(
     sweep: Sweep,
     *,
     folder: str | None,
-    slots: int,
+    slots: Slots,
     count: int | None,
     as_json: bool,
     show: Output | None = None,
@@ -94,7 +100,7 @@ def work(
     watch = _Watch(home, sweep, followers)
     # Held open as long as we live: an agent whose command is killed ends as if asked to.
     leash, held = os.pipe()
-    with _Asked() as asked:
+    with Asked(may_leave=show is None) as asked:
         process = subprocess.Popen(
             agent_command(
                 sweep["key"],
@@ -118,12 +124,17 @@ def work(
         if show is not None:
             show.begin()
         drawing = watch.drawn() if on_terminal else watch.told()
-        with drawing as update:
-            while process.poll() is None:
-                asked.pass_on(process, sweep["id"])
-                update(asked.note)
+        with drawing as view:
+            while process.poll() is None and not asked.is_left:
+                asked.pass_on(process, sweep["id"], view.pause)
+                view.update(asked.note)
                 asked.wait(process, _LOOK_EVERY)
+        if asked.is_left:
+            os.write(held, LET_GO)
         os.close(held)
+    if asked.is_left:
+        process.returncode = 0  # It lives on; Popen must not warn about that.
+        return _say_left(sweep["id"], process.pid)
     if show is not None:
         show.finish()
     lasted = time.monotonic() - begun
@@ -133,39 +144,23 @@ def work(
     return code or (1 if process.returncode else 0)
 
 
-class _Asked:
-    """Signals that ask us to end: the first time the agent is asked, the second time it kills."""
+def _say_left(sweep: str, pid: int) -> int:
+    say(f"sweep {sweep} goes on in the background: process {pid}")
+    for command, what in (
+        (f"runyard status {sweep} --watch", "how far it is"),
+        (f"runyard sweep --stop {sweep}", "let what runs finish, then end"),
+        ("runyard agents", "who works on it; `runyard agents drain N` lets one go"),
+    ):
+        print(f"  {command:<34}  {what}", file=sys.stderr)
+    return 0
 
-    def __init__(self) -> None:
-        self.number: int | None = None
-        self.note = ""
-        self._times = self._passed = 0
 
-    def __enter__(self) -> _Asked:
-        self._before = {number: signal.signal(number, self._hear) for number in _ASKS_TO_END}
-        return self
+@dataclass(frozen=True)
+class _View:
+    """How the sweep is shown while we wait; `pause` while something else is."""
 
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def pass_on(self, process: subprocess.Popen[bytes], sweep: str) -> None:
-        while self._passed < self._times:
-            self._passed += 1
-            process.send_signal(signal.SIGTERM)
-            if self._passed == 1:
-                self.note = "asking what runs to end (Ctrl-C again kills it)"
-                say(f"{self.note}; its trials go back to the queue of {sweep}")
-
-    def wait(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        end = time.monotonic() + seconds
-        # In pieces: a signal, or the agent's end, is not to wait for the next look.
-        while process.poll() is None and self._passed == self._times and time.monotonic() < end:
-            time.sleep(0.02)
-
-    def _hear(self, number: int, _frame: FrameType | None) -> None:
-        self.number = number
-        self._times += 1
+    update: Callable[[str], None]
+    pause: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class _Watch:
@@ -214,7 +209,7 @@ class _Watch:
             follower.look(api, self.sweep, is_last=is_last)
 
     @contextmanager
-    def drawn(self) -> Iterator[Callable[[str], None]]:
+    def drawn(self) -> Iterator[_View]:
         from rich.console import Console
         from rich.live import Live
 
@@ -226,12 +221,20 @@ class _Watch:
                 shown = live(self.sweep, self._running, self.failed, away or note, out.width)
                 drawing.update(shown, refresh=True)
 
-            yield update
+            @contextmanager
+            def pause() -> Iterator[None]:
+                drawing.stop()
+                try:
+                    yield
+                finally:
+                    drawing.start()
+
+            yield _View(update, pause)
 
     @contextmanager
-    def told(self) -> Iterator[Callable[[str], None]]:
+    def told(self) -> Iterator[_View]:
         """Without a terminal the agent's own lines tell of it."""
-        yield lambda _note: self._look_for_followers()
+        yield _View(lambda _note: self._look_for_followers())
 
     def _look_for_followers(self) -> None:
         if self._followers:
@@ -264,6 +267,8 @@ def why_failed(api: Api, trial: Trial) -> str:
     code = trial["exit_code"]
     cause = trial["cause"] or "failed"
     how = f"exit code {code}" if cause == "program" and code is not None else cause
+    if cause == "killed":
+        how = f"killed {trial['attempts']} times by signal 9, for memory or by somebody"
     try:
         detail = api.run(trial["id"])
         size = sum(attempt["console_bytes"] for attempt in detail["attempts"])
@@ -279,7 +284,7 @@ def _speaks(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("wandb:")
 
 
-def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: _Asked, is_timed: bool) -> int:
+def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: Asked, is_timed: bool) -> int:
     watch.look_once_more()
     sweep = watch.sweep
     went_on = sweep["state"] in ("running", "paused")

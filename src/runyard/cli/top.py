@@ -155,7 +155,7 @@ def _task_row(task: RunningTask) -> tuple[str, ...]:
         duration(seconds),
         str(task.cpus),
         _percent(task.cpu_seconds, seconds),
-        _size(task.memory_peak) + (f" of {memory_text(task.memory)}" if task.memory else ""),
+        _size(task.memory_peak) + (f"/{memory_text(task.memory)}" if task.memory else ""),
         task.gpus or "-",
         task.name,
     )

@@ -53,6 +53,7 @@ class Attempt(TypedDict):
     exit_code: int | None
     cause: str | None
     console_bytes: int
+    usage: dict[str, Any] | None
 
 
 class Alert(TypedDict):

@@ -31,7 +31,7 @@ _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS",)
+_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB")
 
 
 def find_server(home: Home) -> Api | None:

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 _TRANSMIT_SECONDS = "2"
 
 
-def wandb_environment(url: str, key: str, environ: Mapping[str, str]) -> dict[str, str]:
+def wandb_environment(
+    url: str, key: str, environ: Mapping[str, str], *, is_ours: bool = True
+) -> dict[str, str]:
     """Variables to set on top of `environ`; what the user set for tuning stays."""
     import urllib.parse  # Only now: the agent loads this module before there is anything to run.
 
@@ -24,6 +26,8 @@ def wandb_environment(url: str, key: str, environ: Mapping[str, str]) -> dict[st
             "WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL", _TRANSMIT_SECONDS
         ),
     }
+    if not is_ours:
+        return wanted
     # Clusters set a proxy for the outside, and the client would ask it for us. Of the two
     # spellings Go reads the first and Python the second: both say all that either said.
     said = [environ.get(name, "").split(",") for name in ("NO_PROXY", "no_proxy")]

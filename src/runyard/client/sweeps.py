@@ -7,12 +7,9 @@ bring.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from runyard.client.http import Connection
-
-if TYPE_CHECKING:
-    from runyard.client.api import Run
 
 
 class Problem(TypedDict):
@@ -60,6 +57,7 @@ class SweepAgent(TypedDict):
     created_at: float
     heard_at: float
     running: int
+    usage: dict[str, Any] | None
 
 
 class Sweep(TypedDict):
@@ -103,6 +101,18 @@ class Begun(TypedDict):
     lease_seconds: float
 
 
+class ClaimedRun(TypedDict):
+    """The run that a trial is: where it is tracked, and how many rows it has already."""
+
+    key: int
+    id: str
+    name: str
+    entity: str
+    project: str
+    folder: str | None
+    steps: int
+
+
 class Claimed(TypedDict, total=False):
     """`do`: run what follows; wait, and claim again; or exit, since the sweep is over."""
 
@@ -110,7 +120,7 @@ class Claimed(TypedDict, total=False):
     why: str
     trial: Trial
     attempt: int
-    run: Run
+    run: ClaimedRun
     command: list[Any] | None
     program: str | None
     args: dict[str, Any]

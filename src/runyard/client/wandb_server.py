@@ -84,6 +84,15 @@ class WandbServer:
         place = "/".join(urllib.parse.quote(part, safe="") for part in (entity, project, run))
         self._post(f"/files/{place}/file_stream", body)
 
+    def ask(self, path: str) -> Any:
+        """What stands under an address, as JSON; None where there is no such thing."""
+        request = urllib.request.Request(self.url + path, headers=self._headers)  # noqa: S310
+        try:
+            with self._opener.open(request, timeout=_SECONDS) as response:
+                return json.loads(response.read())
+        except (OSError, ValueError):
+            return None
+
     def put(self, url: str, content: BinaryIO, size: int, headers: Mapping[str, str]) -> None:
         """Upload to an address that the server handed out; it carries its own permission."""
         content_type = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}

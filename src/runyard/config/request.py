@@ -145,6 +145,10 @@ class Agents:
         flags=("--per-gpu",),
         shared=True,
     )
+    mps: str | None = setting(
+        Word("auto", "on", "off"), "NVIDIA's MPS for trials that share a GPU", flags=("--mps",),
+        shared=True,
+    )  # fmt: skip
     form: str = setting(
         Word(*AGENT_FORMS), "one array, the nodes of one job, or a job each", "array",
         flags=("--form",),

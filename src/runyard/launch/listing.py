@@ -69,6 +69,8 @@ def _by_git(root: Path) -> Listing | None:
     code, links, large, size = [], [], [], 0
     results = set[str]()
     for path in dict.fromkeys((*tracked, *new)):
+        if path not in known and _is_rubbish(path):
+            continue
         above = None if path in known else _result_folder(path)
         if above is not None:
             results.add(above)
@@ -85,7 +87,7 @@ def _by_git(root: Path) -> Listing | None:
     links += sorted(results)
     for path in ignored:
         bare = path.rstrip("/")
-        if not _RUBBISH.intersection(bare.split("/")) and not bare.endswith((".pyc", ".egg-info")):
+        if not _is_rubbish(bare):
             links.append(bare)
     commit = _git(root, "rev-parse", "HEAD", separator="\n")
     return Listing(
@@ -122,6 +124,10 @@ def _by_walking(root: Path) -> Listing:
                     links.append(path)
                     large.append(path)
     return Listing(tuple(code), tuple(links[:_MOST_LINKS]), tuple(large), size, None)
+
+
+def _is_rubbish(path: str) -> bool:
+    return bool(_RUBBISH.intersection(path.split("/"))) or path.endswith((".pyc", ".egg-info"))
 
 
 def _result_folder(path: str) -> str | None:

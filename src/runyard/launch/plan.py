@@ -136,8 +136,11 @@ def plan(
         variables |= profile.script.multi_node_variables
     job = {
         "sweep": work.sweep,
-        "slots": work.slots,
+        # One is also what nobody asked for: where GPUs are shared, that says how many there are.
+        "slots": None if agents.per_gpu is not None and work.slots == 1 else work.slots,
         "per_gpu": agents.per_gpu,
+        "gpus": "auto" if _ties_to_gpus(request, work) else None,
+        "mps": agents.mps if profile.gpus.mps else "off",
         "count": agents.trials_each,
         "folder": str(places.work),
         "grace": grace,
@@ -181,6 +184,11 @@ def _git_variables(snapshot: Mapping[str, Any] | None) -> dict[str, str]:
     """A snapshot is no repository: wandb is told the commit that it would have found."""
     commit = (snapshot or {}).get("commit")
     return {"WANDB_GIT_COMMIT": str(commit)} if commit else {}
+
+
+def _ties_to_gpus(request: Request, work: Work) -> bool:
+    """Whether each program has a GPU of the job's; one alone has all of them."""
+    return bool(request.resources.gpus) and (work.slots > 1 or request.agents.per_gpu is not None)
 
 
 def _slots(request: Request, work: Work) -> int:

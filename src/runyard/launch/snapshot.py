@@ -16,7 +16,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,18 +138,30 @@ def find_stored(home: Path, digest: str) -> Path | None:
     return None
 
 
-def clean(home: Path, in_use: Collection[str], *, older_than: float = 0.0) -> list[str]:
-    """Remove the copies that no job needs; their digests. `older_than`: epoch seconds; a copy that
-    was wanted since is left, its job may be on its way to Slurm."""
+def clean(
+    copies: Path,
+    needed: Collection[str],
+    *,
+    older_than: float,
+    let_go: Callable[[Path], bool] = lambda _copy: True,
+) -> list[str]:
+    """Remove the copies that no job needs; their digests.
+
+    `older_than`: epoch seconds; a copy that was wanted since may be on its way to Slurm. `let_go`
+    is asked before one is removed, and may first save what is in it.
+    """
     removed = []
-    with contextlib.suppress(OSError):
-        for entry in list(snapshots_of(home).iterdir()):
-            digest = entry.name.partition("-")[0]
-            with contextlib.suppress(OSError):
-                is_old = entry.stat().st_mtime < older_than if older_than else True
-                if digest not in in_use and is_old:
-                    _remove(entry)
-                    removed.append(digest)
+    for copy in sorted(copies.glob(f"*/{MANIFEST}")):
+        digest = copy.parent.name.partition("-")[0]
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            if digest not in needed and copy.parent.stat().st_mtime < older_than:
+                removed.append(digest)
+                if let_go(copy.parent):
+                    _remove(copy.parent)
+    for left in copies.glob(".aside-*"):  # Of a command that was killed.
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < older_than:
+                _remove(left)
     return removed
 
 

@@ -16,7 +16,6 @@ import socket
 import sys
 import time
 
-from runyard.node.channel import Channel
 from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
@@ -28,20 +27,28 @@ from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
+    from runyard.node.cloud import Cloud
     from runyard.node.echo import Show
     from runyard.node.keeper import Keeper
+    from runyard.node.layout import Layout
     from runyard.node.loop import Timer
+    from runyard.node.occupancy import Occupancy
+    from runyard.node.place import Server
     from runyard.node.relay import Door
 
+# What somebody who holds our leash says before they go without us.
+LET_GO = b"g"
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
 # Asked to end, programs that can save get this long for it. Slurm kills 30 s after it asks.
 _SAVE_SECONDS = 15.0
+# How many programs at a time, and where: `layout` reads them.
+_PLACE = ("slots", "per-gpu", "gpus", "mps")
 
 
 class Agent:
@@ -50,7 +57,7 @@ class Agent:
         sweep: str,
         home: str,
         *,
-        slots: int = 1,
+        asked: Mapping[str, str] | None = None,
         count: int | None = None,
         folder: str | None = None,
         show: Show | None = None,
@@ -59,19 +66,24 @@ class Agent:
         launcher: Sequence[str] = (),
         relay: bool = False,
         exits_as_trials: bool = False,
+        cloud: Cloud | None = None,
     ) -> None:
         self._exits_as_trials = exits_as_trials
         self._loop = Loop()
         self._home = home
-        self._place = Place(home, self._spawn)
-        self._door = _open_door(home) if relay or moves(home) else None
-        self._spool = f"{home}/spool"
+        self._place: Server = cloud or Place(home, self._spawn)
+        is_moving = cloud is None and (relay or moves(home))
+        self._door = _open_door(home) if is_moving else None
+        self._spool = f"{home}/spool" if cloud is None else _own_spool(home, cloud)
         self._sweep = sweep
+        self._asked = asked or {}
+        self._layout: Layout | None = None
+        self._occupancy: Occupancy | None = None
         self._work = Work(
             self._loop,
             self._place,
-            Channel(self._loop, self._place),
-            [Slot(index, Channel(self._loop, self._place)) for index in range(slots)],
+            self._place.channel(self._loop),
+            [],
             spool=self._spool,
             keeper=self._start_keeper(),
             end=end or JobEnd(None, time.time()),
@@ -82,6 +94,8 @@ class Agent:
             url=self._door.url if self._door is not None else None,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
+        for index in range(self._count_slots()):
+            self._work.slots.append(Slot(index, self._place.channel(self._loop)))
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
@@ -101,10 +115,15 @@ class Agent:
         if end.end is not None:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
-        self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
+        if isinstance(self._place, Place):
+            self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
+        if self._work.sampling is not None:
+            self._work.sampling.close()
+        if self._occupancy is not None and self._occupancy.mps is not None:
+            self._occupancy.mps.end(self._work.keeper)
         self._work.keeper.dismiss()
         if self._work.show is not None:
             self._work.show.close()
@@ -114,12 +133,16 @@ class Agent:
         return exit_code(self._work) if self._exits_as_trials else 0
 
     def hold_on_to(self, leash: int) -> None:
-        """End when this descriptor is closed at its other end: who started us is gone."""
+        """End when this descriptor is closed at its other end: who started us is gone.
+
+        Unless it let us go before: then we work on alone.
+        """
         os.set_inheritable(leash, False)
 
         def let_go(_events: int) -> None:
             self._loop.forget(leash)
-            self.drain()
+            if os.read(leash, 1) != LET_GO:
+                self.drain()
 
         self._loop.watch(leash, READ, let_go)
 
@@ -157,12 +180,23 @@ class Agent:
             self._claiming.ask_at_once()
         self._loop.after(seconds + _DELIVERY_SECONDS, self._give_up)
 
+    def _count_slots(self) -> int:
+        if self._asked.keys() <= {"slots"}:
+            return int(self._asked.get("slots", "1"))
+        self._layout = self._lay_out()
+        return len(self._layout.shares)
+
+    def _lay_out(self) -> Layout:
+        from runyard.node.layout import lay_out  # Where GPUs are shared out, or after the start.
+
+        return lay_out(self._asked, os.environ, self._work.report)
+
     def _join(self) -> None:
         payload = {
             "token": os.urandom(8).hex(),
             "host": socket.gethostname(),
             "pid": os.getpid(),
-            "slots": len(self._work.slots),
+            "slots": self._slots,
             **whereabouts(os.environ),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
@@ -180,21 +214,50 @@ class Agent:
         # Not before there is somebody to ask: what it needs is not part of our start.
         from runyard.node.claiming import Claiming
         from runyard.node.ending import Ending
+        from runyard.node.occupancy import Occupancy
+        from runyard.node.sampling import Sampling
 
-        self._claiming = Claiming(self._work, Ending(self._work, self._fail), self._fail)
-        for slot in self._work.slots:
-            self._claiming.ask(slot)
+        work, layout = self._work, self._layout or self._lay_out()
+        self._occupancy = occupancy = Occupancy(work, layout)
+        if layout.packs and not self._share_gpus(layout, occupancy):
+            return
+        self._claiming = claiming = Claiming(work, occupancy, Ending(work, self._fail), self._fail)
+        work.sampling = Sampling(
+            self._loop, lambda told: occupancy.look(told, claiming.ask), self._helpers
+        )
+        for slot in work.slots:
+            claiming.ask(slot)
         import subprocess  # noqa: F401  (While the server looks for a trial.)
+
+    def _share_gpus(self, layout: Layout, occupancy: Occupancy) -> bool:
+        """See that programs can share GPUs; says whether to go on."""
+        from runyard.node.sharing import NotShared, share_gpus
+
+        try:
+            share_gpus(layout, occupancy, self._asked.get("mps", "auto"), self._work)
+        except NotShared as error:
+            for slot in self._work.slots:
+                slot.is_closed = True
+            self._fail(str(error))
+            return False
+        return True
 
     def _renew_later(self) -> None:
         self._renewal = self._loop.after(min(self._lease / 3, _RENEW_AT_MOST), self._renew)
 
     def _renew(self) -> None:
         running = [
-            {"trial": attempt.trial, "attempt": attempt.number} for attempt in self._work.held()
+            {"trial": attempt.trial, "attempt": attempt.number, "usage": attempt.usage}
+            for attempt in self._work.held()
         ]
+        told = {"running": running, "slots": self._slots}
         path = f"/api/agents/{self._work.agent}/renew"
-        self._work.talk.post(path, {"running": running}, self._has_renewed)
+        self._work.talk.post(path, told, self._has_renewed)
+
+    @property
+    def _slots(self) -> int:
+        """In use at a time, as far as is known by now."""
+        return len(self._work.slots) if self._occupancy is None else self._occupancy.slots
 
     def _has_renewed(self, answer: Answer) -> None:
         self._renew_later()
@@ -238,6 +301,8 @@ class Agent:
         self._work.keeper = self._start_keeper()
         for attempt in self._work.at_work():
             attempt.keep_with(self._work.keeper)
+        if self._occupancy is not None and self._occupancy.mps is not None:
+            self._occupancy.mps.keep_with(self._work.keeper)
 
     def _spawn(self, words: list[str]) -> None:
         from runyard.node.launching import launch  # Only where the server is gone.
@@ -285,7 +350,7 @@ def main(words: list[str] | None = None) -> int:
     agent = Agent(
         options["sweep"],
         home,
-        slots=int(options.get("slots", "1")),
+        asked={name: options[name] for name in _PLACE if name in options},
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
         show=_shown(options),
@@ -294,6 +359,7 @@ def main(words: list[str] | None = None) -> int:
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
         exits_as_trials=job.get("exit") == "trials",
+        cloud=_elsewhere(options),
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
@@ -301,6 +367,26 @@ def main(words: list[str] | None = None) -> int:
     if "ended" in options:
         write_end(options["ended"], code)
     return code
+
+
+def _elsewhere(options: dict[str, str]) -> Cloud | None:
+    """The sweep at another server, where one is named: ENTITY/PROJECT/SWEEP."""
+    if "server" not in options:
+        return None
+    import json
+
+    from runyard.node.cloud import Cloud
+
+    command = json.loads(options["command"]) if "command" in options else None
+    return Cloud(options["server"], options["sweep"], command)
+
+
+def _own_spool(home: str, cloud: Cloud) -> str:
+    """Of each server elsewhere: who comes after a crash tells the one that it concerns."""
+    host = cloud.url.partition("://")[2].replace("/", "_")
+    spool = f"{home}/elsewhere/{host}"
+    os.makedirs(spool, mode=0o700, exist_ok=True)  # noqa: PTH103
+    return spool
 
 
 def _shown(options: dict[str, str]) -> Show | None:
@@ -321,8 +407,8 @@ def _read_end(options: dict[str, str]) -> JobEnd:
 def _read_options(words: list[str]) -> dict[str, str]:
     """`--name value` pairs: argparse costs more than all that is left of our start."""
     known = (
-        "sweep", "slots", "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
-        "ended",
+        "sweep", *_PLACE, "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
+        "ended", "server", "command",
     )  # fmt: skip
     options: dict[str, str] = {}
     left = list(words)

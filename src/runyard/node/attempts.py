@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 import time
 
 from runyard.node import processes
@@ -68,11 +69,13 @@ class Setting:
         self._told = told
         self.environ = {
             **environ,
-            **wandb_environment(url or found.url, found.key, environ),
+            **wandb_environment(
+                url or found.url, found.key, environ, is_ours=not found.is_elsewhere
+            ),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],
-            "WANDB_NAME": run["name"],
+            **({"WANDB_NAME": run["name"]} if run["name"] else {}),
             "WANDB_RESUME": "allow",
             "WANDB_DIR": wandb_folder,
             "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": environ.get(
@@ -119,6 +122,7 @@ class Attempt:
         spool: str,
         on_end: Callable[[Attempt], None],
         on_told: Callable[[Attempt], None],
+        is_crowded: Callable[[], bool] = lambda: False,
     ) -> None:
         self.told = told
         self.trial: int = told["trial"]["number"]
@@ -148,10 +152,17 @@ class Attempt:
         self._waits_for = {"console", "end"}
         self.echo: Echo | None = None
         """Shows its output as it comes, where somebody wants to see it."""
+        self.gpus: tuple[str, ...] = ()
+        self.usage: dict[str, Any] = {}
+        """What it has used, as the sampler saw it last."""
+        self.rows: tuple[int, float | None] = (0, None)
+        self.lines, self.line_at = 0, 0.0
+        """How often it logged, and how often it printed; each with the time of the last."""
+        self._is_crowded = is_crowded
 
     def begin(self, setting: Setting, agent: str, keeper: Keeper) -> None:
         run = self.told["run"]
-        self._setting = setting
+        self.setting = setting
         self.record = Record(
             f"{self._spool}/{run['id']}-{self.token}.json",
             {
@@ -238,8 +249,9 @@ class Attempt:
         if self.ending is None:
             self.ending = cause
         self._last_call = last_call
+        self._channel.announce_leaving(self.told)
         with contextlib.suppress(OSError):
-            _write(self._setting.stop_file, f"{cause}\n")
+            _write(self.setting.stop_file, f"{cause}\n")
         self._tell_to_save()
         self._blow_after(seconds, signal.SIGTERM)
 
@@ -251,7 +263,7 @@ class Attempt:
 
     def has_saved(self) -> bool:
         """Whether its trial has a checkpoint, of this attempt or of one before."""
-        return has_saved(self._setting.checkpoints)
+        return has_saved(self.setting.checkpoints)
 
     def _tell_to_save(self) -> None:
         if self.pid is not None and self.runs:
@@ -283,10 +295,9 @@ class Attempt:
         self._on_output(READ)
         self.cause = self._find_cause(exit_code)
         self.record.write(exit_code=exit_code, cause=self.cause, ended_at=time.time())
+        self._wait_for()
         with contextlib.suppress(OSError):
-            os.unlink(self._setting.stop_file)  # noqa: PTH108
-        if self.pid is not None:
-            os.waitpid(self.pid, 0)
+            os.unlink(self.setting.stop_file)  # noqa: PTH108
         self._is_settled = True
         if self._output < 0:
             self._finish_console()
@@ -301,14 +312,26 @@ class Attempt:
         self.record.write(cause=self.cause)
 
     def _find_cause(self, exit_code: int) -> str | None:
-        folder, begun = self._setting.checkpoints, self.record.content["begun_at"]
-        return final_cause(
+        folder, begun = self.setting.checkpoints, self.record.content["begun_at"]
+        found = final_cause(
             exit_code,
             self.ending,
             cause_of(exit_code, self._tail, self._kernel_kills),
             asked=asked_to_go_on(folder, begun),
             saved=has_saved(folder, begun),
         )
+        return "crowded" if found == "memory" and self._is_crowded() else found
+
+    def _wait_for(self) -> None:
+        """Let the process go; the kernel then tells what it used, to its very end."""
+        if self.pid is None:
+            return
+        counted = os.wait4(self.pid, 0)[2]
+        seconds = counted.ru_utime + counted.ru_stime
+        memory = counted.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+        self.usage["cpu_seconds"] = round(max(seconds, self.usage.get("cpu_seconds", 0.0)), 2)
+        self.usage["memory_peak"] = max(memory, self.usage.get("memory_peak", 0))
+        self.record.write(usage=self.usage)
 
     def _kernel_kills(self) -> bool:
         return kills_for_memory() > self._kills
@@ -350,6 +373,8 @@ class Attempt:
                 self._close_output()
                 return
             self._tail = (self._tail + data)[-TAIL_BYTES:]
+            self.lines += data.count(b"\n") + data.count(b"\r")
+            self.line_at = time.time()
             with contextlib.suppress(OSError):  # A full disk must not end the program.
                 os.write(self._copy, data)
             if self.echo is not None:

@@ -60,7 +60,9 @@ def final_cause(
         return "go-on"
     if ending is not None or seen is not None:
         return ending or seen
-    return "cut" if saved and _by_signal(exit_code) else None
+    if saved and _by_signal(exit_code):
+        return "cut"
+    return "killed" if exit_code in _KILLED else None
 
 
 def _by_signal(exit_code: int) -> bool:

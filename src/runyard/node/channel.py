@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runyard.node.loop import Loop, Timer
-    from runyard.node.place import Place
+    from runyard.node.place import Server
 
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 _ANSWER_SECONDS = 30.0
@@ -70,7 +70,7 @@ class _Request:
 class Channel:
     """Requests are sent at once and in order; answers come in the same order."""
 
-    def __init__(self, loop: Loop, place: Place) -> None:
+    def __init__(self, loop: Loop, place: Server) -> None:
         self._loop = loop
         self._place = place
         self._socket: socket.socket | None = None
@@ -107,6 +107,9 @@ class Channel:
             self._watch_time()
         elif self._retry is None:
             self._connect()
+
+    def announce_leaving(self, told: dict[str, Any]) -> None:
+        """A trial is about to be cut off. Ours hears of it with its end; others want it before."""
 
     def take_back_last(self) -> None:
         """Forget the last request; those before it are sent again on a new connection."""

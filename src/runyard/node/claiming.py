@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from runyard.node.channel import Answer
     from runyard.node.ending import Ending
+    from runyard.node.occupancy import Occupancy
     from runyard.node.work import Slot, Work
 
 _WAIT_SECONDS = 20.0
@@ -29,8 +30,11 @@ _NOT_OURS = (401, 403, 404)
 class Claiming:
     """`ask` for a slot; answers do the rest. `fail`: nothing more can be had, and why."""
 
-    def __init__(self, work: Work, ending: Ending, fail: Callable[[str], None]) -> None:
+    def __init__(
+        self, work: Work, occupancy: Occupancy, ending: Ending, fail: Callable[[str], None]
+    ) -> None:
         self._work = work
+        self._occupancy = occupancy
         self._ending = ending
         self._fail = fail
 
@@ -40,7 +44,9 @@ class Claiming:
         asking = sum(other.token is not None for other in work.slots)
         enough = work.count is not None and len(work.taken) + asking >= work.count
         if work.is_draining or enough or self._is_too_late():
-            slot.is_closed = True
+            slot.is_closed, slot.rests = True, False
+            return
+        if not self._occupancy.may_ask(slot):
             return
         self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS)
 
@@ -96,7 +102,7 @@ class Claiming:
             slot.is_closed = True
 
     def _give_back(self, slot: Slot, told: dict[str, Any]) -> None:
-        slot.is_closed = True
+        slot.is_closed, slot.is_preparing = True, False
         content = {
             "trial": told["trial"]["number"],
             "number": told["attempt"],
@@ -111,7 +117,9 @@ class Claiming:
         found = work.place.found
         assert found is not None
         folder = work.folder or os.getcwd()  # noqa: PTH109
+        slot.is_preparing = True
         environ = dict(os.environ)
+        environ.update(self._occupancy.variables(slot, environ))
         if work.end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
         try:
@@ -135,21 +143,32 @@ class Claiming:
             work.talk,
             told,
             work.spool,
-            on_end=lambda ended: self._ending.has_ended(slot, ended, lambda: self.ask(slot)),
+            on_end=lambda ended: self._has_ended(slot, ended),
             on_told=work.untold.discard,
+            is_crowded=lambda: self._occupancy.is_crowded(slot),
         )
-        slot.attempt = attempt
+        attempt.gpus = self._occupancy.gpus_of(slot)
+        slot.attempt, slot.is_preparing = attempt, False
         work.untold.add(attempt)
         again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
         work.report(f"{attempt.name} began{again}")
         try:
             if work.show is not None:
                 attempt.echo = work.show.echo(attempt.name, setting.trial_folder)
-            attempt.begin(setting, work.agent, work.keeper)
+            with self._occupancy.pinned(slot):
+                attempt.begin(setting, work.agent, work.keeper)
+            if work.sampling is not None:
+                work.sampling.watch(attempt)
         except OSError as error:
             slot.attempt = None
             work.untold.discard(attempt)
             self._cannot_run(slot, told, error)
+
+    def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
+        if self._work.sampling is not None:
+            self._work.sampling.forget(attempt)
+        self._occupancy.ended(slot, attempt)
+        self._ending.has_ended(slot, attempt, lambda: self.ask(slot))
 
     def _cannot_run(self, slot: Slot, told: dict[str, Any], error: OSError) -> None:
         # A full disk, no more processes: nothing that another trial would change.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from runyard.node import records
-from runyard.node.channel import Channel
 from runyard.node.loop import Loop
 
 TYPE_CHECKING = False
@@ -13,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from runyard.node.channel import Answer
-    from runyard.node.place import Place
+    from runyard.node.channel import Answer, Channel
+    from runyard.node.place import Server
     from runyard.node.records import Record
 
 _SEND_AT_ONCE = 1 << 20
@@ -96,12 +95,14 @@ class Console:
 def end_message(content: dict[str, Any]) -> dict[str, Any]:
     """How an attempt ended, for the server. One without an end was cut off with its node."""
     return {
+        "run": content.get("run"),
         "trial": content["trial"],
         "attempt": content["number"],
         "exit_code": content.get("exit_code", _KILLED),
         "cause": content["cause"] if "exit_code" in content else "node",
         "ended_at": content.get("ended_at", time.time()),
         "saved": _has_saved(content),
+        "usage": content.get("usage"),
     }
 
 
@@ -113,13 +114,13 @@ def _has_saved(content: dict[str, Any]) -> bool:
     return folder is not None and has_saved(folder, content.get("begun_at", 0.0))
 
 
-def deliver_leftovers(spool: str, place: Place) -> None:
+def deliver_leftovers(spool: str, place: Server) -> None:
     """Tell the server of attempts whose agent is dead. What it cannot be told stays."""
     left = [record for record in records.read_all(spool) if records.is_orphan(record.content)]
     if not left:
         return
     loop = Loop()
-    channel = Channel(loop, place)
+    channel = place.channel(loop)
     for record in left:
         _deliver(channel, record)
     end = time.monotonic() + _LEFTOVER_SECONDS

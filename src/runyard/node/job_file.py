@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from runyard.node.work import Work
 
-_OPTIONS = ("sweep", "slots", "count", "folder", "grace")
+_OPTIONS = ("sweep", "slots", "per_gpu", "gpus", "mps", "count", "folder", "grace")
 
 
 def read_job(options: dict[str, str]) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def read_job(options: dict[str, str]) -> dict[str, Any]:
         sys.exit(f"runyard: {options['job']} cannot be read on {socket.gethostname()}: {error}")
     for name in _OPTIONS:
         if job.get(name) is not None:
-            options.setdefault(name, str(job[name]))
+            options.setdefault(name.replace("_", "-"), str(job[name]))
     return job
 
 

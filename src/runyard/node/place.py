@@ -14,6 +14,22 @@ from runyard.locks import FolderLock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
+
+    from runyard.node.channel import Channel
+    from runyard.node.loop import Loop
+
+    class Server(Protocol):
+        """Where requests go: `Place`, or a sweep elsewhere."""
+
+        found: Found | None
+
+        def find(self) -> Found | None: ...
+
+        def is_silent(self) -> None: ...
+
+        def channel(self, loop: Loop) -> Channel: ...
+
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RESCUE_EVERY = 5.0
@@ -27,17 +43,22 @@ def moves(home: str) -> bool:
 class Found:
     """The server's address and key, as the discovery file of the state folder has them."""
 
-    __slots__ = ("host", "key", "on_this_machine", "port", "token", "url")
+    __slots__ = ("host", "is_elsewhere", "key", "on_this_machine", "port", "token", "url")
 
     def __init__(self, told: dict[str, str], here: str) -> None:
         self.url = told["url"]
         self.key = told["key"]
         # http://HOST:PORT, with HOST in brackets where it is IPv6.
-        name, _, port = self.url.split("//", 1)[1].rstrip("/").rpartition(":")
+        scheme, _, rest = self.url.partition("://")
+        name, _, port = rest.partition("/")[0].rpartition(":")
+        if not name or not port.isdecimal():
+            name, port = rest.partition("/")[0], "443" if scheme == "https" else "80"
         self.host, self.port = name.strip("[]"), int(port)
         # `base64` would bring in three more files.
         self.token = binascii.b2a_base64(f"api:{self.key}".encode(), newline=False).decode()
         self.on_this_machine = told["hostname"] == here
+        self.is_elsewhere = False
+        """Whether it is not the state folder's, but somebody else's."""
 
 
 class Place:
@@ -54,6 +75,11 @@ class Place:
         self._here = socket.gethostname()
         self._rescued_at = -_RESCUE_EVERY
         self.found: Found | None = None
+
+    def channel(self, loop: Loop) -> Channel:
+        from runyard.node.channel import Channel  # Which knows us.
+
+        return Channel(loop, self)
 
     def find(self) -> Found | None:
         """Where to connect to; None where nobody is, or nobody who may see the key."""

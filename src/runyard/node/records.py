@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Of every record on disk: more than any has, so that a later one covers an earlier one.
-_SIZE = 1000
+_SIZE = 2000
 
 
 class Record:

@@ -23,6 +23,8 @@ _FILE_HEADER = 7
 _MARK = b":W&B"
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _MOST_ROWS = 100_000
+# Of the file, so much is in memory at a time.
+_MOST_AT_ONCE = 1 << 24
 
 # Numbers of fields in the client's protocol.
 _HISTORY, _ITEM, _STEP = 2, 1, 2
@@ -37,7 +39,7 @@ def rows_between(folder: str, run_id: str, after: float, until: float) -> list[s
     Those of attempts before it were brought in before it began, or were put aside.
     """
     found: list[str] = []
-    for path in _files(folder, run_id)[-1:]:
+    for path in files_of(folder, run_id)[-1:]:
         with contextlib.suppress(OSError):
             for row in read_rows(path):
                 logged = row.get("_timestamp")
@@ -48,13 +50,25 @@ def rows_between(folder: str, run_id: str, after: float, until: float) -> list[s
 
 def read_rows(path: str) -> Iterator[dict[str, object]]:
     """The rows of one file, as far as it is whole."""
-    for record in _records(path):
-        for number, history in _fields(record):
-            if number == _HISTORY and isinstance(history, bytes):
-                yield _row(history)
+    file, is_fresh = RecordFile(path), True
+    while is_fresh:
+        is_fresh = False
+        for record in file.fresh():
+            is_fresh = True
+            yield from map(read_row, histories(record))
 
 
-def _files(folder: str, run_id: str) -> list[str]:
+def histories(record: bytes) -> list[bytes]:
+    """The rows in a record, one at most, not yet read."""
+    return [
+        value
+        for number, value in _fields(record)
+        if number == _HISTORY and isinstance(value, bytes)
+    ]
+
+
+def files_of(folder: str, run_id: str) -> list[str]:
+    """The files of a run, one for each time that a program began it; the last is the newest."""
     found = []
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(f"{folder}/wandb")):  # noqa: PTH208
@@ -64,30 +78,41 @@ def _files(folder: str, run_id: str) -> list[str]:
     return found
 
 
-def _records(path: str) -> Iterator[bytes]:
-    with open(path, "rb") as file:  # noqa: PTH123
-        data = file.read()
-    if data[:4] != _MARK:
-        return
-    place, pieces = _FILE_HEADER, b""
-    while place + _HEADER <= len(data):
-        room = _BLOCK - place % _BLOCK
-        if room < _HEADER:
-            place += room  # A header is never split: the rest of the block is empty.
-            continue
-        checksum = int.from_bytes(data[place : place + 4], "little")
-        length = int.from_bytes(data[place + 4 : place + 6], "little")
-        kind = data[place + 6]
-        body = data[place + _HEADER : place + _HEADER + length]
-        if len(body) < length or checksum != zlib.crc32(body, zlib.crc32(bytes([kind]))):
-            return
-        place += _HEADER + length
-        pieces = body if kind in (_FULL, _FIRST) else pieces + body
-        if kind in (_FULL, _LAST):
-            yield pieces
+class RecordFile:
+    """The records of a file that may still be written: each call gives those that are new."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._place = _FILE_HEADER
+        self._pieces = b""
+
+    def fresh(self) -> Iterator[bytes]:
+        """Records that are whole by now and were not given before."""
+        with open(self._path, "rb") as file:  # noqa: PTH123
+            if file.read(len(_MARK)) != _MARK:
+                return
+            begin = file.seek(self._place)
+            data = file.read(_MOST_AT_ONCE)
+        place = 0
+        while place + _HEADER <= len(data):
+            room = _BLOCK - (begin + place) % _BLOCK
+            if room < _HEADER:
+                place += room  # A header is never split: the rest of the block is empty.
+                continue
+            checksum = int.from_bytes(data[place : place + 4], "little")
+            length = int.from_bytes(data[place + 4 : place + 6], "little")
+            kind = data[place + 6]
+            body = data[place + _HEADER : place + _HEADER + length]
+            if len(body) < length or checksum != zlib.crc32(body, zlib.crc32(bytes([kind]))):
+                return
+            place += _HEADER + length
+            self._place = begin + place
+            self._pieces = body if kind in (_FULL, _FIRST) else self._pieces + body
+            if kind in (_FULL, _LAST):
+                yield self._pieces
 
 
-def _row(history: bytes) -> dict[str, object]:
+def read_row(history: bytes) -> dict[str, object]:
     row: dict[str, object] = {}
     for number, value in _fields(history):
         if not isinstance(value, bytes):

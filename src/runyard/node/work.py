@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from runyard.node.jobend import JobEnd
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Loop
-    from runyard.node.place import Place
+    from runyard.node.place import Server
+    from runyard.node.sampling import Sampling
 
 
 class Slot:
@@ -27,6 +28,10 @@ class Slot:
         self.attempt: Attempt | None = None
         self.token: str | None = None
         """Of the claim that has no answer yet."""
+        self.is_preparing = False
+        """It has a trial whose program has not begun."""
+        self.rests = False
+        """There is no room for its next program now."""
         self.is_closed = False
 
 
@@ -36,7 +41,7 @@ class Work:
     def __init__(
         self,
         loop: Loop,
-        place: Place,
+        place: Server,
         talk: Channel,
         slots: list[Slot],
         *,
@@ -76,6 +81,7 @@ class Work:
         self.unclear: set[Attempt] = set()
         self.is_draining = False
         self.gave_up = False
+        self.sampling: Sampling | None = None
 
     def at_work(self) -> list[Attempt]:
         """Attempts whose program runs."""
@@ -92,5 +98,8 @@ class Work:
             return False
         if self.gave_up:
             return True
-        are_closed = all(slot.is_closed and slot.channel.is_idle for slot in self.slots)
+        # Who rests would hear the same as the others, of whom there always are some.
+        are_closed = all(
+            (slot.is_closed or slot.rests) and slot.channel.is_idle for slot in self.slots
+        )
         return are_closed and not self.untold

@@ -17,22 +17,25 @@ class UnsetVariable(Exception):
 
 
 def expand(text: str, environ: Mapping[str, str]) -> str:
-    """The text with its variables filled in."""
+    """The text with its variables filled in. What stands in a variable is not read again."""
+    values: list[str] = []
 
     def value(found: re.Match[str]) -> str:
         name, otherwise = found[1] or found[3], found[2]
         if environ.get(name) or (name in environ and otherwise is None):
-            return environ[name]
+            values.append(environ[name])
+            return f"\0{len(values) - 1}\0"
         if otherwise is None:
             raise UnsetVariable(name)
         return otherwise
 
     # The innermost first: ${SCRATCH:-/shared/${USER}}.
     filled, before = _VARIABLE.sub(value, text), text
-    while filled != before and "$" in filled:
+    while filled != before:
         filled, before = _VARIABLE.sub(value, filled), filled
     if filled == "~" or filled.startswith("~/"):
         if not environ.get("HOME"):
             raise UnsetVariable("HOME")
-        return environ["HOME"] + filled[1:]
-    return filled
+        values.append(environ["HOME"])
+        filled = f"\0{len(values) - 1}\0{filled[1:]}"
+    return re.sub("\0(\\d+)\0", lambda found: values[int(found[1])], filled)

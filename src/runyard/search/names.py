@@ -21,6 +21,8 @@ LONGEST = 80
 LONGEST_WORD = 16
 # Three digits tell most draws apart; the later ones are for those that are not.
 DIGITS = (3, 5, 8, 17)
+# A float has so many digits that say the same in binary and in decimal.
+EXACT = 15
 NAMELESS = "trial"
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -113,11 +115,23 @@ def _compose(swept: Mapping[str, Any], digits: int, template: str | None) -> str
         name = _fill(template, swept, digits)
     else:
         short = _abbreviated(tuple(swept))
-        parts = [_join(short[key], shorten(value, digits)) for key, value in swept.items()]
-        name = "_".join(parts)
+        name = "_".join([_part(short[key], value, digits) for key, value in swept.items()])
     if len(name) > LONGEST:
         name = f"{name[: LONGEST - 9].rstrip('_-.')}_{_digest(dict(swept), 8)}"
     return name or NAMELESS
+
+
+def _part(short: str, value: Any, digits: int) -> str:
+    # A grid has few values, and each of its points asks for the same ones. By kind as well: 1 and
+    # 1.0 and true are the same to a dictionary.
+    if isinstance(value, str | int):
+        return _known_part(short, value, digits, type(value).__name__)
+    return _join(short, shorten(value, digits))
+
+
+@lru_cache(4096)
+def _known_part(short: str, value: str | int, digits: int, _kind: str) -> str:
+    return _join(short, shorten(value, digits))
 
 
 def _fill(template: str, swept: Mapping[str, Any], digits: int) -> str:
@@ -162,18 +176,24 @@ def _short_number(value: float, digits: int) -> str:
         return "nan" if math.isnan(value) else "inf" if value > 0 else "minf"
     if value == 0 or (isinstance(value, int) and abs(value) < 10**6):
         return str(int(value)).replace("-", "m")
-    # By its shortest text: 0.1 has one digit, however many are asked for.
-    rounded = Decimal(
-        f"{Decimal(str(value) if isinstance(value, float) else value):.{digits - 1}e}"
-    )
-    sign, figures, power = rounded.normalize().as_tuple()
-    mantissa = "".join(map(str, figures))
-    exponent = int(power)
+    mantissa, exponent = _figures(value, digits)
     if exponent >= 0 and len(mantissa) + exponent <= 5:
         text = mantissa + "0" * exponent
     else:
         text = f"{mantissa}e{exponent}".replace("-", "m")
-    return f"m{text}" if sign else text
+    return f"m{text}" if value < 0 else text
+
+
+def _figures(value: float, digits: int) -> tuple[str, int]:
+    """The figures of a number without its sign, rounded, and the power of ten behind the last."""
+    if digits <= EXACT and isinstance(value, float):
+        figures, _, power = f"{abs(value):.{digits - 1}e}".partition("e")
+        mantissa = figures.replace(".", "").rstrip("0")
+        return mantissa, int(power) - len(mantissa) + 1
+    # By its shortest text: 0.1 has one digit, however many are asked for.
+    exact = Decimal(str(value) if isinstance(value, float) else value)
+    _, all_figures, last = Decimal(f"{exact:.{digits - 1}e}").normalize().as_tuple()
+    return "".join(map(str, all_figures)), int(last)
 
 
 def _short_list(items: Sequence[Any], whole: Any, digits: int) -> str:

@@ -78,6 +78,11 @@ def _read_while_running(fields: Fields) -> Impute | None:
             choose(value, ("false", *IMPUTES)),
         )
         return None
+    fields.warn(
+        "impute_while_running",
+        "impute_while_running has no effect here",
+        "leave it out: the search keeps away from what is at work by itself",
+    )
     return cast("Impute", value)
 
 

@@ -78,6 +78,11 @@ class Space:
         leaves = {leaf.path[0] for leaf in self.leaves}
         return frozenset(leaves | {constant.path[0] for constant in self.constants})
 
+    @cached_property
+    def _in_file_order(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        leaves = sorted(self.leaves, key=lambda leaf: leaf.position)
+        return tuple((leaf.name, leaf.path) for leaf in leaves)
+
     def decode(self, point: Sequence[float]) -> dict[str, Any]:
         """The settings at a point, nested as the run's config holds them, with the constants."""
         pairs = zip(self.leaves, point, strict=True)
@@ -124,8 +129,7 @@ class Space:
     def swept(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The searched values among some settings, by flat name, in the order of the file: what a
         trial is named after."""
-        leaves = sorted(self.leaves, key=lambda leaf: leaf.position)
-        found = {leaf.name: look_up(settings, leaf.path) for leaf in leaves}
+        found = {name: look_up(settings, path) for name, path in self._in_file_order}
         return {name: value for name, value in found.items() if value is not MISSING}
 
 
@@ -135,7 +139,9 @@ MISSING: Any = object()
 def look_up(settings: Any, path: Sequence[str]) -> Any:
     """What stands at a path of nested mappings, or MISSING."""
     for step in path:
-        if not isinstance(settings, Mapping) or step not in settings:
+        # A plain dictionary, nearly always, which is known sooner than any mapping.
+        is_group = type(settings) is dict or isinstance(settings, Mapping)
+        if not is_group or step not in settings:
             return MISSING
         settings = settings[step]
     return settings
@@ -145,4 +151,5 @@ def _put(settings: dict[str, Any], path: Sequence[str], value: Any) -> None:
     for step in path[:-1]:
         settings = settings.setdefault(step, {})
     # A copy: who changes a run's settings does not change the sweep.
-    settings[path[-1]] = copy.deepcopy(value)
+    is_plain = value is None or isinstance(value, str | int | float)
+    settings[path[-1]] = value if is_plain else copy.deepcopy(value)

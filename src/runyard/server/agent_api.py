@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -14,18 +15,28 @@ from starlette.routing import Route
 from runyard.search.tasks import COMMAND_LINE
 from runyard.server import arguments
 from runyard.server.access import caller_of, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json, whole_text, whole_texts
-from runyard.server.api import run_fields
+from runyard.server.answers import (
+    Unacceptable,
+    answer,
+    quick_answer,
+    read_json,
+    whole_text,
+    whole_texts,
+)
+from runyard.server.attempt_usage import read_usage
+from runyard.server.json_text import is_odd
 from runyard.server.ledger.causes import CAUSES
 from runyard.server.ledger.estimates import typical_seconds
 from runyard.server.permissions import may_read
-from runyard.server.store import agents, leases, sweeps, trials, wishes
+from runyard.server.store import agents, leases, sweeps, wishes
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.attempts import NoAttempt
-from runyard.server.store.claims import OWN, Handed
+from runyard.server.store.claims import Handed
+from runyard.server.store.new_trials import OWN
 from runyard.server.store.runs import Row
 from runyard.server.sweep_api import own_sweep
 from runyard.server.sweep_json import trial_json
+from runyard.server.sweeps import lulls
 from runyard.server.sweeps.desks import Answer, Plan
 
 _LONGEST_WAIT = 30.0
@@ -37,7 +48,6 @@ _LONGEST_NAME = 200
 async def begin_agent(request: Request) -> Response:
     row = await own_sweep(request)
     given = whole_texts(await read_json(request))
-    slots = int(given.get("slots") or 1)
     agent = await tracker_of(request).sweeps.begin_agent(
         row["key"],
         user=caller_of(request).key,
@@ -45,7 +55,7 @@ async def begin_agent(request: Request) -> Response:
         token=arguments.field(given, "token", str),
         host=arguments.field(given, "host", str),
         pid=arguments.field(given, "pid", int),
-        slots=min(max(1, slots), _MOST_SLOTS),
+        slots=_slots(given) if given.get("slots") else 1,
         job=_named(given, "job"),
         node=_named(given, "node"),
     )
@@ -84,13 +94,20 @@ async def claim(request: Request) -> Response:
 async def renew(request: Request) -> Response:
     agent = await own_agent(request)
     given = await read_json(request)
+    told = [one for one in arguments.field(given, "running", list) if isinstance(one, dict)]
     running = [
-        (arguments.field(one, "trial", int), arguments.field(one, "attempt", int))
-        for one in arguments.field(given, "running", list)
-        if isinstance(one, dict)
+        (arguments.field(one, "trial", int), arguments.field(one, "attempt", int)) for one in told
     ]
-    stops = await tracker_of(request).write(agents.renew, agent["key"], running, time.time())
-    return answer(
+    usages = (read_usage(one.get("usage")) for one in told)
+    stops = await lulls.renew(
+        tracker_of(request),
+        agent["key"],
+        agent["sweep"],
+        running,
+        slots=_slots(given) if given.get("slots") else None,
+        usage={which: one for which, one in zip(running, usages, strict=True) if one},
+    )
+    return quick_answer(
         {
             "stop": [
                 {"trial": stop.trial, "attempt": stop.attempt, "why": stop.why} for stop in stops
@@ -108,8 +125,8 @@ async def end_attempt(request: Request) -> Response:
         raise Unacceptable(400, f"{str(cause)[:50]!r} is no cause: {', '.join(CAUSES)}")
     now = time.time()
     try:
-        trial = await tracker_of(request).write(
-            agents.end_attempt,
+        told = await tracker_of(request).write(
+            _end_attempt,
             agent["key"],
             arguments.field(given, "trial", int),
             arguments.field(given, "attempt", int),
@@ -118,11 +135,17 @@ async def end_attempt(request: Request) -> Response:
             ended_at=min(float(arguments.field(given, "ended_at", (int, float))), now),
             now=now,
             saved=bool(given.get("saved")),
+            usage=read_usage(given.get("usage")),
         )
     except (NoAgent, NoAttempt) as error:
         raise Unacceptable(404, str(error)) from error
     tracker_of(request).sweeps.wake(agent["sweep"])
-    return answer(await tracker_of(request).read(_ended_json, trial))
+    return answer(told)
+
+
+def _slots(given: Mapping[str, Any]) -> int:
+    slots: int = arguments.field(given, "slots", int)
+    return min(max(1, slots), _MOST_SLOTS)
 
 
 async def go_back(request: Request) -> Response:
@@ -188,12 +211,20 @@ def _named(given: dict[str, Any], name: str) -> str | None:
 
 def _handed(plan: Plan, handed: Handed) -> Response:
     trial = trial_json(handed.trial, plan.rules)
-    return answer(
+    return (answer if is_odd(handed.trial["settings"]) else quick_answer)(
         {
             "do": "run",
             "trial": trial,
             "attempt": handed.attempt,
-            "run": run_fields(handed.run, handed.steps),
+            "run": {
+                "key": handed.run["key"],
+                "id": handed.run["id"],
+                "name": handed.run["name"],
+                "entity": handed.run["entity"],
+                "project": handed.run["project_name"],
+                "folder": handed.run["folder"],
+                "steps": handed.steps,
+            },
             "command": None if plan.sweep.command is None else list(plan.sweep.command),
             "program": plan.sweep.program,
             "args": _arguments(plan, trial["values"]),
@@ -210,11 +241,13 @@ def _arguments(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _ended_json(connection: sqlite3.Connection, trial: Row) -> dict[str, Any]:
+def _end_attempt(
+    connection: sqlite3.Connection, /, agent: int, number: int, attempt: int, **how: Any
+) -> dict[str, Any]:
+    trial = agents.end_attempt(connection, agent, number, attempt, **how)
     row = sweeps.get(connection, trial["sweep"])
-    found = trials.get(connection, trial["sweep"], trial["number"])
     return {
-        "trial": trial_json(found, sweeps.rules_of(row)),
+        "trial": trial_json(trial, sweeps.rules_of(row)),
         "typical_seconds": typical_seconds(row["ended_trials"], row["busy_seconds"]),
     }
 

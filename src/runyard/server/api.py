@@ -19,6 +19,7 @@ from starlette.routing import Route
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
+from runyard.server.attempt_usage import usage_json
 from runyard.server.backup import backup
 from runyard.server.charts import curves
 from runyard.server.consoles import read_page
@@ -257,7 +258,11 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
     return {
         **run_json(connection, row),
         "attempts": [
-            {**{name: attempt[name] for name in told}, "console_bytes": attempt["console_bytes"]}
+            {
+                **{name: attempt[name] for name in told},
+                "console_bytes": attempt["console_bytes"],
+                "usage": usage_json(attempt["usage"]),
+            }
             for attempt in attempts.of_run(connection, row["key"])
         ],
         "files": [file["name"] for file in files],

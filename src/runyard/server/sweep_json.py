@@ -6,6 +6,8 @@ import json
 import sqlite3
 from typing import Any
 
+from runyard.server import json_text
+from runyard.server.attempt_usage import together, usage_json
 from runyard.server.ledger.estimates import eta_seconds
 from runyard.server.ledger.rules import Rules
 from runyard.server.ledger.transitions import STATES
@@ -49,7 +51,7 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str
 
 def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
     """A trial; `value` is its first metric, `metrics` all that the search looks at."""
-    measured = json.loads(trial["measured"]) if trial["measured"] else {}
+    measured = json_text.parse(trial["measured"]) if trial["measured"] else {}
     return {
         "number": trial["number"],
         "id": trial["id"],
@@ -57,7 +59,7 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "name": trial["name"],
         "state": trial["state"],
         "cause": trial["cause"],
-        "values": json.loads(trial["settings"]),
+        "values": json_text.parse(trial["settings"]),
         "value": measured.get(rules.aims[0].name) if rules.aims else None,
         "metrics": measured,
         "attempts": trial["attempts"],
@@ -65,7 +67,7 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "host": _if_there(trial, "host"),
         "node": _if_there(trial, "node"),
         "job": _if_there(trial, "job"),
-        "usage": None,
+        "usage": usage_json(_if_there(trial, "usage")),
         "began_at": trial["began_at"],
         "created_at": trial["created_at"],
         "started_at": trial["started_at"],
@@ -88,16 +90,23 @@ def _attempts(connection: sqlite3.Connection, sweep: int) -> int:
 
 
 def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
-    """Those who have not left, each with what it has."""
+    """Those who have not left, each with what it has, and what that uses."""
     at_work = connection.execute(
-        "SELECT agent, count(*) AS count FROM trials WHERE sweep = ? AND state = 'running' "
-        "GROUP BY agent",
+        "SELECT trials.agent, attempts.usage FROM trials LEFT JOIN attempts "
+        "ON attempts.run = trials.run AND attempts.number = trials.attempt "
+        "WHERE trials.sweep = ? AND trials.state = 'running'",
         (sweep,),
     )
-    running = {row["agent"]: row["count"] for row in at_work}
+    running: dict[int, list[str | None]] = {}
+    for row in at_work:
+        running.setdefault(row["agent"], []).append(row["usage"])
     told = ("key", "kind", "host", "pid", "slots", "job", "node", "created_at", "heard_at")
     return [
-        {**{name: row[name] for name in told}, "running": running.get(row["key"], 0)}
+        {
+            **{name: row[name] for name in told},
+            "running": len(running.get(row["key"], ())),
+            "usage": together(running.get(row["key"], ())),
+        }
         for row in agents.of_sweep(connection, sweep)
         if row["left_at"] is None
     ]

@@ -28,7 +28,7 @@ export function MetricChart(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isSeen = useSeen(box);
   return (
-    <div ref={box} style={{ minHeight: props.height ?? 236 }}>
+    <div ref={box} style={{ minHeight: `${props.height ?? 236}px` }}>
       {isSeen && (props.groups ? <OfGroups {...props} groups={props.groups} /> : <OfRuns {...props} />)}
     </div>
   );

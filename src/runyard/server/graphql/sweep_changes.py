@@ -119,7 +119,7 @@ async def _change(
     controller = as_json(given, "controller")
     if controller is not None:
         asked = read_controller(controller)
-        naming = Drawing(key, (await tracker.sweeps.plan_of(row)).sweep, row["seed"])
+        naming = Drawing((await tracker.sweeps.plan_of(row)).sweep, row["seed"])
         await tracker.write(controllers.obey, key, controller, asked, naming.name, time.time())
     state = as_text(given, "state")
     if state is not None:

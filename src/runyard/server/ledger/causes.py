@@ -45,14 +45,20 @@ CAUSES: dict[str, Cause] = {
         forgiven_by_progress=True,
         told="ended by a signal after a checkpoint",
     ),
+    # On a GPU whose programs find out how many they may be: the next time there are fewer.
+    "crowded": Cause("head", told="out of memory beside others on its GPU"),
     "memory": Cause("tail", counted_as="memory", told="out of memory"),
+    # Seen by the agent beside it: the node is there, and so the next time may end the same way.
+    "killed": Cause(
+        "tail", counted_as="killed", told="killed by signal 9: out of memory, or by somebody's hand"
+    ),
     "program": Cause("tail", counted_as="program", told="the program failed"),
     "nan": Cause("tail", counted_as="program", told="a value became NaN or infinite"),
     "signal": Cause("tail", counted_as="program", told="ended by a signal"),
 }
 
 # How often a trial may be cut off without progress where the sweep file says nothing.
-DEFAULT_RETRIES = {"program": 0, "memory": 1, "node": 5, "time": 5}
+DEFAULT_RETRIES = {"program": 0, "memory": 1, "killed": 2, "node": 5, "time": 5}
 
 
 def cause_of_exit(exit_code: int, *, preempting: bool = False) -> str:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 
@@ -57,7 +58,9 @@ class Rules:
         return json.dumps(asdict(self))
 
     @staticmethod
+    @lru_cache(256)
     def read(text: str) -> Rules:
+        """As `as_json` wrote it. Every claim and every end asks for the same few."""
         given: dict[str, Any] = json.loads(text)
         return Rules(
             **{

@@ -50,7 +50,10 @@ def settle(
 
 
 def _limit(name: str, retries: Mapping[str, int]) -> int:
-    return retries.get(name, DEFAULT_RETRIES[name])
+    limit = retries.get(name, DEFAULT_RETRIES[name])
+    node = retries.get("node", DEFAULT_RETRIES["node"])
+    # Who expects that others kill has said so there.
+    return node if name == "killed" and node != DEFAULT_RETRIES["node"] else limit
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from runyard.server.store import archives, endings, leases, runs, settling, sweeps, trials
+from runyard.server.store import (
+    archives,
+    attempts,
+    endings,
+    leases,
+    runs,
+    settling,
+    sweeps,
+    trials,
+)
 from runyard.server.store.history import HISTORY
 from runyard.server.store.merging import merge_rows
 from runyard.server.store.runs import Row
@@ -19,6 +30,8 @@ _FIRST_POLL = 3.0
 # With its next beat, an agent would tell of a run that it was given: unless that died before. A
 # beat that comes sooner or later than this was not answered the last time, and is repeated.
 _NEXT_POLL = (4.0, 12.0)
+# Among a trial's tries: it was handed out, and nobody ever heard of it.
+_UNHEARD = "unheard"
 
 
 class NoAgent(LookupError):
@@ -100,18 +113,33 @@ def runs_of(connection: sqlite3.Connection, sweep: int, agent: int) -> list[Row]
     return runs.by_keys(connection, [row["run"] for row in found])
 
 
+@dataclass(frozen=True)
+class Renewed:
+    """What an agent hears, and until when it would hear the same if nothing changes."""
+
+    stops: Sequence[Stop]
+    quiet_until: float
+
+
 def renew(
     connection: sqlite3.Connection,
     agent: int,
     running: Sequence[tuple[int, int]],
     now: float,
-) -> list[Stop]:
+    *,
+    slots: int | None = None,
+    usage: Mapping[tuple[int, int], str] = MappingProxyType({}),
+) -> Renewed:
     """An agent says which trials it has, each with its attempt. What of them is to end.
 
     One that was given up as lost meanwhile is the agent's again, unless somebody else has it.
+    `slots` and `usage` are news of what it has room for, and of what its attempts have used.
     """
     row = _hear(connection, agent, now)
+    if slots is not None and slots != row["slots"]:
+        connection.execute("UPDATE agents SET slots = ? WHERE key = ?", (slots, agent))
     stops = []
+    quiet_until = now + leases.LEASE_SECONDS * (1 - leases.FRESH)
     for number, attempt in running:
         trial = trials.by_number(connection, row["sweep"], number)
         if trial is not None and trial["attempt"] == attempt and trial["agent"] == agent:
@@ -124,10 +152,15 @@ def renew(
         if trial is None or not is_held:
             stops.append(Stop(number, attempt, "" if trial is None else trial["id"], "lost"))
             continue
-        leases.extend(connection, trial, now)
+        until = leases.extend(connection, trial, now)
+        quiet_until = min(quiet_until, until - leases.LEASE_SECONDS * leases.FRESH)
+        if trial["stop"] is not None:
+            quiet_until = now  # It may have to be told before anything else changes.
+        if (number, attempt) in usage and trial["run"] is not None:
+            attempts.set_usage(connection, trial["run"], attempt, usage[number, attempt])
         if is_to_be_told(connection, trial, now):
             stops.append(Stop(number, attempt, trial["id"], trial["stop"]))
-    return stops
+    return Renewed(stops, quiet_until)
 
 
 def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> bool:
@@ -155,6 +188,7 @@ def end_attempt(
     ended_at: float,
     now: float,
     saved: bool = False,
+    usage: str | None = None,
 ) -> Row:
     """An agent of ours tells how an attempt ended. Told again, or too late, it changes nothing."""
     row = _hear(connection, agent, now)
@@ -162,6 +196,8 @@ def end_attempt(
     if trial is None:
         raise NoAgent(f"the sweep has no trial {number}")
     if trial["run"] is not None:
+        if usage is not None:
+            attempts.set_usage(connection, trial["run"], attempt, usage)
         endings.end_attempt(
             connection,
             trial["run"],
@@ -299,7 +335,13 @@ def _settle_gone(connection: sqlite3.Connection, trial: Row, up_since: float, no
     if was_heard or trial["stop"] is not None:
         settling.lose(connection, trial, now)
     elif began > up_since and _NEXT_POLL[0] <= now - began < _NEXT_POLL[1]:
-        settling.settle(connection, trial, "program", now)
+        # Once, its answer may have been lost, and asked for again at just this time.
+        tries = json.loads(trial["tries"])
+        if tries.get(_UNHEARD):
+            settling.settle(connection, trial, "program", now)
+        else:
+            trials.update(connection, trial, tries=json.dumps({**tries, _UNHEARD: 1}))
+            settling.hand_back(connection, trial, now)
     else:
         settling.hand_back(connection, trial, now)
 

@@ -66,13 +66,6 @@ def begin(
     return number
 
 
-def begin_first(
-    connection: sqlite3.Connection, run: int, *, token: str, host: str, pid: int, now: float
-) -> None:
-    """The first attempt of a run that was just made, and is known to be running."""
-    _insert(connection, run, 1, token, host, pid, now)
-
-
 def _insert(
     connection: sqlite3.Connection,
     run: int,
@@ -165,6 +158,14 @@ def end(
             ended_at=ended_at,
         )
     return speaks
+
+
+def set_usage(connection: sqlite3.Connection, run: int, number: int, usage: str) -> None:
+    """What an attempt has used so far; the last word counts."""
+    connection.execute(
+        "UPDATE attempts SET usage = ? WHERE run = ? AND number = ? AND usage IS NOT ?",
+        (usage, run, number, usage),
+    )
 
 
 def lose_open(connection: sqlite3.Connection, run: int, now: float) -> None:

@@ -10,49 +10,14 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Any
 
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import attempts, leases, runs, settling, sweeps, trials
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.names import new_run_id
+from runyard.server.store.new_trials import OWN, Claim, Draw, NewRun, NewTrials, create_runs
 from runyard.server.store.runs import Row
-
-OWN = "own"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """An agent with a free slot. Only our own have tokens, and attempts that are recorded."""
-
-    agent: int
-    user: int
-    kind: str
-    host: str
-    pid: int | None
-    token: str | None = None
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A new setting: where it is in the space, and what the run's config gets."""
-
-    point: Sequence[float] | None
-    settings: Mapping[str, Any]
-
-
-class Draw(Protocol):
-    """Where new settings come from. Called within the transaction: quick, and without effects."""
-
-    def setting(self, number: int) -> Drawn | None:
-        """The setting of that number, from zero on; None: not now."""
-
-    def with_seed(self, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-        """The settings of a trial, with its seed if the sweep has some."""
-
-    def name(self, connection: sqlite3.Connection, settings: Mapping[str, Any]) -> str:
-        """A name that no trial of the sweep has."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +68,7 @@ def hand_out(
     before = _claimed_before(connection, sweep, claims)
     waiting = iter(_waiting(connection, sweep, len(claims)) if row["state"] == "running" else ())
     until = now + leases.LEASE_SECONDS
+    new = NewTrials(connection, row, draw)
     numbers: list[int | None] = []
     for claim in claims:
         if claim.token is not None and claim.token in before:
@@ -110,9 +76,10 @@ def hand_out(
         elif (trial := next(waiting, None)) is not None:
             numbers.append(_take(connection, row, trial, claim, until, now))
         elif row["state"] == "running" and counter.has_more():
-            numbers.append(_draw(connection, row, counter, draw, claim, until, now))
+            numbers.append(_draw(new, counter, claim))
         else:
             numbers.append(None)
+    new.store(until, now)
     given = _read_handed(connection, sweep, numbers)
     counter.store(connection, now)
     if None in given:
@@ -139,21 +106,21 @@ def enqueue(
         return known
     counter = _Counter(sweep, sweeps.rules_of(sweep))
     number = counter.next_number()
-    _insert(
-        connection,
-        sweep["key"],
-        number,
-        {
-            "id": new_run_id(),
-            "name": name,
-            "setting": number,
-            "settings": json.dumps(settings),
-            "mark": mark,
-            "state": "waiting",
+    connection.execute(
+        "INSERT INTO trials (sweep, number, id, name, setting, settings, mark, state, place, "
+        "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?)",
+        (
+            sweep["key"],
+            number,
+            new_run_id(),
+            name,
+            number,
+            json.dumps(settings),
+            mark,
             # Behind those that were cut off.
-            "place": trials.place_in_queue("tail", number),
-            "created_at": now,
-        },
+            trials.place_in_queue("tail", number),
+            now,
+        ),
     )
     counter.store(connection, now)
     return trials.get(connection, sweep["key"], number)
@@ -257,9 +224,8 @@ def _take(
     """Hand out a trial that waits: one that was cut off, is tried again, or was drawn elsewhere."""
     key = trial["run"]
     if key is None:
-        key = _create_run(
-            connection, sweep, claim, trial["id"], trial["name"], json.loads(trial["settings"]), now
-        )
+        run = NewRun(claim, trial["id"], trial["name"], json.loads(trial["settings"]))
+        key = create_runs(connection, sweep, [run], now)
     number = trial["attempts"] + 1
     if claim.kind == OWN:
         number = attempts.begin(
@@ -292,112 +258,12 @@ def _take(
     return taken
 
 
-def _draw(
-    connection: sqlite3.Connection,
-    sweep: Row,
-    counter: _Counter,
-    draw: Draw,
-    claim: Claim,
-    until: float,
-    now: float,
-) -> int | None:
+def _draw(new: NewTrials, counter: _Counter, claim: Claim) -> int | None:
     setting, seed = counter.place
-    drawn = draw.setting(setting) if seed == 0 else _same_setting(connection, sweep, setting)
+    drawn = new.draw(setting, seed)
     if drawn is None:
         return None
     counter.pass_on()
-    settings = draw.with_seed(drawn.settings, seed)
-    name = draw.name(connection, settings)
-    run_id = new_run_id()
-    key = _create_run(connection, sweep, claim, run_id, name, settings, now)
-    if claim.kind == OWN:
-        attempts.begin_first(
-            connection,
-            key,
-            token=claim.token or f"{claim.agent}.{run_id}",
-            host=claim.host,
-            pid=claim.pid or 0,
-            now=now,
-        )
     number = counter.next_number()
-    _insert(
-        connection,
-        sweep["key"],
-        number,
-        {
-            "run": key,
-            "id": run_id,
-            "name": name,
-            "setting": setting,
-            "point": None if drawn.point is None else json.dumps(list(drawn.point)),
-            "settings": json.dumps(settings),
-            "state": "running",
-            "agent": claim.agent,
-            "attempt": 1,
-            "attempts": 1,
-            "lease": until,
-            "began_at": now,
-            "created_at": now,
-            "started_at": now,
-        },
-    )
+    new.add(claim, number, setting, seed, drawn)
     return number
-
-
-def _same_setting(connection: sqlite3.Connection, sweep: Row, setting: int) -> Drawn | None:
-    """A setting that one of its seeds has drawn before."""
-    found = connection.execute(
-        "SELECT point, settings FROM trials WHERE sweep = ? AND setting = ? LIMIT 1",
-        (sweep["key"], setting),
-    ).fetchone()
-    if found is None:
-        return None
-    point = None if found["point"] is None else json.loads(found["point"])
-    return Drawn(point, json.loads(found["settings"]))
-
-
-def _create_run(
-    connection: sqlite3.Connection,
-    sweep: Row,
-    claim: Claim,
-    run_id: str,
-    name: str,
-    settings: Mapping[str, Any],
-    now: float,
-) -> int:
-    is_own = claim.kind == OWN
-    folder = None
-    if sweep["folder"] is not None:
-        folder = str(PurePosixPath(sweep["folder"]) / "sweeps" / sweep["id"] / name)
-    config = {key: {"value": value} for key, value in settings.items()}
-    cursor = connection.execute(
-        "INSERT INTO runs (id, project, user, name, state, config, sweep, host, folder, "
-        "created_at, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            run_id,
-            sweep["project"],
-            claim.user,
-            name,
-            "running" if is_own else "pending",
-            json.dumps(config),
-            sweep["id"],
-            claim.host,
-            folder,
-            now,
-            now if is_own else None,
-            now,
-        ),
-    )
-    return cursor.lastrowid or 0
-
-
-def _insert(
-    connection: sqlite3.Connection, sweep: int, number: int, columns: Mapping[str, Any]
-) -> None:
-    names = "".join(f", {name}" for name in columns)
-    # The names are ours.
-    connection.execute(
-        f"INSERT INTO trials (sweep, number{names}) "  # noqa: S608
-        f"VALUES (?, ?{', ?' * len(columns)})",
-        [sweep, number, *columns.values()],
-    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from runyard.server.ledger.controllers import Asked
-from runyard.server.store import claims, runs, settling, sweep_changes, sweeps
+from runyard.server.store import claims, runs, settling, sweep_changes, sweeps, trials
 from runyard.server.store.runs import Row
+from runyard.server.store.trials import IsTaken
 
-Name = Callable[[sqlite3.Connection, Mapping[str, Any]], str]
+Name = Callable[[Mapping[str, Any], IsTaken], str]
 
 
 def obey(
@@ -20,10 +22,11 @@ def obey(
     """Keep what a controller says, put its settings into the queue, stop what it wants stopped."""
     sweep_changes.keep_controller(connection, key, text, None, now)
     sweep = sweeps.get(connection, key)
+    is_taken = partial(trials.is_taken, connection, key)
     for mark, settings in asked.settings:
         # Counted anew each time: a trial before it may have come into being just now.
         row = sweeps.get(connection, key)
-        claims.enqueue(connection, row, settings, name(connection, settings), mark, now)
+        claims.enqueue(connection, row, settings, name(settings, is_taken), mark, now)
     for run_id in asked.stops:
         run = runs.by_path(connection, sweep["entity"], sweep["project_name"], run_id)
         if run is not None and run["sweep"] == sweep["id"]:

@@ -19,15 +19,16 @@ LEASE_SECONDS = float(os.environ.get("RUNYARD_LEASE_SECONDS") or 60.0)
 FRESH = 0.75
 
 
-def extend(connection: sqlite3.Connection, trial: Row, now: float) -> None:
-    """A running trial was heard of. Written only where it makes a difference."""
-    is_fresh = trial["lease"] is not None and trial["lease"] > now + LEASE_SECONDS * FRESH
-    if is_fresh and trial["is_seen"]:
-        return
-    lease = max(now + LEASE_SECONDS, trial["lease"] or 0.0)
+def extend(connection: sqlite3.Connection, trial: Row, now: float) -> float:
+    """A running trial was heard of. Written only where it makes a difference. Its new end."""
+    held: float = trial["lease"] or 0.0
+    if held > now + LEASE_SECONDS * FRESH and trial["is_seen"]:
+        return held
+    lease = max(now + LEASE_SECONDS, held)
     trials.update(connection, trial, lease=lease, is_seen=1)
     if trial["run"] is not None:
         runs.update(connection, trial["run"], heartbeat_at=now)
+    return lease
 
 
 def are_silent(connection: sqlite3.Connection, now: float) -> bool:

@@ -36,7 +36,14 @@ _FIRST = "".join(
     )
 )
 
-STEPS: tuple[str, ...] = (_FIRST, sweeps.TABLES, jobs.TABLES, reports.TABLES, wishes.TABLES)
+STEPS: tuple[str, ...] = (
+    _FIRST,
+    sweeps.TABLES,
+    jobs.TABLES,
+    reports.TABLES,
+    wishes.TABLES,
+    processes.USAGE,
+)
 
 
 def refuse_newer(connection: sqlite3.Connection) -> None:

@@ -14,6 +14,7 @@ from runyard.server.store import runs, sweeps
 from runyard.server.store.measures import last_value, measure
 from runyard.server.store.runs import Row
 
+IsEnough = Callable[[int, int], bool]
 Place = Callable[[Mapping[str, Any]], Sequence[float] | None]
 
 
@@ -25,15 +26,22 @@ class View:
     results: list[dict[str, Any]] = field(default_factory=list)
     # The rank of the newest end that is in the results.
     upto: int = 0
-    # Points that are handed out, or were, and have no result yet.
-    pending: list[list[float]] = field(default_factory=list)
+    # Points that are handed out, or were, and have no result yet, each as JSON: they are passed on
+    # as they are, and there may be hundreds. None: nobody wanted them.
+    pending: list[str] | None = None
     at_work: int = 0
     # The number of the next setting.
     setting: int = 0
 
 
-def view(connection: sqlite3.Connection, sweep: int, since: int) -> View | None:
-    """What has ended since that rank, and what has not ended; None where the sweep is gone."""
+def view(
+    connection: sqlite3.Connection, sweep: int, since: int, is_enough: IsEnough = lambda *_: False
+) -> View | None:
+    """What has ended since that rank, and what has not ended; None where the sweep is gone.
+
+    `is_enough` says, of how many are at work and how many results are new, whether there is enough
+    without knowing what has not ended.
+    """
     row = sweeps.by_key(connection, sweep)
     if row is None:
         return None
@@ -41,19 +49,22 @@ def view(connection: sqlite3.Connection, sweep: int, since: int) -> View | None:
     ended = connection.execute(
         "SELECT * FROM trials WHERE sweep = ? AND ended > ? ORDER BY ended", (sweep, since)
     ).fetchall()
-    open_settings = _open(connection, sweep)
+    at_work = connection.execute(
+        "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
+    ).fetchone()[0]
+    is_left_out = is_enough(at_work, len(ended))
+    # A setting of several seeds has ended with the last of them.
+    are_needed = not is_left_out or (ended and rules.seeds > 1)
+    open_settings = _open(connection, sweep, rules) if are_needed else {}
     results = []
     for trial in ended:
         found = _result(connection, trial, rules, open_settings)
         if found is not None:
             results.append(found)
-    at_work = connection.execute(
-        "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
-    ).fetchone()[0]
     return View(
         results,
         ended[-1]["ended"] if ended else since,
-        [json.loads(point) for point in open_settings.values()],
+        None if is_left_out else list(open_settings.values()),
         at_work,
         row["drawn"] // rules.seeds,
     )
@@ -64,9 +75,9 @@ def demand(connection: sqlite3.Connection, sweep: int) -> tuple[Row, int, int, i
     row = sweeps.by_key(connection, sweep)
     if row is None:
         return None
-    found = sweeps.counts(connection, sweep)
-    ended = sum(found.get(state, 0) for state in FINAL)
-    return row, found.get("waiting", 0), found.get("running", 0), ended
+    found = sweeps.open_counts(connection, sweep)
+    waiting, running = found.get("waiting", 0), found.get("running", 0)
+    return row, waiting, running, row["trials"] - waiting - running
 
 
 def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> list[dict[str, Any]]:
@@ -91,12 +102,15 @@ def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> l
     return results
 
 
-def _open(connection: sqlite3.Connection, sweep: int) -> dict[int, str]:
-    """The points of settings of which a trial has not ended."""
+def _open(connection: sqlite3.Connection, sweep: int, rules: Rules) -> dict[int, str]:
+    """The points of settings of which a trial has not ended.
+
+    One that is paused counts with what it has reached; of several seeds, the setting waits for it.
+    """
     found = connection.execute(
         "SELECT setting, point FROM trials WHERE sweep = ? AND point IS NOT NULL "
-        "AND state IN ('waiting', 'running', 'paused')",
-        (sweep,),
+        "AND state IN ('waiting', 'running', CASE WHEN ? > 1 THEN 'paused' END)",
+        (sweep, rules.seeds),
     )
     return {row["setting"]: row["point"] for row in found}
 
@@ -133,7 +147,7 @@ def _measured(connection: sqlite3.Connection, trial: Row, rules: Rules) -> dict[
     aims = {aim.name for aim in rules.aims}
     if trial["state"] == "finished" and aims <= measured.keys():
         return measured
-    imputed = dict(measured) if trial["state"] == "stopped" else {}
+    imputed = dict(measured) if trial["state"] in ("stopped", "paused") else {}
     for aim in rules.aims:
         value = _imputed(connection, trial, aim, measured)
         if value is not None:

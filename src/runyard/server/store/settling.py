@@ -75,10 +75,12 @@ def settle(
         # What a failed program had logged is no result.
         counts = outcome.state in ("finished", "stopped", "paused")
         columns["score"] = rules.score(measured) if counts else None
-        if outcome.state in transitions.FINAL:
+        if outcome.state in transitions.FINAL or outcome.state == "paused":
+            # What a paused one has reached is a result too: most of them never go on.
             columns["ended"] = _next(connection, sweep["key"])
-            if counts and rules.has_target(measured):
-                sweeps.update(connection, sweep["key"], now, has_target=1)
+        is_final = outcome.state in transitions.FINAL
+        if is_final and counts and rules.has_target(measured):
+            sweeps.update(connection, sweep["key"], now, has_target=1)
         if outcome.state == "finished":
             connection.execute(
                 "UPDATE sweeps SET ended_trials = ended_trials + 1, "
@@ -238,7 +240,7 @@ def end_waiting(connection: sqlite3.Connection, trial: Row, state: str, now: flo
         trial,
         state=state,
         cause=state,
-        ended=_next(connection, trial["sweep"]),
+        ended=trial["ended"] or _next(connection, trial["sweep"]),
         ended_at=trial["ended_at"] or now,
     )
     if trial["run"] is not None:
@@ -345,7 +347,7 @@ def promote(connection: sqlite3.Connection, sweep: int, number: int) -> str:
     trial = trials.get(connection, sweep, number)
     if trial["state"] == "paused":
         place = trials.place_in_queue("head", _next(connection, sweep))
-        trials.update(connection, trial, state="waiting", place=place)
+        trials.update(connection, trial, state="waiting", place=place, ended=None)
     state: str = trial["state"]
     return state
 

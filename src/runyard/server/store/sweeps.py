@@ -215,6 +215,16 @@ def counts(connection: sqlite3.Connection, key: int) -> dict[str, int]:
     return {row["state"]: row["count"] for row in found}
 
 
+def open_counts(connection: sqlite3.Connection, key: int) -> dict[str, int]:
+    """The same for those that have not ended, whose number does not grow with the sweep."""
+    found = connection.execute(
+        "SELECT state, count(*) AS count FROM trials WHERE sweep = ? "
+        "AND state IN ('waiting', 'running', 'paused') GROUP BY state",
+        (key,),
+    )
+    return {row["state"]: row["count"] for row in found}
+
+
 def rules_of(row: Row) -> Rules:
     return Rules.read(row["rules"])
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 from runyard.server.store.runs import Row
 
+# Whether a name is taken.
+IsTaken = Callable[[str], bool]
+
 # Behind every place that a returning trial gets at the head.
 _TAIL = 1e15
+_WITH_AGENT = (
+    "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
+    "agents.node AS node, attempts.usage AS usage FROM trials "
+    "LEFT JOIN agents ON agents.key = trials.agent "
+    "LEFT JOIN attempts ON attempts.run = trials.run AND attempts.number = trials.attempt "
+)
 
 
 def by_run(connection: sqlite3.Connection, run: int) -> Row | None:
@@ -41,17 +51,16 @@ def by_mark(connection: sqlite3.Connection, sweep: int, mark: str) -> Row | None
 def of_sweep(
     connection: sqlite3.Connection, sweep: int, state: str | None = None, last: int | None = None
 ) -> list[Row]:
-    """By number; with the host, the job and the kind of the agent that had it last.
+    """By number; with the host, the job and the kind of the agent that had it last, and what the
+    newest attempt used.
 
     With `last`, only so many, those that were the last to end, in the order of their ends.
     """
     if last is not None:
         return _last_ended(connection, sweep, state, last)
     return connection.execute(
-        "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
-        "agents.node AS node FROM trials "
-        "LEFT JOIN agents ON agents.key = trials.agent "
-        "WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.number",
+        f"{_WITH_AGENT} WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) "
+        "ORDER BY trials.number",
         (sweep, state),
     ).fetchall()
 
@@ -60,9 +69,7 @@ def _last_ended(
     connection: sqlite3.Connection, sweep: int, state: str | None, last: int
 ) -> list[Row]:
     found = connection.execute(
-        "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
-        "agents.node AS node FROM trials LEFT JOIN agents ON agents.key = trials.agent "
-        "WHERE trials.sweep = ?1 AND trials.ended IS NOT NULL "
+        f"{_WITH_AGENT} WHERE trials.sweep = ?1 AND trials.ended IS NOT NULL "
         "AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.ended DESC LIMIT ?3",
         (sweep, state, last),
     ).fetchall()

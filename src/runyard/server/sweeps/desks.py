@@ -19,7 +19,8 @@ from runyard.search.sweep import Sweep
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import agents, claims, leases, results, settling, sweeps
 from runyard.server.store.agents import NoAgent
-from runyard.server.store.claims import Claim, Handed, Round
+from runyard.server.store.claims import Handed, Round
+from runyard.server.store.new_trials import Claim
 from runyard.server.store.runs import Row
 from runyard.server.store.streams import Recorded
 from runyard.server.sweeps.drawing import BY_NUMBER, Drawing
@@ -28,7 +29,7 @@ from runyard.server.sweeps.judging import Judge
 from runyard.server.sweeps.suggestions import Demand, Suggestions
 
 if TYPE_CHECKING:
-    from runyard.server.sweeps.stock import Lull
+    from runyard.server.sweeps.lulls import Lull
     from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
@@ -173,7 +174,7 @@ class Desks:
         self._suggestions: dict[int, Suggestions] = {}
         self._judges: dict[int, Judge] = {}
         self._changes: dict[int, int] = {}
-        # Of W&B's agents; see `stock`.
+        # Of agents.
         self.lulls: dict[int, Lull] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
         # When hundreds ask at once, the first are answered while the last are still unread.
@@ -255,14 +256,14 @@ class Desks:
         if rules.promotes:
             await self._promote(row, file, len(line), at_work)
         if file.method in BY_NUMBER or not rules.draws:
-            drawing = Drawing(sweep, file, row["seed"])
+            drawing = Drawing(file, row["seed"])
             return await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
         is_open = row["state"] == "running" and sweeps.has_more(row, rules)
         # A line that trials wait for needs none; a new setting serves as many as it has seeds.
         needed = -(-(len(line) - waiting) // rules.seeds) if is_open else 0
         demand = Demand(needed, row["drawn"] // rules.seeds, at_work, ended // rules.seeds)
         suggestions = self._suggestions_of(row, file)
-        drawing = Drawing(sweep, file, row["seed"], await suggestions.take(demand, crowd))
+        drawing = Drawing(file, row["seed"], await suggestions.take(demand, crowd))
         served = await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
         suggestions.give_back(drawing.left)
         return served

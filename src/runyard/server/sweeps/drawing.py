@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 import struct
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from runyard.search.grid import index_of, point_at
@@ -14,8 +13,8 @@ from runyard.search.names import free_name, trial_name
 from runyard.search.space import Point
 from runyard.search.sweep import Sweep
 from runyard.search.tasks import NUMBER
-from runyard.server.store import trials
-from runyard.server.store.claims import Drawn
+from runyard.server.store.new_trials import Drawn
+from runyard.server.store.trials import IsTaken
 
 # Their settings follow from a number alone; others need to know of results.
 BY_NUMBER = ("grid", "random")
@@ -24,8 +23,7 @@ BY_NUMBER = ("grid", "random")
 class Drawing:
     """Draws the settings of one sweep's claims. Prepared points are taken in their order."""
 
-    def __init__(self, key: int, sweep: Sweep, seed: int, prepared: Sequence[Point] = ()) -> None:
-        self._key = key
+    def __init__(self, sweep: Sweep, seed: int, prepared: Sequence[Point] = ()) -> None:
         self._sweep = sweep
         self._seed = seed
         self._prepared = list(prepared)
@@ -55,9 +53,8 @@ class Drawing:
             return dict(settings)
         return {**settings, options.seed_parameter: options.seeds[seed]}
 
-    def name(self, connection: sqlite3.Connection, settings: Mapping[str, Any]) -> str:
+    def name(self, settings: Mapping[str, Any], is_taken: IsTaken) -> str:
         options = self._sweep.options
-        is_taken = partial(trials.is_taken, connection, self._key)
         if options.tasks:
             place = index_of(self._sweep.space, settings)
             assert place is not None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from runyard.server.store import agents, leases, sweeps
 from runyard.server.store.claims import Handed
+from runyard.server.sweeps.lulls import Lull
 
 if TYPE_CHECKING:
     from runyard.server.tracker import Tracker
@@ -28,22 +29,6 @@ class Command:
 
 # How long an agent with nothing to do need not be looked after, if its sweep stays as it is.
 _LONGEST_LULL = leases.LEASE_SECONDS / 2
-
-
-@dataclass(frozen=True)
-class Lull:
-    """An agent that was told nothing, and will be told nothing while this holds.
-
-    A thousand agents beat two hundred times a second, and nearly always there is nothing to say:
-    that is known without a look at the store.
-    """
-
-    alive: frozenset[str]
-    changes: int
-    until: float
-
-    def holds(self, alive: Collection[str], changes: int, now: float) -> bool:
-        return changes == self.changes and now < self.until and self.alive == set(alive)
 
 
 async def heartbeat(tracker: Tracker, agent: int, alive: Collection[str]) -> Command | None:

@@ -13,13 +13,15 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runyard.search.space import Point
 from runyard.search.sweep import Sweep
+from runyard.server import json_text
 from runyard.server.ledger import ahead
 from runyard.server.store import results
-from runyard.server.store.results import View
+from runyard.server.store.results import IsEnough, View
 from runyard.server.sweeps.drawing import quasi_random
 from runyard.server.sweeps.workers import SearchWorker, WorkerDied
 
@@ -29,11 +31,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_WAIT = 0.03
+_SHORT_LINE = 4
 # Alone, an agent has nothing to lose by waiting for a fit, or for the process to start.
 LONGEST_WAIT_ALONE = 20.0
 IDLE_SECONDS = 120.0
 # Asked for at a time: a long question would keep fresher ones waiting.
 _AT_ONCE = 16
+# Nothing is fresher than anything else.
+_AT_ONCE_BLIND = 256
 # Between two tries to start a process that dies.
 _PAUSE_AFTER_DEATH = 2.0
 # Takes no notice of results: what is ready never grows old.
@@ -45,6 +50,11 @@ class _Ready:
     point: Point
     # How many results it knows of.
     knows: int
+
+    @cached_property
+    def text(self) -> str:
+        """The point as the ledger has it, once it is there."""
+        return json_text.dump(list(self.point))
 
 
 @dataclass(frozen=True)
@@ -165,7 +175,8 @@ class Suggestions:
 
     async def _wait_for_some(self, demand: Demand) -> None:
         """A moment, where what is missing may come in it."""
-        end = time.monotonic() + LONGEST_WAIT
+        # A long line is a sign of others behind it, who would wait for each of its moments.
+        end = time.monotonic() + LONGEST_WAIT * min(1.0, _SHORT_LINE / demand.count)
         wanted = min(demand.count, ahead.wanted(demand.others_at_work))
         while len(self._usable(demand.results)) < wanted and self._is_due(end):
             self._news.clear()
@@ -240,36 +251,51 @@ class Suggestions:
     async def _fill(self) -> bool:
         """One more question to the process. Says whether it was needed."""
         async with self._turn:
-            view = await self._catch_up()
+            is_blind = self.sweep.method in _BLIND_METHODS
+            fresh = self._count_fresh()
+
+            def is_enough(at_work: int, news: int) -> bool:
+                return (is_blind or not news) and fresh >= ahead.wanted(at_work)
+
+            view = await self._catch_up(is_enough)
             if view is None:
                 return False
             self._at_work = view.at_work
             wanted = ahead.wanted(view.at_work)
-            is_blind = self.sweep.method in _BLIND_METHODS
-            fresh = sum(is_blind or one.knows == self._known for one in self._ready)
-            if fresh >= wanted:
+            missing = wanted - self._count_fresh()
+            if view.pending is None or missing <= 0:
                 return False
-            made = await self._suggest(view, min(wanted - fresh, _AT_ONCE), view.setting)
+            most = _AT_ONCE_BLIND if is_blind else _AT_ONCE
+            made = await self._suggest(view, min(missing, most), view.setting)
             # The oldest make room for what knows more.
             self._ready = sorted(self._ready + made, key=lambda one: -one.knows)[:wanted]
         self._news.set()
         return bool(made)
 
+    def _count_fresh(self) -> int:
+        """How many of those that lie ready know as much as the process was told."""
+        is_blind = self.sweep.method in _BLIND_METHODS
+        return sum(is_blind or one.knows == self._known for one in self._ready)
+
     async def _suggest(self, view: View, count: int, setting: int) -> list[_Ready]:
         # The view may be older than what was handed out last: asked as if that were not there, the
         # process would say the same again.
-        known_pending = {tuple(point) for point in view.pending}
-        unseen = [point for point in self._under_way if point not in known_pending]
-        ahead_of_ledger = [*unseen, *(one.point for one in self._ready)]
+        pending = view.pending or []
+        under_way = [json_text.dump(list(point)) for point in self._under_way]
+        unseen = set(under_way).difference(pending)
+        ahead_of_ledger = [
+            *(text for text in under_way if text in unseen),
+            *(one.text for one in self._ready),
+        ]
         known = self._known
         began = self._asked_at = time.monotonic()
         points = await self._worker.suggest(
-            [*view.pending, *ahead_of_ledger], count, setting + len(ahead_of_ledger)
+            [*pending, *ahead_of_ledger], count, setting + len(ahead_of_ledger)
         )
         self._asked_at, self._took = None, time.monotonic() - began
         return [_Ready(point, known) for point in points]
 
-    async def _catch_up(self) -> View | None:
+    async def _catch_up(self, is_enough: IsEnough = lambda *_: False) -> View | None:
         """Tell the process of everything that has ended; start it, where there is none."""
         if not self._worker.is_alive:
             await self._forget()
@@ -279,7 +305,7 @@ class Suggestions:
             )
             await self._worker.add(before)
             self._known = self._prior = len(before)
-        view = await self._tracker.read(results.view, self._key, self._upto)
+        view = await self._tracker.read(results.view, self._key, self._upto, is_enough)
         if view is not None:
             await self._worker.add(view.results)
             self._upto = view.upto

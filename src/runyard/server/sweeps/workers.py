@@ -53,12 +53,18 @@ class SearchWorker:
             await self._say({"add": list(results)})
 
     async def suggest(
-        self, pending: Sequence[Sequence[float]], count: int, number: int
+        self, pending: Sequence[str], count: int, number: int
     ) -> list[tuple[float, ...]]:
-        """As many points, or fewer; raises `WorkerDied` if nobody answers any more."""
+        """As many points, or fewer; raises `WorkerDied` if nobody answers any more.
+
+        `pending` are points as JSON.
+        """
         self._asked += 1
-        asked = {"pending": list(pending), "count": count, "number": number, "id": self._asked}
-        await self._say({"suggest": asked})
+        points = ", ".join(pending)
+        await self._send(
+            f'{{"suggest": {{"pending": [{points}], "count": {count}, "number": {number}, '
+            f'"id": {self._asked}}}}}'
+        )
         while True:
             answer = await self._hear()
             if answer.get("id") == self._asked and "points" in answer:
@@ -77,11 +83,13 @@ class SearchWorker:
         await process.wait()
 
     async def _say(self, what: dict[str, Any]) -> None:
+        # Beside the event loop: ten thousand results are a long text.
+        await self._send(await asyncio.to_thread(json.dumps, what))
+
+    async def _send(self, line: str) -> None:
         process = self._process
         if process is None or process.stdin is None:
             raise WorkerDied("it was never started")
-        # Beside the event loop: ten thousand results are a long text.
-        line = await asyncio.to_thread(json.dumps, what)
         try:
             process.stdin.write(line.encode() + b"\n")
             await process.stdin.drain()

@@ -39,3 +39,6 @@ CREATE TABLE resume_questions (          -- a client has asked where a run stopp
     asked_at REAL NOT NULL
 );
 """
+
+# Of an attempt, as its agent saw it: peak memory, CPU seconds and so on, JSON.
+USAGE = "ALTER TABLE attempts ADD COLUMN usage TEXT;"

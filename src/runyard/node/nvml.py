@@ -1,0 +1,142 @@
+"""NVIDIA's driver, asked through its own library (NVML): which GPUs, whose memory, how busy.
+
+Only ever called from a process of its own (`sampler`): a driver in trouble may not answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Where the loader does not look by itself: containers, and Windows' own Linux.
+_LIBRARIES = (
+    "libnvidia-ml.so.1",
+    "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
+    "/usr/lib64/nvidia/libnvidia-ml.so.1",
+    "/usr/lib/wsl/lib/libnvidia-ml.so.1",
+)
+_GOOD = 0
+_TOO_SMALL = 7
+_UNKNOWN_MEMORY = (1 << 64) - 1
+_MOST_PROCESSES = 256
+_EXCLUSIVE_PROCESS, _PROHIBITED = 3, 2
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = (
+        ("total", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    )
+
+
+class _Process(ctypes.Structure):
+    _fields_ = (
+        ("pid", ctypes.c_uint),
+        ("memory", ctypes.c_ulonglong),
+        ("instance", ctypes.c_uint),
+        ("compute_instance", ctypes.c_uint),
+    )
+
+
+class _Use(ctypes.Structure):
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
+
+
+class NoDriver(Exception):
+    """There is no driver of NVIDIA's here, or it does not answer; why."""
+
+
+class Driver:
+    """The driver of this machine."""
+
+    def __init__(self) -> None:
+        self._library = _load()
+        code = self._library.nvmlInit_v2()
+        if code != _GOOD:
+            raise NoDriver(f"the driver does not answer: {self._words(code)}")
+
+    def uuids(self) -> list[str]:
+        """Every GPU that may be used here, in the driver's order."""
+        count = ctypes.c_uint()
+        if self._library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != _GOOD:
+            return []
+        found = (self.device(str(index)) for index in range(count.value))
+        return [self._uuid(device) for device in found if device is not None]
+
+    def device(self, name: str) -> Any:
+        """The GPU or MIG slice of this name (an index or a UUID); None if there is none."""
+        found = ctypes.c_void_p()
+        if name.isdecimal():
+            code = self._library.nvmlDeviceGetHandleByIndex_v2(int(name), ctypes.byref(found))
+        else:
+            code = self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(found))
+        return found if code == _GOOD else None
+
+    def memory(self, device: Any) -> tuple[int, int] | None:
+        """Bytes in all, and in use."""
+        told = _Memory()
+        if self._library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(told)) != _GOOD:
+            return None
+        return told.total, told.used
+
+    def use(self, device: Any) -> float | None:
+        """The share of the last moments in which it was busy, 0 to 1. Slices do not tell."""
+        told = _Use()
+        if self._library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(told)) != _GOOD:
+            return None
+        return float(told.gpu) / 100
+
+    def processes(self, device: Any) -> dict[int, int]:
+        """Bytes of every process that computes there, where the driver tells; MPS' clients too."""
+        found: dict[int, int] = {}
+        for name in (
+            "nvmlDeviceGetComputeRunningProcesses_v3",
+            "nvmlDeviceGetMPSComputeRunningProcesses_v3",
+        ):
+            with contextlib.suppress(AttributeError):  # An older driver.
+                for told in self._list(getattr(self._library, name), device):
+                    if told.memory != _UNKNOWN_MEMORY:
+                        found[told.pid] = max(found.get(told.pid, 0), told.memory)
+        return found
+
+    def refuses_sharing(self, device: Any) -> bool:
+        """Whether one process at a time has it for itself, or nobody may compute there."""
+        mode = ctypes.c_uint()
+        code = self._library.nvmlDeviceGetComputeMode(device, ctypes.byref(mode))
+        return code == _GOOD and mode.value in (_EXCLUSIVE_PROCESS, _PROHIBITED)
+
+    def _list(self, ask: Any, device: Any) -> list[_Process]:
+        room = _MOST_PROCESSES
+        while True:
+            count, told = ctypes.c_uint(room), (_Process * room)()
+            code = ask(device, ctypes.byref(count), told)
+            if code == _TOO_SMALL and room < 1 << 16:
+                room *= 4
+                continue
+            return list(told[: count.value]) if code == _GOOD else []
+
+    def _uuid(self, device: Any) -> str:
+        text = ctypes.create_string_buffer(96)
+        self._library.nvmlDeviceGetUUID(device, text, len(text))
+        return text.value.decode(errors="replace")
+
+    def _words(self, code: int) -> str:
+        with contextlib.suppress(AttributeError):
+            words = self._library.nvmlErrorString
+            words.restype = ctypes.c_char_p
+            return str(words(code).decode(errors="replace"))
+        return f"code {code}"
+
+
+def _load() -> Any:
+    given = os.environ.get("RUNYARD_NVML")
+    for path in (given,) if given else _LIBRARIES:
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(path)
+    raise NoDriver("there is no driver of NVIDIA's here (libnvidia-ml.so.1)")

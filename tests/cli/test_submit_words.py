@@ -1,0 +1,156 @@
+"""What is said and asked before a submission: previews, questions, refusals. No Slurm is needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runyard.cli.on_slurm import Submission, advise
+from runyard.cli.submit import node_line
+from runyard.config.request import Agents, Request, Staging
+from runyard.home import Home
+from tests.conftest import RunRunyard
+from tests.launch.planning import planned, request
+from tests.node.terminals import RUNYARD, Terminal
+
+# Says what a real one says when it takes a job; only whether it is called matters here.
+SBATCH = "#!/bin/sh\ncat >>'{0}'; echo 7\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "cats"
+    folder.mkdir()
+    (folder / "train.py").write_text("print('hello')\n")
+    grid = {"lr": {"values": [1, 2, 3]}, "bs": {"values": [16, 32]}}
+    file = {"program": "train.py", "method": "grid", "parameters": grid}
+    (folder / "sweep.yaml").write_text(json.dumps(file))
+    return folder
+
+
+@pytest.fixture
+def slurm(tmp_path: Path) -> tuple[dict[str, str], Path]:
+    """A stand-in for sbatch, and where it writes what it was sent."""
+    folder, sent = tmp_path / "bin", tmp_path / "sent"
+    folder.mkdir()
+    for name, text in (("sbatch", SBATCH.format(sent)), ("scontrol", "#!/bin/sh\n")):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}, sent
+
+
+def test_a_dry_run_needs_no_cluster_and_makes_nothing(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    shown = runyard("submit", "--dry-run", "--seeds", "5", "-g", "2", "-t", "1-00:00:00",
+                    "--cluster", "plai", "--", "python", "train.py", cwd=project,
+                    env={"SCRATCH": "/scratch/kim"})  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert "#SBATCH --array=1-5\n" in shown.stdout
+    assert "#SBATCH --gres=gpu:2\n" in shown.stdout
+    assert "#SBATCH --time=1-00:00:00\n" in shown.stdout
+    assert not state_folder.path.exists()
+
+
+def test_as_many_agents_as_a_grid_has_points(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    shown = runyard("sweep", "sweep.yaml", "--on", "slurm", "--dry-run", cwd=project)
+    assert "#SBATCH --array=1-6\n" in shown.stdout
+    few = runyard("sweep", "sweep.yaml", "--on", "slurm", "--agents", "30", "--at-once", "5",
+                  "--dry-run", cwd=project)  # fmt: skip
+    assert "#SBATCH --array=1-30%5\n" in few.stdout
+
+
+def test_no_is_an_answer_and_numbers_are_asked_for(
+    state_folder: Home,
+    project: Path,
+    slurm: tuple[dict[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    env, sent = slurm
+    monkeypatch.chdir(project)
+    with Terminal([*RUNYARD, "sweep", "sweep.yaml", "--on", "slurm"], env=env) as terminal:
+        terminal.expect(re.escape("how many agents? [6]"))
+        terminal.type("many\n")
+        terminal.expect(re.escape("is no whole number"))
+        terminal.type("4\n")
+        terminal.expect(re.escape("an array of 4 tasks"))
+        terminal.expect(re.escape("submit this? [Y/n]"))
+        terminal.type("n\n")
+        terminal.expect(re.escape("nothing was submitted"))
+        assert terminal.wait() == 1
+    assert not sent.exists()
+    assert not state_folder.path.exists()
+
+
+def test_yes_answers_and_what_slurm_took_is_told(
+    runyard: RunRunyard, state_folder: Home, project: Path, slurm: tuple[dict[str, str], Path]
+) -> None:
+    env, sent = slurm
+    done = runyard("submit", "--yes", "--", "python", "train.py", cwd=project, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "7\n"
+    assert sent.read_text().startswith("#!/bin/bash\n#SBATCH --job-name=run-cats\n")
+    for words in ("runyard status", "runyard logs", "runyard cancel"):
+        assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--gpu", "1", "--", "true"], "has no option '--gpu'"),
+        (["--nope", "--", "true"], "has no option '--nope'"),
+        (["--gpus", "many", "--", "true"], "'many'"),
+        (["--", "python", "t.py", "--api-key", "0123456789abcdef"], "looks like a secret"),
+        (["--", "env", "WANDB_API_KEY=0123456789", "python"], "looks like a secret"),
+        (["--on", "here", "--", "true"], "runyard run -- true"),
+        ([], "which program?"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_anything_is_made(
+    runyard: RunRunyard, state_folder: Home, project: Path, words: list[str], said: str
+) -> None:
+    done = runyard("submit", *words, cwd=project)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not state_folder.path.exists()
+
+
+def test_a_sweep_file_that_is_not_valid_is_refused_with_its_line(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    (project / "bad.yaml").write_text("method: grid\nparameters:\n  lr: {valuess: [1]}\n")
+    done = runyard("sweep", "bad.yaml", "--on", "slurm", cwd=project)
+    assert done.returncode == 2
+    assert re.search(r"bad\.yaml:3", done.stderr)
+    assert not state_folder.path.exists()
+
+
+def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
+    assert node_line(["python", "a b", "it's"]) == """python 'a b' 'it'"'"'s'"""
+    assert node_line(["--data", "${SLURM_TMPDIR}/d", "$HOME"]) == (
+        """--data "${SLURM_TMPDIR}/d" '$HOME'"""
+    )
+    assert node_line(['${scratch_dir}/"x" `y` $z']) == '"${scratch_dir}/\\"x\\" \\`y\\` \\$z"'
+
+
+def advice_for(asked: Request) -> str:
+    made = planned(asked)
+    home = Home(Path("/home/kim/.runyard"))
+    return " ".join(
+        advise(Submission(made, asked, home, lambda _agents: made, lambda _dry: made.wrapping))
+    )
+
+
+def test_advice_of_an_old_hand() -> None:
+    array = Agents(count=4)
+    assert "short jobs start sooner" in advice_for(request(agents=array, time=86400.0))
+    assert advice_for(request(agents=array, time=3600.0)) == ""
+    staged = replace(request(), staging=Staging(data=("images",)))
+    assert "${SLURM_TMPDIR}" in advice_for(staged)

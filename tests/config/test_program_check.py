@@ -1,0 +1,164 @@
+"""Programs as people write them, and what is said of their parameters before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from runyard.config.program_check import Finding, Given, check
+from runyard.config.program_source import Source, read_source
+
+ARGPARSE = """
+import argparse, wandb
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=0.1)
+parser.add_argument("--batch-size", type=int, default=32)
+parser.add_argument("--opt", choices=["sgd", "adam"], default="sgd")
+parser.add_argument("--amp", action="store_true")
+{more}
+args = parser.parse_args()
+"""
+CONFIG = """
+import wandb
+def train():
+    with wandb.init(config={"epochs": 3}) as run:
+        config = run.config
+        for _ in range(config.epochs):
+            step(config.learning_rate, config["batch_size"], config.get("decay", 0))
+"""
+CLICK = """
+import click
+@click.command()
+@click.option("--learning-rate", type=float)
+@click.option("--seed", required=True)
+def main(learning_rate, seed): ...
+"""
+
+
+def source_of(text: str) -> Source:
+    found = read_source(text)
+    assert found is not None
+    return found
+
+
+def looked_at(text: str, given: Given, known: str = "") -> list[Finding]:
+    source = source_of(text)
+    return check(source, given, lambda name: name in source.words or name in known.split())
+
+
+def errors(found: list[Finding]) -> list[str]:
+    return [finding.what for finding in found if finding.is_error]
+
+
+def argparse(more: str = "") -> str:
+    return ARGPARSE.format(more=more)
+
+
+def test_a_program_that_knows_all_that_it_gets_is_left_alone() -> None:
+    given = Given({"lr": [0.1, 0.2], "batch-size": [16], "opt": ["sgd", "adam"]})
+    assert looked_at(argparse(), given) == []
+
+
+def test_an_option_that_is_not_there_is_an_error_with_the_one_that_is() -> None:
+    found = looked_at(argparse(), Given({"batch_size": [16], "lrr": [0.1]}))
+    assert errors(found) == ["it has no option --batch_size", "it has no option --lrr"]
+    assert [finding.mend for finding in found] == [
+        "did you mean --batch-size?",
+        "did you mean --lr?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"batch-size": [16, 0.5]}, "--batch-size is read with int, which refuses 0.5"),
+        ({"opt": ["sgd", "lion"]}, "--opt takes one of sgd, adam, and is given 'lion'"),
+        ({"amp": [True, False]}, "--amp takes no value, and is given one"),
+        ({"lr": ["fast"]}, "--lr is read with float, which refuses 'fast'"),
+    ],
+)
+def test_a_value_that_the_parser_refuses_is_an_error(values: dict[str, list], said: str) -> None:
+    assert errors(looked_at(argparse(), Given(values))) == [said]
+
+
+def test_a_truth_is_a_flag_where_the_command_says_so() -> None:
+    given = Given({"amp": [True, False]}, flags_alone=True)
+    assert looked_at(argparse(), given) == []
+
+
+def test_what_the_program_needs_and_does_not_get_is_an_error() -> None:
+    text = argparse('parser.add_argument("--data", required=True)\nparser.add_argument("task")')
+    assert errors(looked_at(text, Given({"lr": [0.1]}))) == [
+        "it needs --data, which it is not given",
+        "it needs a word without dashes, task",
+    ]
+    assert looked_at(text, Given({"lr": [0.1]}, written=["data"], other_words=1)) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "add_more_options(parser)",
+        "for name in NAMES: parser.add_argument(name)",
+        "parser.add_subparsers()",
+        "parser.add_argument(*WORDS)",
+        "other = argparse.ArgumentParser(parents=[parser])",
+        "class Mine(argparse.Action): ...\nparser.add_argument('--x', action=Mine)",
+    ],
+)
+def test_where_others_may_add_options_nothing_is_certain(more: str) -> None:
+    found = looked_at(argparse(more), Given({"momentum": [0.9]}))
+    assert errors(found) == []
+    assert [finding.what for finding in found] == ["nothing in it speaks of 'momentum'"]
+
+
+def test_a_program_that_passes_over_what_it_does_not_know_is_warned_of_only() -> None:
+    text = argparse().replace("parse_args", "parse_known_args")
+    found = looked_at(text, Given({"momentum": [0.9]}))
+    assert errors(found) == []
+    assert len(found) == 1
+
+
+def test_the_beginning_of_an_option_stands_for_it_unless_the_parser_says_no() -> None:
+    given = Given({"batch": [16]})
+    assert looked_at(argparse(), given) == []
+    strict = argparse().replace("ArgumentParser()", "ArgumentParser(allow_abbrev=False)")
+    assert errors(looked_at(strict, given)) == ["it has no option --batch"]
+
+
+def test_what_is_read_of_the_config_and_not_given_is_pointed_out() -> None:
+    found = looked_at(CONFIG, Given({"lerning_rate": [0.1], "batch_size": [8]}))
+    assert [(finding.what, finding.is_error) for finding in found] == [
+        ("it reads wandb.config.learning_rate, which it is not given", False),
+        ("nothing in it speaks of 'lerning_rate'", False),
+    ]
+    assert found[0].mend == "did you mean lerning_rate?"
+    assert looked_at(CONFIG, Given({"learning_rate": [0.1], "batch_size": [8]})) == []
+
+
+def test_defaults_that_come_from_elsewhere_may_hold_anything() -> None:
+    text = CONFIG.replace('config={"epochs": 3}', "config=read_defaults()")
+    assert looked_at(text, Given({"batch_size": [8]})) == []
+
+
+def test_a_name_in_a_module_beside_the_program_is_enough() -> None:
+    assert looked_at(CONFIG, Given({"learning_rate": [0], "batch_size": [8], "depth": [2]}),
+                     known="depth") == []  # fmt: skip
+
+
+def test_options_of_click() -> None:
+    found = looked_at(CLICK, Given({"learning_rate": [0.1], "seed": [1]}))
+    assert errors(found) == ["it has no option --learning_rate"]
+    assert found[0].mend == "did you mean --learning-rate?"
+    assert errors(looked_at(CLICK, Given({"learning-rate": [0.1]}))) == [
+        "it needs --seed, which it is not given"
+    ]
+
+
+def test_parsers_that_are_not_looked_into_are_judged_by_their_words() -> None:
+    text = "import hydra\n@hydra.main()\ndef main(cfg): print(cfg.lr)\n"
+    assert looked_at(text, Given({"lr": [0.1]})) == []
+    assert len(looked_at(text, Given({"lrr": [0.1]}))) == 1
+
+
+def test_what_is_not_python_is_nobodys_mistake() -> None:
+    assert read_source("#!/bin/sh\nif [ x ]; then echo; fi") is None
