@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.handout import cpu_seconds
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_watch import agent_command
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server, stop_server
@@ -107,7 +108,9 @@ def measure(folder: Path, agents: int, trials: int, seconds: float) -> Measured:
 def started(
     home: Home, sweep: int, agents: int, folder: Path
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    words = agent_command(sweep, slots=1, count=None, folder=str(folder), leash=None, quiet=True)
+    words = agent_command(
+        sweep, slots=Slots(), count=None, folder=str(folder), leash=None, quiet=True
+    )
     environ = {**os.environ, "RUNYARD_HOME": str(home.path)}
     processes = [
         subprocess.Popen(words, stdin=subprocess.DEVNULL, env=environ, cwd=folder)

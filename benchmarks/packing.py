@@ -32,7 +32,6 @@ def main() -> int:
     parser.add_argument("--mps", default="off,on", help="off, on, or both")
     parser.add_argument("--seconds", type=float, default=MEASURED_SECONDS)
     parser.add_argument("--auto-seconds", type=float, default=AUTO_SECONDS)
-    parser.add_argument("--gpus", default="auto")
     args = parser.parse_args()
     good = True
     for model in args.models.split(","):
@@ -42,7 +41,7 @@ def main() -> int:
             while numbers[-1] * 2 <= args.most:
                 numbers.append(numbers[-1] * 2)
             for number in numbers:
-                rates[mps, number] = run_fixed(model, number, mps, args.gpus, args.seconds)
+                rates[mps, number] = run_fixed(model, number, mps, args.seconds)
                 alone = next(iter(rates.values()))
                 share = rates[mps, number] / alone
                 print(
@@ -51,7 +50,7 @@ def main() -> int:
                     flush=True,
                 )
         mps = args.mps.split(",")[-1]
-        rate, number, words = run_auto(model, args.most, mps, args.gpus, args.auto_seconds)
+        rate, number, words = run_auto(model, args.most, mps, args.auto_seconds)
         best = max(found for (which, _), found in rates.items() if which == mps)
         print(
             f"{model}  MPS {mps:3}  auto: {number:3}    {rate:9.0f} steps/s  "
@@ -63,13 +62,13 @@ def main() -> int:
     return 0 if good else 1
 
 
-def run_fixed(model: str, number: int, mps: str, gpus: str, seconds: float) -> float:
+def run_fixed(model: str, number: int, mps: str, seconds: float) -> float:
     """Steps a second of so many programs, while all of them are at work."""
     with tempfile.TemporaryDirectory() as place:
         # Some begin later than others: those that are first run a little longer.
         length = seconds + 3 + number / 2
         lines = [_line(model, place, f"--seconds {length}", index) for index in range(number)]
-        _farm(Path(place), lines, ["--per-gpu", str(number), "--gpus", gpus, "--mps", mps])
+        _farm(Path(place), lines, ["--per-gpu", str(number), "--gpus", "1", "--mps", mps])
         notes = _notes(Path(place))
     assert len(notes) == number, f"{len(notes)} of {number} programs began"
     begin = max(note[0][0] for note in notes) + 1
@@ -78,16 +77,14 @@ def run_fixed(model: str, number: int, mps: str, gpus: str, seconds: float) -> f
     return sum(_rate(note, begin, end) for note in notes)
 
 
-def run_auto(
-    model: str, most: int, mps: str, gpus: str, seconds: float
-) -> tuple[float, int, list[str]]:
+def run_auto(model: str, most: int, mps: str, seconds: float) -> tuple[float, int, list[str]]:
     """The same at the end of a farm that finds out by itself; how many it found; its words."""
     with tempfile.TemporaryDirectory() as place:
         until = time.time() + seconds
         lines = [_line(model, place, f"--until {until}", index) for index in range(2 * most)]
         said = _farm(
             Path(place), lines,
-            ["--per-gpu", "auto", "-j", str(most), "--gpus", gpus, "--mps", mps],
+            ["--per-gpu", "auto", "-j", str(most), "--gpus", "1", "--mps", mps],
         )  # fmt: skip
         # Programs that begin when the time is over note nothing.
         notes = [note for note in _notes(Path(place)) if note and note[-1][0] > until - 2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from runyard.config.program_check import Finding, Given, check
@@ -76,7 +78,9 @@ def test_an_option_that_is_not_there_is_an_error_with_the_one_that_is() -> None:
         ({"lr": ["fast"]}, "--lr is read with float, which refuses 'fast'"),
     ],
 )
-def test_a_value_that_the_parser_refuses_is_an_error(values: dict[str, list], said: str) -> None:
+def test_a_value_that_the_parser_refuses_is_an_error(
+    values: dict[str, list[Any]], said: str
+) -> None:
     assert errors(looked_at(argparse(), Given(values))) == [said]
 
 

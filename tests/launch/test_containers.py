@@ -284,5 +284,34 @@ def test_a_start_script_of_the_image_gets_the_command(node: Node, tmp_path: Path
         assert done.stdout == ("started\n" if used else "") + "as given\n"
 
 
+def test_the_definition_on_the_page_copies_the_code_and_hands_the_command_on(
+    node: Node, tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "environments.md").read_text()
+    lines = page.partition("%runscript\n")[2].partition("```")[0]
+    (tmp_path / "inside").mkdir()
+    start = tmp_path / "start.sh"
+    start.write_text("#!/bin/sh\n" + lines.replace("/workdir", f"{tmp_path}/inside"))
+    start.chmod(0o755)
+    (node.folder / "data" / "train.py").touch()
+    node.environ["source_dir"] = str(node.folder / "data")
+    text = launcher_text(CONTAINERS["apptainer"], box_of(node))
+    script = text.replace("/runyard-start /.singularity.d/runscript", str(start))
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, "x", "sh", "-c", "pwd; ls"],
+        env=node.environ, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == f"{tmp_path}/inside\ntrain.py\n"
+
+
+def test_a_job_without_a_home_has_one_in_its_box(node: Node) -> None:
+    for home in ("", "/"):
+        node.environ["HOME"] = home
+        done = node.run("apptainer", box_of(node), "true")
+        assert done.returncode == 0, done.stderr
+        words = node.recorded()["words"]
+        assert not [word for word in words if word.endswith(":/")]
+
+
 def _option(words: list[str], name: str) -> str:
     return next(word for word in words if word.startswith(f"{name}=")).partition("=")[2]

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ def typical(profile: str) -> Request:
     """What a user of that cluster asks for: one GPU and an array of a dozen, eight at once."""
     found = load_profile(profile)
     allowed = found.submission.values
-    named = {
+    named: dict[str, Any] = {
         name: next(iter(allowed.get(name, ())), "def-kim").replace("*", "kim")
         for name in found.submission.mandatory
         if name in ("account", "partition", "qos") and name not in found.submission.defaults
@@ -155,3 +156,15 @@ def test_slurm_takes_the_scripts_options(slurm_cluster: SlurmCluster, tmp_path: 
 
 def here(folder: Path) -> Places:
     return replace(PLACES, home=folder, job=folder, work=folder, source=folder, scratch=None)
+
+
+def test_where_the_first_node_alone_has_a_way_out_the_others_go_through_it() -> None:
+    asked = request(agents=Agents(count=4, form="nodes"))
+    asked = replace(asked, tracking=replace(asked.tracking, mode="relay"))
+    text = script(planned(asked))
+    assert 'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"' in text
+    assert text.index("runyard.node.relay") < text.index("srun ")
+    assert 'kill "$relay"' in text
+    for shell in SHELLS:
+        assert accepts(shell, text) == ""
+    assert "RUNYARD_RELAY" not in script(planned(request(agents=Agents(count=4, form="nodes"))))

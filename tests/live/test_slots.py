@@ -40,10 +40,13 @@ def printed(folder: Path, sweep: dict[str, Any]) -> list[str]:
     return [file.read_text() for file in sorted((folder / "sweeps" / sweep["id"]).glob("*/*.log"))]
 
 
-def test_each_program_is_tied_to_one_of_several_gpus(module_home: Home, tmp_path: Path) -> None:
+def test_each_program_is_tied_to_one_of_several_gpus(
+    module_home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,GPU-b")
     tasks(tmp_path, TELL, "--x 1", "--x 2", "--x 3", "--x 4")
     ended = run_runyard(
-        "farm", "tasks.txt", "--gpus", "2,GPU-b", "--per-gpu", "2", "--mps", "off",
+        "farm", "tasks.txt", "--per-gpu", "2", "--mps", "off",
         cwd=tmp_path, timeout=LONG,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
@@ -62,12 +65,15 @@ def test_each_program_is_tied_to_one_of_several_gpus(module_home: Home, tmp_path
         assert not set.union(*of_first) & set.union(*of_second)
 
 
-def test_a_sweep_file_says_how_many_share_a_gpu(module_home: Home, tmp_path: Path) -> None:
+def test_a_sweep_file_says_how_many_share_a_gpu(
+    module_home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     write_sweep(
         tmp_path, TELL, parameters={"x": {"values": [1, 2]}}, runyard={"slots_per_gpu": 2},
         command=["${interpreter}", "${program}", "--slot", "${RUNYARD_SLOT}"],
     )  # fmt: skip
-    ended = run_runyard("sweep", "sweep.yaml", "--gpus", "5", cwd=tmp_path, timeout=LONG)
+    ended = run_runyard("sweep", "sweep.yaml", "--gpus", "1", cwd=tmp_path, timeout=LONG)
     assert ended.returncode == 0, ended.stderr
     trials = api_of(module_home).sweeps.trials(newest(module_home)["key"])
     for trial in trials:
@@ -142,7 +148,8 @@ def test_a_killed_agent_leaves_no_mps_behind(
 ) -> None:
     install_mps(tmp_path, monkeypatch)
     tasks(tmp_path, "import time; time.sleep(1000)", "--x 1", "--x 2")
-    words = ("farm", "tasks.txt", "--gpus", "0", "--per-gpu", "2", "--mps", "on", "-q")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    words = ("farm", "tasks.txt", "--per-gpu", "2", "--mps", "on", "-q")
     with begun(*words, cwd=tmp_path):
         until(lambda: len(processes_of(module_home, r"^python train\.py")) == 2, "both began")
         until(lambda: bool(newest(module_home)["agents"][0]["usage"]), "what they use is told")
@@ -167,10 +174,13 @@ def test_where_programs_cannot_share_a_gpu_one_runs_at_a_time(
     assert "GPU GPU-fake lets one program in at a time (exclusive mode)" in ended.stderr
 
 
-def test_mps_that_is_demanded_and_cannot_be_had(tmp_path: Path) -> None:
+def test_mps_that_is_demanded_and_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     tasks(tmp_path, "", "--x 1")
     ended = run_runyard(
-        "farm", "tasks.txt", "--gpus", "0", "--per-gpu", "2", "--mps", "on",
+        "farm", "tasks.txt", "--per-gpu", "2", "--mps", "on",
         cwd=tmp_path, timeout=LONG,
     )  # fmt: skip
     assert ended.returncode != 0

@@ -9,16 +9,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runyard.client.api import Api
-from runyard.client.discover import ensure_server, restart_server, stop_server
-from runyard.client.environment import wandb_environment
+from runyard.client.discover import ensure_server
 from runyard.client.http import Connection
-from runyard.home import Home, read_discovery
-from tests.live.programs import PYTHON, curves, write_program
+from runyard.home import Home, read_discovery, write_discovery
 from tests.node.terminals import until
 from tests.server.asgi import basic
 
@@ -31,17 +30,6 @@ door = Door(sys.argv[1])
 door.open()
 print(door.url, door.pid, flush=True)
 sys.stdin.read()
-"""
-
-# Says after each row that it is logged, so that a test knows when to do its worst.
-LOG_AND_TELL = """
-import sys, wandb
-run = wandb.init(project="moves", id="mover")
-for step in range(30):
-    run.log({"value": step})
-    print(step, flush=True)
-    sys.stdin.readline()
-run.finish()
 """
 
 
@@ -65,50 +53,15 @@ def door(state_folder: Home) -> Iterator[OpenDoor]:
         process.kill()
 
 
-def test_a_client_logs_through_it_while_the_server_moves(
-    state_folder: Home, door: OpenDoor, tmp_path: Path
+def test_megabytes_go_through_both_ways_for_who_has_the_key(
+    state_folder: Home, door: OpenDoor
 ) -> None:
-    ensure_server(state_folder)
-    found = read_discovery(state_folder)
-    assert found is not None
-    program = write_program(tmp_path / "project", LOG_AND_TELL)
-    environ = {**os.environ, **wandb_environment(door.url, found.key, os.environ)}
-    with subprocess.Popen(
-        [PYTHON, str(program)], env=environ, cwd=tmp_path, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    ) as process:  # fmt: skip
-        assert process.stdin is not None
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.strip() == "10":
-                restart_server(state_folder, port=_free_port())
-            if line.strip() == "20":
-                stop_server(state_folder)
-            if line.strip() == "25":
-                restart_server(state_folder, port=_free_port())
-            if line.strip().isdecimal():
-                process.stdin.write("\n")
-                process.stdin.flush()
-        assert process.wait(timeout=60) == 0
-    moved = read_discovery(state_folder)
-    assert moved is not None
-    assert moved.port != found.port
-    assert curves(state_folder, "mover")["value"]["values"] == list(range(30))
-
-
-def test_who_has_no_key_gets_nothing_through_it(state_folder: Home, door: OpenDoor) -> None:
     ensure_server(state_folder)
     found = read_discovery(state_folder)
     assert found is not None
     assert _ask(door.port, None).startswith("HTTP/1.1 401")
     assert _ask(door.port, "0" * 40).startswith("HTTP/1.1 401")
     assert _ask(door.port, found.key).startswith("HTTP/1.1 200")
-
-
-def test_megabytes_go_through_both_ways(state_folder: Home, door: OpenDoor) -> None:
-    ensure_server(state_folder)
-    found = read_discovery(state_folder)
-    assert found is not None
     api = Api(Connection(door.url, found.key))
     run = api.create_run(
         {"id": "bulk", "name": "bulk", "project": "p", "command": ["x"], "entity": None}
@@ -157,3 +110,35 @@ def _is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_nodes_without_a_way_of_their_own_come_through_the_jobs_first_one(
+    state_folder: Home, tmp_path: Path
+) -> None:
+    """The agent is told of nothing but the relay: the server's own address leads nowhere."""
+    api = ensure_server(state_folder).api
+    sweep = api.sweeps.create({"method": "grid", "program": "x.sh", "command": ["true"],
+                               "parameters": {"x": {"values": [1, 2]}}})  # fmt: skip
+    found = read_discovery(state_folder)
+    assert found is not None
+    where, lonely = tmp_path / "relay", tmp_path / "lonely"
+    lonely.mkdir()
+    (lonely / "spool").mkdir()
+    nowhere = replace(found, url="http://192.0.2.1:9", hostname="far", listen="cluster")
+    write_discovery(Home(lonely), nowhere)
+    with subprocess.Popen([sys.executable, "-m", "runyard.node.relay", str(where)]) as relay:
+        try:
+            until(where.exists, "the relay")
+            assert where.stat().st_mode & 0o077 == 0
+            done = subprocess.run(
+                [sys.executable, "-m", "runyard.node.agent", "--sweep", str(sweep["key"])],
+                env={**os.environ, "RUNYARD_HOME": str(lonely), "RUNYARD_RELAY": str(where)},
+                capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+        finally:
+            relay.terminate()
+            relay.wait(timeout=20)
+    assert not where.exists()
+    states = [trial["state"] for trial in api.sweeps.trials(sweep["key"])]
+    assert states == ["finished", "finished"]

@@ -1,4 +1,4 @@
-"""A real Chromium, shared by a test process, and pages of it that see our server alone."""
+"""A real Chromium, shared by the tests of a file, and pages of it that see our server alone."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ PATIENCE = 30_000
 expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for a file: while Playwright is up, its event loop runs, and no other can in here."""
     path = require_chromium()
     with sync_playwright() as playwright:
         # In a container Chromium cannot make its sandbox; it sees our own pages alone.

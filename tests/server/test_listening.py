@@ -12,6 +12,7 @@ from runyard.errors import ServerError
 from runyard.launch.serving import listen_for, wait_minutes
 from runyard.server import listening
 from runyard.server.listening import find_listening
+from runyard.server.serve import _candidates
 
 
 def test_an_address_is_taken_as_it_is_and_this_machine_always_hears() -> None:
@@ -44,6 +45,17 @@ def test_an_interface_is_named_and_an_unknown_one_is_told() -> None:
     assert "lo" in (told.value.mend or "")
 
 
+def test_a_firewall_lets_a_range_of_ports_through() -> None:
+    found = find_listening("10.1.2.3@6000-6002")
+    assert (found.ports, found.asked) == ((6000, 6002), "10.1.2.3@6000-6002")
+    assert find_listening("127.0.0.1@6000-6002").asked == "127.0.0.1"
+    assert set(_candidates(found.ports, start=10**6, last=20_000)) == {6000, 6001, 6002}
+    assert _candidates(found.ports, start=0, last=6002)[0] == 6002
+    for wrong in ("6000", "0-9", "9-8", "1-70000"):
+        with pytest.raises(ServerError, match="no range of ports"):
+            find_listening(f"cluster@{wrong}")
+
+
 def test_a_machine_without_a_network_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listening, "_own_address", lambda: None)
     found = find_listening("cluster")
@@ -61,6 +73,7 @@ def test_the_profile_says_by_which_way_nodes_come() -> None:
     assert said(interface="hsn0") == "cluster"  # The compute nodes' own; not on this one.
     assert said(address_suffix="i") == "cluster:+i"
     assert said(login_address="login1-ib") == "login1-ib"
+    assert said(interface="ib0", ports="6000-6100") == "cluster:ib0@6000-6100"
     assert said(login_address="eth0", interface="ib0") == "cluster:eth0"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from runyard.server import api
+from runyard.server.ledger.rules import Rules
 from runyard.server.store import attempts, claims, leases, results, runs, streams, sweeps, trials
 from runyard.server.store.lines import count_lines, get_lines, last_line, put_lines
 from tests.server.memory import Question, empty_store, full_scans
@@ -43,7 +44,8 @@ def connection() -> Iterator[sqlite3.Connection]:
         pytest.param(lambda c: trials.is_taken(c, 1, "lr1"), id="name of a trial"),
         pytest.param(lambda c: sweeps.counts(c, 1), id="counts of a sweep"),
         pytest.param(lambda c: claims._waiting(c, 1, 5), id="waiting trials"),
-        pytest.param(lambda c: results._open(c, 1), id="open settings"),
+        pytest.param(lambda c: results._open(c, 1, Rules(seeds=3)), id="open settings"),
+        pytest.param(lambda c: sweeps.open_counts(c, 1), id="counts of what is open"),
     ],
 )
 def test_no_table_is_scanned(connection: sqlite3.Connection, question: Question) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from runyard.cli.asking import Asked
 from runyard.cli.output import say
+from runyard.cli.slots import Slots
 from runyard.cli.sweep_watch import agent_start
 from runyard.client.keys import find_key
 from runyard.client.wandb_server import WandbServer, target_url
@@ -82,13 +83,13 @@ def find_elsewhere(url: str, words: str) -> SweepElsewhere:
 def agent_words(
     found: SweepElsewhere,
     *,
-    slots: int,
+    slots: Slots,
     count: int | None = None,
     seconds: float | None = None,
     grace: float | None = None,
     leash: int | None = None,
 ) -> list[str]:
-    words = ["--server", found.url, "--sweep", found.path, "--slots", str(slots)]
+    words = ["--server", found.url, "--sweep", found.path, *slots.words()]
     words += ["--command", json.dumps(found.command)] if found.command else []
     words += ["--folder", str(Path.cwd())]
     words += ["--leash", str(leash)] if leash is not None else []
@@ -102,13 +103,13 @@ def work_elsewhere(
     home: Home,
     found: SweepElsewhere,
     *,
-    slots: int,
+    slots: Slots,
     count: int | None,
     seconds: float | None,
     grace: float | None,
 ) -> int:
     """Run its trials here until there are none left, or somebody asks to end."""
-    say(f"working on {found.path} at {found.url}, {slots} at a time; Ctrl-C hands back what runs")
+    say(f"working on {found.path} at {found.url}, {slots}; Ctrl-C hands back what runs")
     leash, held = os.pipe()
     with Asked() as asked:
         process = subprocess.Popen(

@@ -46,6 +46,7 @@ _KEPT = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard retry [options] [SWEEP|TRIAL|JOB]"
     which = parser.add_argument(
         "what", nargs="?", metavar=naming.METAVAR, help="default: the newest sweep"
     )

@@ -11,8 +11,9 @@
   runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
 
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
-a part of either. Ctrl-C asks the running trials to end, and they go back to the queue; a second
-Ctrl-C kills them.
+a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
+terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills
+them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from runyard.cli.on_slurm import (
     add_slurm_arguments,
     nothing_was_submitted,
     plan_submission,
+    refuse_slurm_options,
     send_or_undo,
 )
 from runyard.cli.output import print_json, say
@@ -89,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_slurm_options(args)
     action = next((name for name in STEERING if getattr(args, name.replace("-", "_"))), None)
     if action is not None:
         api = server()
@@ -120,7 +123,7 @@ def _elsewhere(args: argparse.Namespace) -> int | None:
     return work_elsewhere(
         locate(),
         find_elsewhere(url, args.sweep),
-        slots=args.slots,
+        slots=read_slots(args),
         count=args.count,
         seconds=args.time,
         grace=args.grace,

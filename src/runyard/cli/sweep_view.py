@@ -36,6 +36,7 @@ def live(
         lines.append(
             Text.assemble(
                 "  best     ",
+                f"{sweep['metric']} " if has_front(sweep) else "",
                 (number(best["value"]), "bold green"),
                 f"  {best['name']}  {values_text(best['values'])}",
             )
@@ -53,6 +54,12 @@ def live(
     for line in lines:
         line.truncate(width - 1, overflow="ellipsis")
     return Text("\n").join(lines)
+
+
+def has_front(sweep: Sweep) -> bool:
+    """Whether it is after several metrics, of which no trial may be the best in all."""
+    config = sweep["config"]
+    return bool(config.get("metrics") or config.get("runyard", {}).get("metrics"))
 
 
 def _headline(sweep: Sweep) -> Text:
@@ -104,7 +111,8 @@ def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: 
     best = sweep["best"]
     if best is not None and best["value"] is not None:
         value = f"{sweep['metric']} {number(best['value'])}"
-        out.print(f"\nbest  {best['name']}  {value}", style="green", soft_wrap=True)
+        said = f"best in {sweep['metric']}" if has_front(sweep) else "best"
+        out.print(f"\n{said}  {best['name']}  {value}", style="green", soft_wrap=True)
         width = max((len(name) for name in best["values"]), default=0)
         for name, value in best["values"].items():
             out.print(f"  {name:<{width}}  {number(value)}", soft_wrap=True)
@@ -123,7 +131,8 @@ def _next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple
     key, best = sweep["id"], sweep["best"]
     steps = [(f"runyard runs --sweep {key}", "its trials")]
     if best is not None:
-        steps.append((f"runyard best {key}", "the best ones, as a table"))
+        table = "the Pareto front" if has_front(sweep) else "the best ones, as a table"
+        steps.append((f"runyard best {key}", table))
         steps.append((f"runyard show {best['id']}", "the best one: its metrics, its curves"))
     if failed:
         steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))

@@ -80,6 +80,7 @@ for old in "$mine"*; do
 done
 box=$(mktemp -d "$mine$$-XXXXXX") || { say "no room for a program's folders in $disk"; exit 126; }
 mkdir "$box/home" "$box/tmp" "$box/work" "$box/db"
+case ${HOME:-/} in /) HOME="$box/home";; esac  # Some sites' jobs have none.
 export work_dir="$box/work" db_dir="$box/db" USER="${USER:-$(id -un)}"
 """
 

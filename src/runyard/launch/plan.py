@@ -146,6 +146,7 @@ def plan(
         "grace": grace,
         "launcher": list(wrapping.launcher),
         "exit": "trials",
+        "offline": request.tracking.mode == "offline" or None,
         "relay": (request.tracking.mode or profile.network.wandb) == "relay" or None,
         "snapshot": None if snapshot is None else dict(snapshot),
     }

@@ -291,12 +291,28 @@ def _nodes(plan: Plan) -> list[str]:
         # Not %N: one host may be several nodes.
         path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
         log = f' \\\n      --output={path}"$node.log" --open-mode=append'
+    begin, end = _relay(plan)
     return [
+        *begin,
         "# One agent a node. They end when no trial is left or the time is up; one that dies is",
         "# told of, and the others go on. The job ends as they did.",
         f"agent=({_agent_words(plan)})",
         f"{_ON_NODE}{_EACH_NODE.replace('{log}', log)}",
+        *end,
     ]
+
+
+def _relay(plan: Plan) -> tuple[list[str], list[str]]:
+    """Where only this node has a way to the server, the others go through it."""
+    if not plan.job.get("relay"):
+        return [], []
+    begin = [
+        "# This node leads the others to the server.",
+        'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"',
+        f'{_start(plan, "relay")} "$RUNYARD_RELAY" &',
+        "relay=$!",
+    ]
+    return begin, ['kill "$relay" 2>/dev/null']
 
 
 def _agent_words(plan: Plan) -> str:

@@ -17,7 +17,7 @@ from runyard.launch.shell_words import quote
 from runyard.reading.units import slurm_time
 
 if TYPE_CHECKING:
-    from runyard.clusters.profile import Profile
+    from runyard.clusters.profile import Network, Profile
     from runyard.config.request import Request
 
 CLUSTER = "cluster"
@@ -32,6 +32,11 @@ _FAREWELL_SECONDS = 60
 def listen_for(profile: Profile, interfaces: Sequence[str] | None = None) -> str:
     """What the server is to listen to on this machine, by what the profile says of the network."""
     network = profile.network
+    ports = f"@{network.ports}" if network.port_range else ""
+    return f"{_where(network, interfaces)}{ports}"
+
+
+def _where(network: Network, interfaces: Sequence[str] | None) -> str:
     here = [name for _, name in socket.if_nameindex()] if interfaces is None else interfaces
     for named in (network.login_address, network.interface):
         if named in here:

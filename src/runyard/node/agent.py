@@ -16,18 +16,16 @@ import socket
 import sys
 import time
 
-from runyard.node.job_file import exit_code, read_job, write_end
 from runyard.node.jobend import JobEnd, find_end
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place, moves
-from runyard.node.unreached import Watch
-from runyard.node.whereabouts import whereabouts
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from runyard.node.occupancy import Occupancy
     from runyard.node.place import Server
     from runyard.node.relay import Door
+    from runyard.node.unreached import Watch
 
 # What somebody who holds our leash says before they go without us.
 LET_GO = b"g"
@@ -47,6 +46,7 @@ _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
 # Asked to end, programs that can save get this long for it. Slurm kills 30 s after it asks.
 _SAVE_SECONDS = 15.0
+_WORRY_SECONDS = 10.0
 # How many programs at a time, and where: `layout` reads them.
 _PLACE = ("slots", "per-gpu", "gpus", "mps")
 
@@ -65,6 +65,7 @@ class Agent:
         report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
         relay: bool = False,
+        offline: bool = False,
         exits_as_trials: bool = False,
         cloud: Cloud | None = None,
     ) -> None:
@@ -92,6 +93,7 @@ class Agent:
             show=show,
             launcher=list(launcher),
             url=self._door.url if self._door is not None else None,
+            records_in=home if offline else None,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         for index in range(self._count_slots()):
@@ -99,7 +101,8 @@ class Agent:
         self._claiming: Claiming | None = None
         self._lease = 60.0
         self._renewal: Timer | None = None
-        self._unreached: Watch | None = None
+        self._unreached: Watch | Timer | None = None
+        self._began = 0.0
         self._helpers: set[int] = set()
         self._is_asked = False
         self._trouble: str | None = None
@@ -116,10 +119,15 @@ class Agent:
             self._loop.after(max(0.0, end.seconds_left(time.time()) - end.grace), self._hear_of_end)
         self._join()
         if isinstance(self._place, Place):
-            self._unreached = Watch(self._loop, self._home, self._work.report, self._fail)
+            self._began = time.time()
+            self._unreached = self._loop.after(_first_word(), self._begin_to_worry)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
+        if self._work.recorded:
+            from runyard.node.apart import bring_in
+
+            bring_in(self._home, self._work.recorded)
         if self._work.sampling is not None:
             self._work.sampling.close()
         if self._occupancy is not None and self._occupancy.mps is not None:
@@ -130,7 +138,11 @@ class Agent:
         if self._trouble is not None:
             print(f"runyard: {self._trouble}", file=sys.stderr, flush=True)
             return 1
-        return exit_code(self._work) if self._exits_as_trials else 0
+        if not self._exits_as_trials:
+            return 0
+        from runyard.node.job_file import exit_code
+
+        return exit_code(self._work)
 
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone.
@@ -197,13 +209,19 @@ class Agent:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": self._slots,
-            **whereabouts(os.environ),
+            **_whereabouts(),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
+    def _begin_to_worry(self) -> None:
+        from runyard.node.unreached import Watch  # Where the server is silent.
+
+        since, report = self._began, self._work.report
+        self._unreached = Watch(self._loop, self._home, since, report, self._fail)
+
     def _has_joined(self, answer: Answer) -> None:
         if self._unreached is not None:
-            self._unreached.heard()
+            self._unreached.cancel()
         if not answer.is_good:
             self._fail(answer.error)
             return
@@ -332,6 +350,19 @@ class Agent:
             self._loop.turn(end - time.monotonic())
 
 
+def _whereabouts() -> dict[str, str]:
+    if "SLURM_JOB_ID" not in os.environ:
+        return {}
+    from runyard.node.job_file import whereabouts
+
+    return whereabouts(os.environ)
+
+
+def _first_word() -> float:
+    """When it is said that the server does not answer: it may be starting, or moving."""
+    return min(_WORRY_SECONDS, float(os.environ.get("RUNYARD_REACH_SECONDS") or _WORRY_SECONDS))
+
+
 def _open_door(home: str) -> Door:
     from runyard.node.relay import Door  # Here: most servers stay where they are.
 
@@ -342,7 +373,7 @@ def _open_door(home: str) -> Door:
 
 def main(words: list[str] | None = None) -> int:
     options = _read_options(sys.argv[1:] if words is None else words)
-    job = read_job(options) if "job" in options else {}
+    job = _read_job(options)
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -358,6 +389,7 @@ def main(words: list[str] | None = None) -> int:
         report=report,
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
+        offline=bool(job.get("offline")),
         exits_as_trials=job.get("exit") == "trials",
         cloud=_elsewhere(options),
     )
@@ -365,8 +397,18 @@ def main(words: list[str] | None = None) -> int:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
     if "ended" in options:
+        from runyard.node.job_file import write_end
+
         write_end(options["ended"], code)
     return code
+
+
+def _read_job(options: dict[str, str]) -> dict[str, Any]:
+    if "job" not in options:
+        return {}
+    from runyard.node.job_file import read_job  # Most agents are not in a job of ours.
+
+    return read_job(options)
 
 
 def _elsewhere(options: dict[str, str]) -> Cloud | None:

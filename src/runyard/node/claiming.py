@@ -123,6 +123,11 @@ class Claiming:
         if work.end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
         try:
+            if work.records_in is not None:
+                from runyard.node.apart import recording
+
+                environ |= recording(work.records_in, told)
+                work.recorded.add(str(told["run"]["id"]))
             setting = Setting(told, found, folder, environ, work.launcher, work.url)
         except OSError as error:
             self._cannot_run(slot, told, error)

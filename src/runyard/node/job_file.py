@@ -1,4 +1,4 @@
-"""What an agent in a job is told by the file beside the job's script, and how it tells its end."""
+"""An agent's Slurm job: which it is, what the file beside its script says, how its end is told."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from runyard.node.work import Work
 
 _OPTIONS = ("sweep", "slots", "per_gpu", "gpus", "mps", "count", "folder", "grace")
+
+
+def whereabouts(environ: Mapping[str, str]) -> dict[str, str]:
+    """`job` as Slurm writes it (123, or 123_4 in an array) and `node`; empty outside of a job."""
+    array, task = environ.get("SLURM_ARRAY_JOB_ID"), environ.get("SLURM_ARRAY_TASK_ID")
+    job = f"{array}_{task}" if array and task else environ.get("SLURM_JOB_ID")
+    if not job:
+        return {}
+    # Slurm's own name: several nodes may share a host, and a host may have several names.
+    node = environ.get("SLURMD_NODENAME")
+    return {"job": job, "node": node} if node else {"job": job}
 
 
 def read_job(options: dict[str, str]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import contextlib
 import os
 
 from runyard.node import processes, records
-from runyard.node.twin import fork_twin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def start_keeper(
     `also_held`: what stays open for as long as a program of the agent's may live.
     """
     heard, told = os.pipe()
-    pid = fork_twin(lambda: _keep(heard, spool, tell), (heard, *also_held))
+    pid = processes.fork_twin(lambda: _keep(heard, spool, tell), (heard, *also_held))
     os.close(heard)
     return Keeper(pid, told)
 

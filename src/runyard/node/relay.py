@@ -11,13 +11,16 @@ stand behind it while a program of ours might send its key there.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
+import sys
 import time
 
 from runyard.node.loop import READ, WRITE, Loop
 from runyard.node.place import Place
-from runyard.node.twin import fork_twin
+from runyard.node.processes import fork_twin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ _BACKLOG = 512
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 # A move takes seconds. Who waits longer is better off asking anew, which its client does by itself.
 _PATIENCE_SECONDS = 25.0
+_LOOK_SECONDS = 5.0
 
 
 class Door:
@@ -220,9 +224,52 @@ class Passage:
             return b""
 
 
-def _open() -> socket.socket:
+def main(words: list[str] | None = None) -> int:
+    """On the first node of a job: the others come through here, where they have no other way.
+
+    Where it is, it writes to a file of the job's own folder, which it removes when it ends.
+    """
+    (path,) = sys.argv[1:] if words is None else words
+    home = os.path.abspath(  # noqa: PTH100
+        os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
+    )
+    name, address = _known_as()
+    listening = _open(address)
+    loop = Loop()
+    relay = Relay(loop, Place(home, lambda _words: None, None), listening)
+    over: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.on_signal(number, over.append)
+    loop.on_signal(signal.SIGUSR2, lambda _number: None)
+    parent = os.getppid()
+    aside = f"{path}.{os.getpid()}"
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:  # noqa: PTH123
+        file.write(f"{name} {listening.getsockname()[1]}\n")
+    os.replace(aside, path)  # noqa: PTH105
+    try:
+        while not over and os.getppid() == parent:  # The job's script is gone: so are we.
+            loop.turn(_LOOK_SECONDS)
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)  # noqa: PTH108
+        relay.close()
+    return 0
+
+
+def _known_as() -> tuple[str, str]:
+    """By which name the other nodes of a job know this one, and the address to listen on."""
+    for name in (os.environ.get("SLURMD_NODENAME"), socket.gethostname()):
+        with contextlib.suppress(OSError, UnicodeError):
+            if name:
+                address = socket.gethostbyname(name)
+                # A name that means the loopback here means this node to others.
+                return name, "0.0.0.0" if address.startswith("127.") else address  # noqa: S104
+    return socket.gethostname(), "0.0.0.0"  # noqa: S104
+
+
+def _open(address: str = _LOOPBACK) -> socket.socket:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listening.bind((_LOOPBACK, 0))
+    listening.bind((address, 0))
     listening.listen(_BACKLOG)
     return listening
 
@@ -231,3 +278,7 @@ def _made_quick(side: socket.socket) -> socket.socket:
     side.setblocking(False)
     side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return side
+
+
+if __name__ == "__main__":
+    sys.exit(main())

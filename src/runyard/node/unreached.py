@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from runyard.node.loop import Loop
 
-# A server that moves is back within seconds; it may also be on its way through the queue.
-_FIRST_WORD = 10.0
+
+# Said again so often, until it gives up.
 _AGAIN = 60.0
 _GIVE_UP = 900.0
 _PROBE_SECONDS = 3.0
@@ -23,12 +23,13 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Watch:
-    """Of an agent that has not heard of the server yet. `heard` ends it."""
+    """Of an agent that has not heard of the server for a while. `cancel`: now it has."""
 
     def __init__(
         self,
         loop: Loop,
         home: str,
+        since: float,
         report: Callable[[str], None],
         give_up: Callable[[str], None],
     ) -> None:
@@ -36,11 +37,11 @@ class Watch:
         self._home = home
         self._report = report
         self._give_up = give_up
-        self._since = time.time()
+        self._since = since
         self._patience = float(os.environ.get("RUNYARD_REACH_SECONDS") or _GIVE_UP)
-        self._timer = loop.after(min(_FIRST_WORD, self._patience), self._look)
+        self._timer = loop.after(0.0, self._look)
 
-    def heard(self) -> None:
+    def cancel(self) -> None:
         self._timer.cancel()
         with contextlib.suppress(OSError):
             os.unlink(self._note)  # noqa: PTH108

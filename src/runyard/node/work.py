@@ -53,6 +53,7 @@ class Work:
         show: Show | None,
         launcher: list[str],
         url: str | None,
+        records_in: str | None,
         report: Callable[[str], None],
     ) -> None:
         self.loop = loop
@@ -69,6 +70,9 @@ class Work:
         """Words before every program's own: what brings it into its container."""
         self.url = url
         """Where programs find the server, where that is not its own address."""
+        self.records_in = records_in
+        """The state folder, where programs do not log to the server but to files."""
+        self.recorded: set[str] = set()
         self.report = report
         self.agent = ""
         """The number under which the server knows us; empty before it does."""

@@ -10,7 +10,7 @@ import fcntl
 import ipaddress
 import socket
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runyard.errors import ServerError
 
@@ -29,14 +29,22 @@ class Listening:
     addresses: tuple[str, ...]
     name: str
     asked: str
+    ports: tuple[int, int] | None = None
+    """The range that a firewall lets through; None: any."""
 
 
 def find_listening(asked: str) -> Listening:
-    """`asked`: an address, `cluster`, `cluster:INTERFACE`, or `cluster:+SUFFIX` of the host name.
+    """`asked`: an address, `cluster`, `cluster:INTERFACE`, or `cluster:+SUFFIX` of the host name;
+    with `@LOW-HIGH` behind it, on a port of that range.
 
     Whoever listens to others listens to this machine's own programs too: those that were started
     before the server was opened go on.
     """
+    where, _, ports = asked.partition("@")
+    if ports:
+        found = replace(find_listening(where), ports=_read_ports(ports))
+        # What is this machine's alone must be known as such: others may send no key there.
+        return found if all(map(_is_loopback, found.addresses)) else replace(found, asked=asked)
     kind, _, which = asked.partition(":")
     if kind == CLUSTER and (which or asked == CLUSTER):
         return _for_cluster(asked, which)
@@ -44,6 +52,15 @@ def find_listening(asked: str) -> Listening:
         return Listening((asked,), socket.gethostname(), asked)
     alone = _is_loopback(asked)
     return Listening((asked,) if alone else (asked, _LOOPBACK), asked, asked)
+
+
+def _read_ports(text: str) -> tuple[int, int]:
+    low, _, high = text.partition("-")
+    if not (low.isdecimal() and high.isdecimal() and 0 < int(low) <= int(high) < 65_536):
+        raise ServerError(
+            f"{text!r} is no range of ports", mend="LOW-HIGH, as in cluster@6000-6100"
+        )
+    return int(low), int(high)
 
 
 def _for_cluster(asked: str, which: str) -> Listening:

@@ -19,7 +19,7 @@ import uvicorn
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.server.app import create_app
-from runyard.server.listening import find_listening
+from runyard.server.listening import Listening, find_listening
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
@@ -41,7 +41,7 @@ def serve(
     _start_log(home)
     before = read_discovery(home)
     listening = find_listening(listen or (before.listen if before else "127.0.0.1"))
-    bound = _bind(home, listening.addresses, port, before.port if before else None)
+    bound = _bind(home, listening, port, before.port if before else None)
     with contextlib.ExitStack() as closing:
         for one in bound:
             closing.enter_context(one)
@@ -124,9 +124,10 @@ def _loop(work: Coroutine[None, None, None]) -> None:
 
 
 def _bind(
-    home: Home, addresses: Sequence[str], asked: int | None, last: int | None
+    home: Home, listening: Listening, asked: int | None, last: int | None
 ) -> list[socket.socket]:
     """Bound sockets: on the port that was asked for, else the last one, else a free one."""
+    addresses = listening.addresses
     if asked is not None:
         bound = _try_all(addresses, asked)
         if isinstance(bound, OSError):
@@ -139,9 +140,8 @@ def _bind(
     start = int.from_bytes(
         hashlib.sha256(f"{os.getuid()} {home.path}".encode()).digest()[:4], "big"
     )
-    candidates = [_FIRST_PORT + (start + step * 127) % _PORTS for step in range(50)]
     failure: OSError | None = None
-    for candidate in [last, *candidates, 0] if last else [*candidates, 0]:
+    for candidate in _candidates(listening.ports, start, last):
         bound = _try_all(addresses, candidate)
         if not isinstance(bound, OSError):
             return bound
@@ -153,6 +153,16 @@ def _bind(
         said=failure.strerror if failure else None,
         mend="`runyard server start --listen ADDRESS` takes an address of this machine",
     )
+
+
+def _candidates(ports: tuple[int, int] | None, start: int, last: int | None) -> list[int]:
+    """Ports to try, in this order: the last one, those that are this folder's, any."""
+    low, high = ports or (_FIRST_PORT, _FIRST_PORT + _PORTS - 1)
+    many = high - low + 1
+    own = [low + (start + step * 127) % many for step in range(min(50, many))]
+    if ports is None:
+        return [last, *own, 0] if last else [*own, 0]
+    return [last, *own] if last and low <= last <= high else own
 
 
 def _try_all(addresses: Sequence[str], port: int) -> list[socket.socket] | OSError:

@@ -8,6 +8,7 @@ for old in "$mine"*; do
 done
 box=$(mktemp -d "$mine$$-XXXXXX") || { say "no room for a program's folders in $disk"; exit 126; }
 mkdir "$box/home" "$box/tmp" "$box/work" "$box/db"
+case ${HOME:-/} in /) HOME="$box/home";; esac  # Some sites' jobs have none.
 export work_dir="$box/work" db_dir="$box/db" USER="${USER:-$(id -un)}"
 # The image, on the node's own disk: the first program on a node copies it, the others wait.
 image='/images/it'"'"'s.sif'
