@@ -8,7 +8,7 @@ import { Menu } from "../components/Menu";
 import { Loading, Trouble } from "../components/States";
 import { afterAWhile, attempt, say } from "../components/Toasts";
 import { copyText } from "../components/Copied";
-import { colourOfName } from "../colours";
+import { colourOf } from "../colours";
 import { formatAgo, formatTime, plural } from "../format";
 import { useObserved } from "../observe";
 import { MOST_LINES, useStore } from "../project/ChartsPanel";
@@ -186,7 +186,7 @@ function Charts(props: { data: ProjectData; view: ProjectView; metrics: readonly
         <ul class="report-legend" aria-label="Groups">
           {groups.map((group) => (
             <li key={group.label}>
-              <span class="swatch" style={{ background: colourOfName(group.label, colours) }} />
+              <span class="swatch" style={{ background: colourOf(group.turn, colours) }} />
               {group.label} <span class="faint">{plural(group.runs.length, "run")}</span>
             </li>
           ))}
