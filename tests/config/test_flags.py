@@ -75,7 +75,7 @@ def test_every_setting_of_the_file_has_an_option() -> None:
         (["-g", "-1"], "expected one argument|a whole number"),
         (["-g", "1.5"], "a whole number is wanted"),
         (["-c", "0"], "at least 1"),
-        (["-W", "horovod"], "lightning or torchrun"),
+        (["-W", "horovod"], "lightning, torchrun, srun, mpi or accelerate"),
         (["--variable", "A"], "write NAME=VALUE"),
     ],
 )

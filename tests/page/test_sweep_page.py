@@ -178,6 +178,8 @@ def test_a_sweep_is_made_of_a_pasted_file(yard: Yard, open_page: OpenPage) -> No
 def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
     yard: Yard, open_page: OpenPage
 ) -> None:
+    # Heard just now: an agent that is silent for a minute is not at work any more.
+    yard.keep_busy(yard.sweep({**SEARCH, "method": "random", "name": "at work"}))
     page = show(yard, open_page, "jobs")
     waiting = page.get_by_role("article", name="Job 48220")
     expect(waiting).to_contain_text("others are before it in the queue")

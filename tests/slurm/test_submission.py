@@ -270,6 +270,8 @@ def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
     ]
     yard.cluster.wait_for(job, "COMPLETED")
     seen += [file.read_text() for file in Path(said["folder"]).rglob("*") if file.is_file()]
+    seen.append(yard.logs(said))
+    assert "at work" in seen[-1]
     for text in seen:
         assert key.key not in text
         assert secret not in text

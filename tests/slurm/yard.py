@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.client.sweeps import Sweep
 from runyard.home import Home
-from tests.conftest import run_runyard
+from tests.conftest import end_server, isolate, run_runyard
 from tests.live.sweeping import with_python
 from tests.slurm.cluster import SlurmCluster
 
 # What people do to folders: every one of these has broken somebody's submit script.
 HOSTILE = 'it\'s a "mess", ü\n${HOME}; $(false) `x` %j #'
+
+
+@contextlib.contextmanager
+def open_yard(
+    folder: Path, environment: pytest.MonkeyPatch, cluster: SlurmCluster
+) -> Iterator[Yard]:
+    """A project and a state folder below `folder`; afterwards no job and no server is left."""
+    folder.mkdir(exist_ok=True)
+    isolate(folder, environment)
+    project = folder / "project"
+    project.mkdir()
+    home = Home(folder / "state")
+    try:
+        yield Yard(home, cluster, project)
+    finally:
+        cluster.cancel_jobs()
+        end_server(home)
 
 
 @dataclass(frozen=True)
@@ -76,3 +97,17 @@ class Yard:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         return file
+
+
+def batch_shells(*variables: str) -> list[int]:
+    """The processes that run a job's script, told by what is in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            is_script = b"slurm_script" in (process / "cmdline").read_bytes()
+            environ = (process / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if is_script and all(one.encode() in environ for one in variables):
+            found.append(int(process.name))
+    return found

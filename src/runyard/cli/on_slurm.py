@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import runyard
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.staging_check import check_staging
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
 
@@ -215,10 +216,10 @@ def plan_submission(
 
     `code`: the record of a snapshot that these agents are to run, in place of today's code.
     """
+    from runyard.cli.environment import builder
     from runyard.config.check import check
     from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project
-    from runyard.launch.building import Builder
     from runyard.launch.commands import find_slurm
     from runyard.launch.plan import Interpreter, Work, plan
     from runyard.launch.settling_environment import settle_environment
@@ -230,13 +231,14 @@ def plan_submission(
     request = checked.accepted()
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
+    check_staging(request, places)
     source = str(Path(runyard.__file__).resolve().parents[1])
 
     def settle(dry_run: bool) -> Wrapping:
         return settle_environment(
             request,
             work=places.work,
-            builder=Builder(sys.executable, source, home.path),
+            builder=builder(),
             say=say if not dry_run or args.dry_run else lambda _text: None,
             mounts=tuple(dict.fromkeys((str(places.project), str(places.source)))),
             dry_run=dry_run,

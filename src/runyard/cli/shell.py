@@ -12,6 +12,7 @@ until the time is up: `runyard shell JOB` goes in again. In tmux or screen the s
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 import sys
@@ -87,6 +88,7 @@ def _work(api: Api, submission: Submission, command: list[str], *, keep: bool) -
     folder = plan.places.job
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(folder / _SCRIPT, shell_script(plan))
+    write_whole(folder / "job.json", json.dumps(plan.job, indent=1) + "\n")
     number = allocate(plan, os.environ)
     job = api.jobs.record(
         {

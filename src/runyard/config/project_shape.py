@@ -68,7 +68,7 @@ class ClusterFile:
     distributed: str | None = setting(
         Word(*DISTRIBUTED, also={"script": "torchrun"}),
         "how the processes of one trial find each other",
-        flags=("-W", "--distributed", "--which-distributed"),
+        flags=("-W", "--distributed", "--which-distributed", "--launcher"),
     )  # fmt: skip
     resources: Resources = section(Resources, "what each agent gets")
     environment: Environment = section(Environment, "where the program's packages come from")

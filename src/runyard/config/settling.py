@@ -53,9 +53,9 @@ def settle_resources(
         memory = resources.memory_per_gpu * max(1, resources.gpus or 0)
         resources = replace(resources, memory=memory)
     if resources.tasks_per_node is None and distributed is not None:
-        # Lightning counts on a task a GPU; torchrun starts a node's processes itself.
+        # Most count on a task a GPU; torchrun and accelerate start a node's processes themselves.
         gpus = max(1, resources.gpus or 0)
-        if distributed == "lightning":
+        if distributed not in ("torchrun", "accelerate"):
             return replace(resources, tasks_per_node=gpus)
         return replace(resources, tasks_per_node=1, cpus=(resources.cpus or 1) * gpus)
     return resources

@@ -6,6 +6,7 @@ job's text of it, `slurm.submit` sends that.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 # Programs are told to save this long before the end, or a tenth of the time if that is less.
 _LONGEST_GRACE = 120.0
 _SHARE_OF_TIME = 0.1
+_START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
+# Isolated and without site-packages: nothing of the node's side needs them, and it starts in half
+# the files.
+_LIGHT = ("-I", "-S", "-c")
+# Ways to start ranks that need one task a node, and start the node's processes by themselves.
+_ONE_A_NODE = ("torchrun", "accelerate")
 _SECRET_NAMES = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
 
 
@@ -33,6 +40,11 @@ class Interpreter:
     python: str
     source: str
     """The folder that holds the package."""
+
+    def words(self, module: str) -> list[str]:
+        """What starts a module of the node's side."""
+        start = _START.format(json.dumps(self.source, ensure_ascii=False), module)
+        return [self.python, *_LIGHT, start]
 
 
 @dataclass(frozen=True)
@@ -144,7 +156,9 @@ def plan(
         "count": agents.trials_each,
         "folder": str(places.work),
         "grace": grace,
-        "launcher": list(wrapping.launcher),
+        "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
+        "staging": _staging(request),
+        "chain": agents.chain,
         "exit": "trials",
         "offline": request.tracking.mode == "offline" or None,
         "relay": (request.tracking.mode or profile.network.wandb) == "relay" or None,
@@ -179,6 +193,35 @@ def plan(
         notes=wrapping.notes,
         asked=ruled.asked,
     )
+
+
+def _rank_words(
+    request: Request, profile: Profile, runyard: Interpreter, wrapping: Wrapping
+) -> list[str]:
+    """What starts a trial's processes on all nodes of the job; nothing where it is one process."""
+    if request.distributed is None:
+        return []
+    asked, network = request.resources, profile.network
+    each = asked.tasks_per_node or 1
+    settings = {
+        "form": request.distributed,
+        "nodes": asked.nodes or 1,
+        "tasks": 1 if request.distributed in _ONE_A_NODE else each,
+        "processes": max(asked.gpus or 0, each),
+        "interface": network.interface,
+        "suffix": network.address_suffix,
+        "ports": network.port_range,
+    }
+    known = {name: value for name, value in settings.items() if value is not None}
+    return [
+        *runyard.words("ranks"), json.dumps(known), str(len(wrapping.launcher)),
+    ]  # fmt: skip
+
+
+def _staging(request: Request) -> dict[str, list[str]] | None:
+    asked = request.staging
+    given = {"data": list(asked.data), "results": list(asked.results)}
+    return given if asked.data or asked.results else None
 
 
 def _git_variables(snapshot: Mapping[str, Any] | None) -> dict[str, str]:

@@ -5,7 +5,6 @@ Every value is quoted. Nothing secret is in it: the agent finds server and key i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,14 +15,12 @@ from runyard.launch.shell_words import expandable, module_lines, quote
 from runyard.version import __version__
 
 if TYPE_CHECKING:
-    from runyard.launch.plan import Plan
+    from runyard.clusters.profile import Profile
+    from runyard.launch.plan import Places, Plan
 
 # What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
 # of its own for quotes and backslashes.
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]*")
-_START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
-# Isolated and without site-packages: the agent needs neither, and starts in half the files.
-_LIGHT = ("-I", "-S", "-c")
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,8 @@ def script(plan: Plan, part: Part | None = None) -> str:
         _sbatch_lines(plan, part),
         _opening(plan, part),
         _modules(plan),
-        _places(plan),
+        # In this form each node's agent has its steward; here it is for what this script does.
+        _places(plan, " bare" if plan.form == "nodes" else ""),
         _variables("Variables of the cluster and the project.", plan.variables),
         _lines("Before the program.", plan.before),
         _lines("The environment.", plan.wrapping.before),
@@ -79,7 +77,7 @@ def shell_script(plan: Plan) -> str:
             f"job={quote(plan.places.job)}",
         ],
         _modules(plan),
-        _places(plan),
+        _places(plan, " alone"),
         _variables("Variables of the cluster and the project.", plan.variables),
         _lines("Before the program.", plan.before),
         _lines("The environment.", plan.wrapping.before),
@@ -92,7 +90,7 @@ def shell_script(plan: Plan) -> str:
         ],
         [
             *plan.profile.script.after,
-            '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
+            _STEWARD_ENDS,
             'exit "$code"',
         ],
     ]
@@ -155,34 +153,18 @@ def _modules(plan: Plan) -> list[str]:
     return _lines("The cluster's software.", [*lines, *module_lines(plan.modules)])
 
 
-def _places(plan: Plan) -> list[str]:
+def _places(plan: Plan, how: str) -> list[str]:
     places = plan.places
     lines = [
         "# Places.",
         f"export RUNYARD_HOME={quote(places.home)}",
         f"export project_name={quote(plan.project_name)} exp_name={quote(plan.exp_name)}",
         f"export source_dir={quote(places.source)}",
-        f"export scratch_dir={quote(_scratch(plan))}",
+        f"export scratch_dir={quote(scratch_of(places, plan.project_name))}",
         *_python_path(plan),
         'mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"',
     ]
-    local = expandable(plan.profile.storage.local)
-    if plan.profile.storage.local_made_by_us:
-        lines += [
-            f'export SLURM_TMPDIR="{local}"',
-            'made_here="$SLURM_TMPDIR"',
-            'mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1',
-        ]
-    else:
-        lines += [
-            f'export SLURM_TMPDIR="${{SLURM_TMPDIR:-{local}}}"'
-            if local != "${SLURM_TMPDIR}"
-            else 'export SLURM_TMPDIR="${SLURM_TMPDIR:-}"',
-            'if [ -z "$SLURM_TMPDIR" ]; then',
-            '  SLURM_TMPDIR="$(mktemp -d "${TMPDIR:-/tmp}/runyard-${SLURM_JOB_ID:-0}.XXXXXX")"',
-            '  made_here="$SLURM_TMPDIR"',
-            "fi",
-        ]
+    lines += _local_folder(plan, how)
     # Since 22.05 srun does not take it over from the batch job.
     lines.append(
         'if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then '
@@ -191,15 +173,56 @@ def _places(plan: Plan) -> list[str]:
     return lines
 
 
+_OUR_BASE = "${TMPDIR:-/tmp}/runyard-$(id -u)"
+# Named after the job and the node: nodes may be several on one machine.
+_OUR_LOCAL = f"{_OUR_BASE}/${{SLURM_JOB_ID:-0}}-%N"
+_THIS_NODES = """\
+case "$RUNYARD_LOCAL" in
+  *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
+  ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
+esac"""
+
+
+def _local_folder(plan: Plan, how: str) -> list[str]:
+    """The node's own disk: the site's folder, or one that we make; with the data in it."""
+    local = expandable(plan.profile.storage.local)
+    if plan.profile.storage.local_made_by_us:
+        lines = [f'export RUNYARD_LOCAL="{local}"', f'export SLURM_TMPDIR="{local}"']
+    else:
+        given = "${SLURM_TMPDIR:-}" if local == "${SLURM_TMPDIR}" else f"${{SLURM_TMPDIR:-{local}}}"
+        lines = [
+            f'export SLURM_TMPDIR="{given}" RUNYARD_LOCAL=""',
+            f'[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="{_OUR_LOCAL}"',
+            _THIS_NODES,
+        ]
+    is_always = plan.profile.storage.local_made_by_us or plan.job.get("staging")
+    only = "" if is_always else '[ -z "$RUNYARD_LOCAL" ] || '
+    return [
+        *lines,
+        f'steward=({_start(plan, "steward")} "$job/job.json")',
+        f'{only}"${{steward[@]}}" begin $${how} || exit 1  # Makes the folder, brings the data.',
+    ]
+
+
+def local_base(profile: Profile) -> str:
+    """Where the folders of all jobs lie on a node's disk that we make, as a shell writes it."""
+    if profile.storage.local_made_by_us:
+        return expandable(profile.storage.local).rpartition("/")[0]
+    return _OUR_BASE
+
+
+_STEWARD_ENDS = '"${steward[@]}" end  # Saves results, removes the folder.'
+
+
 def _python_path(plan: Plan) -> list[str]:
     if plan.places.python_path is None:
         return []
     return [f'export PYTHONPATH={quote(plan.places.python_path)}"${{PYTHONPATH:+:$PYTHONPATH}}"']
 
 
-def _scratch(plan: Plan) -> Path:
-    base = plan.places.scratch or plan.places.home / "scratch"
-    return base / plan.project_name
+def scratch_of(places: Places, project: str) -> Path:
+    """The project's own folder on scratch."""
+    return (places.scratch or places.home / "scratch") / project
 
 
 def _variables(title: str, variables: Mapping[str, str]) -> list[str]:
@@ -247,16 +270,17 @@ def _one(plan: Plan) -> list[str]:
 _ON_NODE = """\
 on_node='
   trap "" USR2 TERM
-  if [ -n "$made_here" ]; then
-    SLURM_TMPDIR="$made_here/$SLURMD_NODENAME"; mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1
-  fi
+  case "$RUNYARD_LOCAL" in
+    *%N) SLURM_TMPDIR="${RUNYARD_LOCAL%??}$SLURMD_NODENAME" ;;
+  esac
+  python="$1" start="$5" json="$6"; shift 6
+  "$python" -I -S -c "$start" "$json" begin $$ alone || exit 1
   "$@" --output 3 3>&1
   code=$?
-  [ -z "$made_here" ] || { rm -rf "$SLURM_TMPDIR"; rmdir "$made_here" 2>/dev/null; }
+  "$python" -I -S -c "$start" "$json" end
   exit "$code"'
 """
 _EACH_NODE = """\
-export made_here="${made_here:-}"
 codes="$(mktemp -d "$job/codes.XXXXXX")" || exit 1
 pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }
 trap 'pass_on USR2' USR2
@@ -266,7 +290,7 @@ for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
   (
     trap '' USR2 TERM
     srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0{log} \\
-      sh -c "$on_node" agent "${agent[@]}"
+      sh -c "$on_node" agent "${steward[@]}" "${agent[@]}"
     code=$?
     echo "$code" >"$codes/$node"
     [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2
@@ -320,8 +344,7 @@ def _agent_words(plan: Plan) -> str:
 
 
 def _start(plan: Plan, module: str) -> str:
-    start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False), module)
-    return " ".join(quote(one) for one in (plan.runyard.python, *_LIGHT, start))
+    return " ".join(quote(one) for one in plan.runyard.words(module))
 
 
 def _top_up(plan: Plan) -> list[str]:
@@ -348,7 +371,7 @@ def _clean_up(plan: Plan) -> list[str]:
         *plan.profile.script.after,
         *_bring_back(plan),
         *_top_up(plan),
-        '[ -z "${made_here:-}" ] || rm -rf "$made_here"',
+        _STEWARD_ENDS,
         'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
         'exit "$code"',
     ]

@@ -67,8 +67,11 @@ class Agent:
         relay: bool = False,
         offline: bool = False,
         exits_as_trials: bool = False,
+        is_chained: bool = False,
         cloud: Cloud | None = None,
     ) -> None:
+        # In a chain being cut off is the plan, and the links are counted: no tries are used up.
+        self._cut = "go-on" if is_chained else "time"
         self._exits_as_trials = exits_as_trials
         self._loop = Loop()
         self._home = home
@@ -183,7 +186,7 @@ class Agent:
         seconds = max(0.0, end.seconds_left(now)) if is_time else end.grace
         last_call = min(end.last_call, seconds / 4)
         for attempt in self._work.at_work():
-            attempt.leave("time" if is_time else "preempted", seconds - last_call, last_call)
+            attempt.leave(self._cut if is_time else "preempted", seconds - last_call, last_call)
         self._take_no_more(seconds)
 
     def _take_no_more(self, seconds: float) -> None:
@@ -391,6 +394,7 @@ def main(words: list[str] | None = None) -> int:
         relay=bool(job.get("relay")),
         offline=bool(job.get("offline")),
         exits_as_trials=job.get("exit") == "trials",
+        is_chained=bool(job.get("chain")),
         cloud=_elsewhere(options),
     )
     if "leash" in options:

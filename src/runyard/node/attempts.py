@@ -73,7 +73,7 @@ class Setting:
                 url or found.url, found.key, environ, is_ours=not found.is_elsewhere
             ),
             # Links that a client prints lead to the server itself, also where it logs by a door.
-            **({"WANDB_APP_URL": found.url} if url is not None else {}),
+            **({"WANDB_APP_URL": found.page} if (url or found.url) != found.page else {}),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],

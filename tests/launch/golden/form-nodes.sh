@@ -20,11 +20,14 @@ export project_name=cats exp_name=base
 export source_dir=/home/kim/.runyard/snapshots/d1gest-a1b2c3/cats
 export scratch_dir=/scratch/kim/cats
 mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"
-export SLURM_TMPDIR="${SLURM_TMPDIR:-}"
-if [ -z "$SLURM_TMPDIR" ]; then
-  SLURM_TMPDIR="$(mktemp -d "${TMPDIR:-/tmp}/runyard-${SLURM_JOB_ID:-0}.XXXXXX")"
-  made_here="$SLURM_TMPDIR"
-fi
+export SLURM_TMPDIR="${SLURM_TMPDIR:-}" RUNYARD_LOCAL=""
+[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="${TMPDIR:-/tmp}/runyard-$(id -u)/${SLURM_JOB_ID:-0}-%N"
+case "$RUNYARD_LOCAL" in
+  *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
+  ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
+esac
+steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.steward import main; sys.exit(main())' "$job/job.json")
+[ -z "$RUNYARD_LOCAL" ] || "${steward[@]}" begin $$ bare || exit 1  # Makes the folder, brings the data.
 if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi
 
 # Variables of the cluster and the project.
@@ -40,14 +43,15 @@ cd /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats || {
 agent=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.agent import main; sys.exit(main())' --job "$job/job.json")
 on_node='
   trap "" USR2 TERM
-  if [ -n "$made_here" ]; then
-    SLURM_TMPDIR="$made_here/$SLURMD_NODENAME"; mkdir -p -m 700 "$SLURM_TMPDIR" || exit 1
-  fi
+  case "$RUNYARD_LOCAL" in
+    *%N) SLURM_TMPDIR="${RUNYARD_LOCAL%??}$SLURMD_NODENAME" ;;
+  esac
+  python="$1" start="$5" json="$6"; shift 6
+  "$python" -I -S -c "$start" "$json" begin $$ alone || exit 1
   "$@" --output 3 3>&1
   code=$?
-  [ -z "$made_here" ] || { rm -rf "$SLURM_TMPDIR"; rmdir "$made_here" 2>/dev/null; }
+  "$python" -I -S -c "$start" "$json" end
   exit "$code"'
-export made_here="${made_here:-}"
 codes="$(mktemp -d "$job/codes.XXXXXX")" || exit 1
 pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }
 trap 'pass_on USR2' USR2
@@ -58,7 +62,7 @@ for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
     trap '' USR2 TERM
     srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0 \
       --output=/scratch/kim/cats/hpc_outputs/sweep-cats-base-%j-"$node.log" --open-mode=append \
-      sh -c "$on_node" agent "${agent[@]}"
+      sh -c "$on_node" agent "${steward[@]}" "${agent[@]}"
     code=$?
     echo "$code" >"$codes/$node"
     [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2
@@ -78,6 +82,6 @@ rm -rf "$codes"
 # Whatever became of it.
 /home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.bring_back import main; sys.exit(main())' /home/kim/.runyard/snapshots/d1gest-a1b2c3/manifest.json
 [ ! -e /home/kim/.runyard/held/20261115-093000-abcdef.json ] || /home/kim/venvs/runyard/bin/python -m runyard agents send-held  # Agents that Slurm did not take at first.
-[ -z "${made_here:-}" ] || rm -rf "$made_here"
+"${steward[@]}" end  # Saves results, removes the folder.
 echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"
 exit "$code"

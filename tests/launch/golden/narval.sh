@@ -27,11 +27,14 @@ export project_name=cats exp_name=base
 export source_dir=/home/kim/.runyard/snapshots/d1gest-a1b2c3/cats
 export scratch_dir=/scratch/kim/cats
 mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"
-export SLURM_TMPDIR="${SLURM_TMPDIR:-}"
-if [ -z "$SLURM_TMPDIR" ]; then
-  SLURM_TMPDIR="$(mktemp -d "${TMPDIR:-/tmp}/runyard-${SLURM_JOB_ID:-0}.XXXXXX")"
-  made_here="$SLURM_TMPDIR"
-fi
+export SLURM_TMPDIR="${SLURM_TMPDIR:-}" RUNYARD_LOCAL=""
+[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="${TMPDIR:-/tmp}/runyard-$(id -u)/${SLURM_JOB_ID:-0}-%N"
+case "$RUNYARD_LOCAL" in
+  *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
+  ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
+esac
+steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.steward import main; sys.exit(main())' "$job/job.json")
+[ -z "$RUNYARD_LOCAL" ] || "${steward[@]}" begin $$ || exit 1  # Makes the folder, brings the data.
 if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi
 
 # Variables of the cluster and the project.
@@ -62,6 +65,6 @@ rm -f "$ended"
 # Whatever became of it.
 /home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.bring_back import main; sys.exit(main())' /home/kim/.runyard/snapshots/d1gest-a1b2c3/manifest.json
 [ ! -e /home/kim/.runyard/held/20261115-093000-abcdef.json ] || /home/kim/venvs/runyard/bin/python -m runyard agents send-held  # Agents that Slurm did not take at first.
-[ -z "${made_here:-}" ] || rm -rf "$made_here"
+"${steward[@]}" end  # Saves results, removes the folder.
 echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"
 exit "$code"

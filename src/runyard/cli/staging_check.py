@@ -1,0 +1,37 @@
+"""What is to travel to the nodes and back is looked at before anything is submitted."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from runyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from runyard.config.request import Request
+    from runyard.launch.plan import Places
+
+
+def check_staging(request: Request, places: Places) -> None:
+    """Refuse data that is not there, and whatever lies outside the project's scratch folder."""
+    asked = request.staging
+    if not asked.data and not asked.results:
+        return
+    from runyard.launch.script import scratch_of
+    from runyard.node.staging import check_paths
+
+    scratch = scratch_of(places, request.project_name)
+    problems = check_paths(scratch, list(asked.data))
+    if problems:
+        raise ConfigError(
+            f"{request.origin('staging.data')}: {'; '.join(problems)}",
+            mend=f"data lies in {scratch}, the project's scratch folder, and is named from there",
+        )
+    for pattern in asked.results:
+        path = PurePath(pattern)
+        if path.is_absolute() or ".." in path.parts:
+            raise ConfigError(
+                f"{request.origin('staging.results')}: {pattern} is not in the job's folder on its "
+                "node",
+                mend="write it as it lies in ${SLURM_TMPDIR}, without that",
+            )

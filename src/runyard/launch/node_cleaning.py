@@ -1,0 +1,111 @@
+"""What dead jobs left on the disks of a partition's nodes: a short job to each of them removes it.
+
+Folders of jobs that live are held, and stay.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runyard.launch.commands import ask, for_reading, refused
+from runyard.launch.own_jobs import OwnJob, own_script, submit_own
+from runyard.launch.script import local_base
+from runyard.launch.shell_words import quote
+from runyard.launch.slurm import cancel, poll
+
+if TYPE_CHECKING:
+    from runyard.config.request import Request
+    from runyard.launch.plan import Interpreter
+
+_JOB_SECONDS = 300.0
+_LOOK_EVERY = 1.0
+_AWAY = ("down", "drain", "fail", "maint", "unknown", "power")
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What a node said of its folders: `before`, `after`, and those `held` by jobs that live.
+
+    None where its job has not run in the time that there was.
+    """
+
+    node: str
+    job: str
+    said: dict[str, list[str]] | None
+
+
+def nodes_of(partition: str | None, environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The nodes of a partition (the usual one, where none is named), and those that are away."""
+    words = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%P"]
+    answer = ask([*words, *([f"--partition={partition}"] if partition else [])],
+                 environ=for_reading(environ), patience=10)  # fmt: skip
+    if not answer.is_good:
+        raise refused("the nodes cannot be listed", answer, "`sinfo -s` shows the partitions")
+    up: dict[str, None] = {}
+    away: dict[str, None] = {}
+    for line in answer.said.splitlines():
+        node, state, name = (one.strip() for one in line.split("|"))
+        if partition is None and not name.endswith("*"):
+            continue
+        (away if state.rstrip("*~#$@^-").startswith(_AWAY) else up)[node] = None
+    return list(up), list(away)
+
+
+def clean_nodes(
+    request: Request,
+    runyard: Interpreter,
+    nodes: Sequence[str],
+    folder: Path,
+    *,
+    environ: Mapping[str, str],
+    dry_run: bool,
+    seconds: float,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Cleaned]:
+    """Send the jobs and wait for what they say."""
+    words = " ".join(quote(one) for one in runyard.words("cleaning"))
+    job = OwnJob(
+        name="runyard-clean",
+        about="removes what dead jobs left on this node's disk",
+        lines=(f'exec {words} "{local_base(request.profile)}"{" dry" if dry_run else ""}',),
+        cpus=1,
+        memory=100,
+        seconds=_JOB_SECONDS,
+    )
+    text = own_script(job, request, folder)
+    sent = {
+        submit_own(text, folder, environ=environ, more=(f"--nodelist={node}",)): node
+        for node in nodes
+    }
+    end = time.monotonic() + seconds
+    waiting = set(sent)
+    while waiting and time.monotonic() < end:
+        sleep(_LOOK_EVERY)
+        states = poll(sorted(waiting), environ)
+        waiting = {
+            one
+            for one in waiting
+            if any(tasks.state.phase in ("waiting", "running") for tasks in states[one].tasks)
+        }
+    cancel(waiting, environ=environ)
+    return [Cleaned(node, one, _said(folder / f"{one}.log")) for one, node in sent.items()]
+
+
+def _said(log: Path) -> dict[str, list[str]] | None:
+    """The job's own line; a login shell may have said something before it."""
+    try:
+        lines = log.read_text().splitlines()
+    except OSError:
+        return None
+    for line in reversed(lines):
+        try:
+            told: dict[str, list[str]] = json.loads(line)
+        except ValueError:
+            continue
+        return told
+    return None

@@ -1,0 +1,243 @@
+"""An attempt of many processes: started on all nodes of the job, watched, and ended together.
+
+    ranks SETTINGS N [N words of a container] COMMAND...
+
+To the agent this is the attempt's program. It starts one step with srun, in which every task is a
+`rank`; each keeps a connection to here. A rank that fails ends the others at once; ranks that ask
+to go on (75) are waited for. Whatever happens to this process, its connections end, and with them
+the ranks on every node. The exit code is that of the first rank that failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+from runyard.node.ports import Port, address, is_free
+from runyard.node.processes import MARK
+from runyard.node.rank_words import Meeting, NotPython, count_gpus, program_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+GO_ON = 75
+_KILL_SECONDS = 5.0
+# Ranks that save and leave need not do so in the same second.
+_TOGETHER_SECONDS = 30.0
+_LOOK_SECONDS = 0.5
+
+
+class Rank:
+    """A connection to one task."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self.number: int | None = None
+        self.code: int | None = None
+        self.said = b""
+
+    def tell(self, word: str) -> None:
+        with contextlib.suppress(OSError):
+            self.channel.sendall(f"{word}\n".encode())
+
+
+class Ranks:
+    def __init__(self, token: str, door: socket.socket) -> None:
+        self._token = token
+        self._door = door
+        self._ranks: list[Rank] = []
+        self._failed: int | None = None
+        self._goes_on = False
+        self._heard, written = os.pipe()
+        os.set_blocking(written, False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2, signal.SIGCHLD):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        self._blows: list[tuple[float, str]] = []
+
+    def watch(self, step: Any) -> int:
+        """Until the step has ended; the attempt's exit code."""
+        while step.poll() is None:
+            watched: list[Any] = [self._heard, self._door]
+            watched += [one.channel for one in self._ranks if one.channel.fileno() >= 0]
+            found, _, _ = select.select(watched, [], [], _LOOK_SECONDS)
+            if self._heard in found:
+                self._hear(os.read(self._heard, 64))
+            if self._door in found:
+                with contextlib.suppress(OSError):
+                    self._ranks.append(Rank(self._door.accept()[0]))
+            for one in [one for one in self._ranks if one.channel in found]:
+                self._listen(one)
+            self._blow(step)
+        for one in self._ranks:  # What came with the last of them.
+            while one.channel.fileno() >= 0:
+                self._listen(one)
+        if self._failed is not None:
+            return self._failed if self._failed >= 0 else 128 - self._failed
+        if step.returncode:
+            return int(step.returncode) if step.returncode > 0 else 128 - int(step.returncode)
+        return GO_ON if self._goes_on else 0
+
+    def _hear(self, numbers: bytes) -> None:
+        if signal.SIGUSR2 in numbers:
+            self._tell_all("USR2")
+        if signal.SIGTERM in numbers or signal.SIGINT in numbers:
+            self._end_all(0.0)
+
+    def _listen(self, one: Rank) -> None:
+        try:
+            part = one.channel.recv(4096)
+        except OSError:
+            part = b""
+        if not part:
+            one.channel.close()
+            if one.number is not None and one.code is None:
+                self._has_failed(one.number, -int(signal.SIGKILL), "is gone")
+            return
+        *lines, one.said = (one.said + part).split(b"\n")
+        for line in lines:
+            self._take(one, json.loads(line))
+
+    def _take(self, one: Rank, told: dict[str, Any]) -> None:
+        if one.number is None:
+            if told.get("token") != self._token:
+                one.channel.close()
+                return
+            one.number = int(told["rank"])
+            if self._blows:
+                one.tell("TERM")
+            return
+        one.code = int(told["code"])
+        if one.code == GO_ON:
+            self._goes_on = True
+            self._end_all(_TOGETHER_SECONDS)
+        elif one.code:
+            how = f"code {one.code}" if one.code > 0 else f"signal {-one.code}"
+            self._has_failed(one.number, one.code, f"ended with {how}")
+
+    def _has_failed(self, number: int, code: int, how: str) -> None:
+        if self._failed is None and not self._blows:
+            print(f"runyard: rank {number} {how}; the others are ended", file=sys.stderr,
+                  flush=True)  # fmt: skip
+        if self._failed is None:
+            self._failed = code
+        self._end_all(0.0)
+
+    def _end_all(self, seconds: float) -> None:
+        begin = time.monotonic() + seconds
+        blows = [(begin, "TERM"), (begin + _KILL_SECONDS, "KILL"), (begin + 8.0, "step")]
+        if not self._blows or begin < self._blows[0][0]:
+            self._blows = blows
+
+    def _blow(self, step: Any) -> None:
+        while self._blows and self._blows[0][0] <= time.monotonic():
+            _, word = self._blows.pop(0)
+            if word == "step":
+                step.kill()
+            else:
+                self._tell_all(word)
+
+    def _tell_all(self, word: str) -> None:
+        for one in self._ranks:
+            if one.code is None and one.channel.fileno() >= 0:
+                one.tell(word)
+
+
+def main(words: list[str] | None = None) -> int:
+    given, count, *command = sys.argv[1:] if words is None else words
+    settings: dict[str, Any] = json.loads(given)
+    around, command = command[: int(count)], command[int(count) :]
+    form, nodes, tasks = settings["form"], int(settings["nodes"]), int(settings["tasks"])
+    name = f"{os.environ.get('SLURM_JOB_ID', 'here')}.{os.environ.get('RUNYARD_ATTEMPT', '1')}"
+    allowed = tuple(settings["ports"]) if settings.get("ports") else None
+    port = Port(allowed)
+    here = address(settings.get("interface"), settings.get("suffix"))
+    meeting = Meeting(nodes, here, port.number, f"{name}.{os.urandom(4).hex()}")
+    if nodes == 1 and form in ("torchrun", "accelerate"):
+        try:
+            gpus = count_gpus(os.environ) or int(settings.get("processes") or 1)
+            own = program_words(form, command, meeting, node=0, processes=gpus)
+        except NotPython as error:
+            print(f"runyard: {error}", file=sys.stderr, flush=True)
+            return 2
+        try:
+            os.execvp([*around, *own][0], [*around, *own])  # noqa: S606
+        except OSError as error:
+            print(f"runyard: {[*around, *own][0]}: {error.strerror}", file=sys.stderr, flush=True)
+            return 127
+    with _door(port, allowed) as door:
+        return _start(settings, meeting, door, [count, *around, *command], nodes * tasks)
+
+
+def _door(port: Port, allowed: tuple[int, ...] | None) -> socket.socket:
+    door = socket.socket(socket.AF_INET)
+    door.set_inheritable(False)
+    if allowed is None:
+        door.bind(("", 0))
+    else:
+        low, high = allowed
+        number = next(one for one in range(low, high) if one != port.number and is_free(one))
+        door.bind(("", number))
+    door.listen(1024)
+    return door
+
+
+def _start(
+    settings: dict[str, Any], meeting: Meeting, door: socket.socket, words: list[str], tasks: int
+) -> int:
+    import subprocess
+
+    token = os.environ.get(MARK) or os.urandom(8).hex()
+    meets = {
+        **settings,
+        "address": meeting.address,
+        "port": meeting.port,
+        "name": meeting.name,
+        "hub": door.getsockname()[1],
+        "batch": os.environ.get("SLURMD_NODENAME", ""),
+    }
+    source = os.path.abspath(f"{os.path.dirname(__file__)}/../..")  # noqa: PTH100, PTH120
+    start = (
+        f"import sys; sys.path.insert(0, {source!r}); "
+        "from runyard.node.rank import main; sys.exit(main())"
+    )
+    # One task fewer or more than was asked would leave the others waiting for it.
+    srun = [
+        "srun", "--overlap", f"--nodes={meeting.nodes}", f"--ntasks={tasks}",
+        f"--ntasks-per-node={tasks // meeting.nodes}", "--kill-on-bad-exit=1", "--input=none",
+        *(["--mpi=pmix"] if settings["form"] == "mpi" and _has_pmix() else []),
+    ]  # fmt: skip
+    ranks = Ranks(token, door)
+    try:
+        step = subprocess.Popen(
+            [*srun, sys.executable, "-I", "-S", "-c", start, json.dumps(meets), *words],
+            env={**os.environ, MARK: token},
+        )
+    except OSError as error:
+        print(
+            f"runyard: srun cannot be started: {error.strerror}; ranks over nodes need a job of "
+            "Slurm (--on slurm), and script.path in the profile if srun lies elsewhere",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
+        return 127
+    return ranks.watch(step)
+
+
+def _has_pmix() -> bool:
+    import subprocess
+
+    with contextlib.suppress(OSError):
+        done = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, check=False)
+        return "pmix" in done.stdout + done.stderr
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""How each way of starting ranks calls the program, and what ranks find in their environment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from runyard.node.ports import Port, address, is_free
+from runyard.node.rank_words import (
+    Meeting,
+    NotPython,
+    count_gpus,
+    program_words,
+    rank_variables,
+)
+
+TWO = Meeting(2, "gpu003", 23456, "77.1.ab")
+ONE = Meeting(1, "gpu003", 23456, "77.1.ab")
+
+
+def words(form: str, *command: str, meeting: Meeting = TWO, node: int = 1) -> list[str]:
+    return program_words(form, command, meeting, node=node, processes=4)
+
+
+def test_torchrun_meets_at_the_first_node_and_restarts_up_to_three_times() -> None:
+    assert words("torchrun", "/usr/bin/env", "python3.11", "-u", "train.py", "--lr=1") == [
+        "/usr/bin/env", "python3.11", "-m", "torch.distributed.run", "--nnodes=2",
+        "--rdzv-id=77.1.ab", "--rdzv-backend=c10d", "--rdzv-endpoint=gpu003:23456",
+        "--nproc-per-node=4", "--max-restarts=3", "-u", "train.py", "--lr=1",
+    ]  # fmt: skip
+
+
+def test_on_one_node_torchrun_stands_alone() -> None:
+    found = words("torchrun", "python", "train.py", meeting=ONE)
+    assert "--standalone" in found
+    assert not [word for word in found if "rdzv" in word]
+
+
+def test_torchrun_takes_a_program_that_is_not_python_as_well() -> None:
+    found = words("torchrun", "./train", "x")
+    assert found[0] == "torchrun"
+    assert found[-3:] == ["--no-python", "./train", "x"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--num_nodes", "7", "--lr=1", "--devices=9"],
+        ["--num_nodes=1", "--devices", "1", "--num_nodes=3", "--lr=1"],
+        ["--lr=1"],
+    ],
+)
+def test_lightning_has_the_counts_as_options_in_place_of_earlier_ones(given: list[str]) -> None:
+    found = words("lightning", "python", "train.py", *given)
+    assert found == ["python", "train.py", "--lr=1", "--num_nodes=2", "--devices=4"]
+
+
+def test_the_programs_own_spelling_stays() -> None:
+    found = words("lightning", "python", "train.py", "--num-nodes=9", "--gpus", "1")
+    assert found[2:] == ["--num-nodes=2", "--gpus=4"]
+
+
+@pytest.mark.parametrize("form", ["lightning", "accelerate"])
+def test_a_command_that_is_not_python_is_refused_where_python_is_needed(form: str) -> None:
+    with pytest.raises(NotPython, match=r"'\./train' is none"):
+        words(form, "./train")
+
+
+def test_accelerate_knows_its_machine() -> None:
+    found = words("accelerate", "python", "train.py")
+    assert found[:3] == ["python", "-m", "accelerate.commands.launch"]
+    assert {"--num_machines=2", "--num_processes=8", "--machine_rank=1"} <= set(found)
+    assert {"--main_process_ip=gpu003", "--main_process_port=23456"} <= set(found)
+
+
+@pytest.mark.parametrize("form", ["srun", "mpi"])
+def test_plain_ranks_are_called_as_they_are(form: str) -> None:
+    assert words(form, "./train", "x") == ["./train", "x"]
+
+
+def test_ranks_come_from_slurms_variables() -> None:
+    slurm = {"SLURM_PROCID": "5", "SLURM_LOCALID": "1", "SLURM_NTASKS": "8", "SLURM_NODEID": "1"}
+    found = rank_variables("srun", slurm, TWO, "ib0")
+    assert [found[name] for name in ("RANK", "WORLD_RANK", "LOCAL_RANK", "WORLD_SIZE")] == [
+        "5", "5", "1", "8",
+    ]  # fmt: skip
+    assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("gpu003", "23456")
+    assert found["NCCL_SOCKET_IFNAME"] == "ib0"
+    assert found["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1"
+    # torchrun counts its own; and what the user has set stays.
+    assert "RANK" not in rank_variables("torchrun", slurm, TWO, None)
+    mine = rank_variables("srun", slurm | {"NCCL_SOCKET_IFNAME": "eth1"}, TWO, "ib0")
+    assert "NCCL_SOCKET_IFNAME" not in mine
+
+
+@pytest.mark.parametrize(
+    ("environ", "count"),
+    [
+        ({"CUDA_VISIBLE_DEVICES": "0,1,3"}, 3),
+        ({"CUDA_VISIBLE_DEVICES": "MIG-1,MIG-2"}, 2),
+        ({"CUDA_VISIBLE_DEVICES": ""}, 0),
+        ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, 0),
+        ({"SLURM_GPUS_ON_NODE": "4"}, 4),
+        ({"SLURM_JOB_GPUS": "0,2"}, 2),
+        ({}, 0),
+    ],
+)
+def test_gpus_are_counted_as_the_node_shows_them(environ: dict[str, str], count: int) -> None:
+    assert count_gpus(environ) == count
+
+
+def test_no_two_attempts_on_a_machine_have_one_port() -> None:
+    held = [Port((23000, 23029)) for _ in range(20)]
+    numbers = {one.number for one in held}
+    assert len(numbers) == 20
+    # Another process of ours keeps away from them too.
+    ask = "from runyard.node.ports import Port; print(Port((23000, 23029)).number)"
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+    assert int(done.stdout) not in numbers
+
+
+def test_a_port_in_use_is_not_free_and_a_range_without_one_is_told() -> None:
+    import socket
+
+    with socket.create_server(("", 0)) as taken:
+        number = taken.getsockname()[1]
+        assert not is_free(number)
+        with pytest.raises(OSError, match=f"no free port between {number} and {number}"):
+            Port((number, number))
+
+
+def test_the_address_is_that_of_the_interface_where_one_is_named() -> None:
+    import socket
+
+    assert address("lo", None) == "127.0.0.1"
+    assert address("no-such", None) == socket.gethostname()
+    assert address(None, "-nowhere-at-all") == socket.gethostname()

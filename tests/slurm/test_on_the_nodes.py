@@ -1,0 +1,162 @@
+"""A job's folder on its nodes' disks: made, filled, emptied and removed, however the job ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.yard import Yard, batch_shells, open_yard
+
+pytestmark = pytest.mark.slurm
+
+# Results first, so that they are there whatever comes.
+WRITES = """\
+import os, pathlib, sys, time
+local = pathlib.Path(os.environ["SLURM_TMPDIR"])
+read = sorted(str(one.relative_to(local)) for one in (local / "data").rglob("*") if one.is_file())
+(local / "out").mkdir(exist_ok=True)
+(local / "out" / "sum.txt").write_text(str(len(read)))
+print("read", len(read), "in", local, flush=True)
+how = sys.argv[1] if len(sys.argv) > 1 else ""
+if how == "fail":
+    sys.exit(3)
+if how == "wait":
+    time.sleep(100)
+"""
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The disk of every node of the rig, which are all on this machine."""
+    folder = tmp_path_factory.mktemp("disk")
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def yard(
+    tmp_path_factory: pytest.TempPathFactory,
+    module_environment: pytest.MonkeyPatch,
+    slurm_cluster: SlurmCluster,
+    disk: Path,
+) -> Iterator[Yard]:
+    folder = tmp_path_factory.mktemp("nodes") / "it's a place"
+    with open_yard(folder, module_environment, slurm_cluster) as opened:
+        storage = {
+            "local": f"{disk}/${{SLURM_JOB_ID}}_${{SLURM_ARRAY_TASK_ID:-0}}",
+            "local_made_by_us": True,
+            "scratch": f"{folder}/scratch",
+        }
+        profile = json.dumps({"storage": storage})
+        opened.write("profiles/rig.yaml", profile)
+        module_environment.setenv("RUNYARD_CLUSTERS", str(opened.project / "profiles"))
+        module_environment.setenv("RUNYARD_CLUSTER", "rig")
+        opened.write("writes.py", WRITES)
+        data = folder / "scratch" / "project" / "data"
+        data.mkdir(parents=True)
+        for number in range(20):
+            (data / f"{number} of ü.txt").write_text("x")
+        yield opened
+
+
+def scratch(yard: Yard) -> Path:
+    return yard.project.parent / "scratch" / "project"
+
+
+def send(yard: Yard, how: str, *words: str) -> tuple[str, dict[str, object]]:
+    said = yard.submit(
+        "submit", *words, "--data", "data", "--results", "out", "--", "python", "writes.py", how
+    )
+    return said["jobs"][0]["job_id"], said
+
+
+def until(found: object, what: str) -> None:
+    end = time.monotonic() + 30
+    while not found():  # type: ignore[operator]
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", ["", "fail", "cancel", "kill", "limit"])
+def test_however_a_job_ends_results_come_back_and_nothing_is_left(
+    yard: Yard, disk: Path, how: str
+) -> None:
+    job, said = send(yard, how if how in ("", "fail") else "wait", "--grace", "4s")
+    if how in ("cancel", "kill", "limit"):
+        until(lambda: "read 20" in yard.logs(said), "the program did not begin")
+        assert list(disk.glob(f"{job}_0")), "the folder is there while the job runs"
+    if how == "cancel":
+        yard.cluster.run("scancel", job)
+    if how == "limit":
+        # As Slurm does it before the time limit.
+        yard.cluster.run("scancel", "--batch", "--signal=USR2", job)
+    if how == "kill":
+        (script,) = batch_shells(f"SLURM_JOB_ID={job}")
+        os.kill(script, signal.SIGKILL)
+    yard.cluster.wait_for(job, FINAL_STATES)
+    until(lambda: not list(disk.glob(f"{job}_0")), "the folder is still there")
+    assert (scratch(yard) / "results" / job / "out" / "sum.txt").read_text() == "20"
+
+
+def test_what_a_dead_node_leaves_goes_with_the_next_job(yard: Yard, disk: Path) -> None:
+    left = disk / "4711_0"
+    left.mkdir()
+    (left / ".runyard-lock").touch()
+    (left / "gigabytes").touch()
+    job, said = send(yard, "")
+    yard.cluster.wait_for(job, "COMPLETED")
+    assert not left.exists()
+    assert f"removed what another job left: {left}" in yard.logs(said)
+
+
+def test_every_node_has_the_data_and_its_results_come_back(yard: Yard) -> None:
+    job, said = send(yard, "", "--distributed", "srun", "--nodes", "2", "--tasks-per-node", "1")
+    yard.cluster.wait_for(job, "COMPLETED")
+    assert yard.logs(said).count("read 20 in") == 2
+    found = [one.name for one in (scratch(yard) / "results").glob(f"{job}-*")]
+    assert len(found) == 2, yard.logs(said)
+
+
+def test_data_that_cannot_be_had_stops_the_job_before_its_work(yard: Yard) -> None:
+    refused = yard.type("submit", "--data", "nowhere", "--", "python", "writes.py", check=False)
+    assert refused.returncode == 2
+    assert re.search(r"--data nowhere: nowhere is not in .*scratch/project", refused.stderr)
+    outside = yard.type("submit", "--data", "../x", "--", "python", "writes.py", check=False)
+    assert "leaves the scratch folder" in outside.stderr
+
+    gone = scratch(yard) / "gone"
+    gone.mkdir()
+    blocked = yard.cluster.submit("sleep 60", "--exclusive", "--nodes=4")
+    said = yard.submit("submit", "--data", "gone", "--", "python", "writes.py")
+    gone.rmdir()
+    yard.cluster.run("scancel", blocked)
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "FAILED")
+    assert "gone is not in" in yard.logs(said)
+    assert "read 0 in" not in yard.logs(said)
+
+
+def test_left_overs_are_removed_from_all_nodes_and_never_a_live_jobs(
+    yard: Yard, disk: Path
+) -> None:
+    job, said = send(yard, "wait")
+    until(lambda: "read 20" in yard.logs(said), "the program did not begin")
+    left = disk / "4712_0"
+    left.mkdir()
+    (left / ".runyard-lock").touch()
+    shown = json.loads(yard.type("clean", "--nodes", "--json", "--dry-run").stdout)
+    assert {one["node"] for one in shown} == {"n1", "n2", "n3", "n4"}
+    assert left.exists()
+    told = yard.type("clean", "--nodes").stdout  # Here all four nodes have one disk.
+    assert re.search(rf"n\d: before {left}; after nothing; 1 of jobs that run stay", told)
+    assert re.search(r"n\d: nothing to delete", told)
+    assert not left.exists()
+    assert (disk / f"{job}_0" / "out").exists()
+    yard.cluster.run("scancel", job)
