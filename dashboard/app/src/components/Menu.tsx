@@ -17,12 +17,14 @@ interface PopoverProps {
   button: ComponentChildren;
   label: string;
   class?: string;
+  /** Whether it is open from the first. */
+  open?: boolean;
   /** What stands in it; called while it is open. */
   children: (close: () => void) => ComponentChildren;
 }
 
-export function Popover({ button, label, class: look = "quiet", children }: PopoverProps) {
-  const [open, setOpen] = useState(false);
+export function Popover({ button, label, class: look = "quiet", open: isFirst = false, children }: PopoverProps) {
+  const [open, setOpen] = useState(isFirst);
   const box = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const close = () => {
@@ -71,9 +73,9 @@ function keepInside(box: HTMLElement): void {
   if (below > 0) box.style.maxHeight = `${Math.max(120, place.height - below)}px`;
 }
 
-export function Menu(props: { label: string; button: ComponentChildren; class?: string; items: Action[] }) {
+export function Menu(props: { label: string; button: ComponentChildren; class?: string; open?: boolean; items: Action[] }) {
   return (
-    <Popover label={props.label} button={props.button} class={props.class}>
+    <Popover label={props.label} button={props.button} class={props.class} open={props.open}>
       {(close) => (
         <div role="menu" class="menu" onKeyDown={moveByArrows}>
           {props.items.map((item) =>

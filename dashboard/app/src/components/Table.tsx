@@ -55,6 +55,8 @@ export function Table<Row>(props: Props<Row>) {
   const look = useCallback(() => {
     const element = box.current;
     if (!element) return;
+    // A cell that sticks costs a layer of its own: only while the table is moved sideways.
+    element.classList.toggle("sideways", element.scrollLeft > 0);
     const first = Math.max(0, Math.floor(element.scrollTop / ROW) - BEYOND);
     const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW) + BEYOND;
     // In steps of some rows: most frames of a scroll change nothing in the document.
@@ -125,7 +127,7 @@ export function Table<Row>(props: Props<Row>) {
             <Head key={column.name} column={column} sort={props.sort ?? null} onSort={props.onSort} onWidth={props.onWidth} />
           ))}
         </div>
-        <div class="table-rows" style={{ transform: `translateY(${span.first * ROW}px)` }}>
+        <div class="table-rows">
           {shown.map((row, place) => (
             <TableRow
               key={rowKey(row)}
@@ -151,7 +153,7 @@ interface RowProps {
 
 const TableRow = memo(function TableRow({ row, place, columns, look }: RowProps) {
   return (
-    <div class={`table-row ${look}`} role="row" aria-rowindex={place + 2} data-place={place}>
+    <div class={`table-row ${look}`} role="row" aria-rowindex={place + 2} data-place={place} style={{ top: place * ROW }}>
       {columns.map((column) => (
         <div
           key={column.name}

@@ -100,12 +100,24 @@ export function Rename(props: { run: { name: string }; close: () => void; save: 
   );
 }
 
-export function RowMenu({ run, view, editing }: { run: Run; view: ProjectView; editing: Editing }) {
+/** A mere button until it is pressed: ten thousand rows need no ten thousand menus. */
+export function RowMenu(props: { run: Run; view: ProjectView; editing: Editing }) {
+  const [isWanted, setWanted] = useState(false);
+  if (isWanted) return <OpenMenu {...props} />;
+  return (
+    <button class="quiet" aria-label={`${props.run.name}: more`} aria-expanded={false} onClick={() => setWanted(true)}>
+      <Icon name="more" size={14} />
+    </button>
+  );
+}
+
+function OpenMenu({ run, view, editing }: { run: Run; view: ProjectView; editing: Editing }) {
   const isPinned = view.pinned.has(run.key);
   const without = new Set(view.pinned);
   without.delete(run.key);
   return (
     <Menu
+      open
       label={`${run.name}: more`}
       button={<Icon name="more" size={14} />}
       items={[
