@@ -1,15 +1,17 @@
-"""How long `runyard farm --on slurm` takes for many trials, beside a bare `sbatch` of the same array.
+"""How long `runyard farm --on slurm` takes for many trials, beside a bare `sbatch` of the array.
 
     python -m benchmarks.submit [ROUNDS]
 
-On a real Slurm of its own, with a state folder of its own; the two take turns. The time that runyard
-takes over sbatch is everything: reading a thousand lines, the plan, the copy of the code, the sweep
-in the server, the job's record. Also counted: the files that each submission leaves behind.
+On a real Slurm of its own, with a state folder of its own; the two take turns. The time that
+runyard takes over sbatch is everything: reading a thousand lines, the plan, the copy of the code,
+the sweep in the server, the job's record. Also told: the command's own CPU time, which a busy
+machine does not stretch, and the files that each submission leaves behind.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -43,12 +45,14 @@ def main() -> int:
 
 def _measure(size: int, rounds: int, env: dict[str, str], project: Path, home: Path) -> None:
     words = ["farm", f"tasks{size}.txt", "--on", "slurm", "--yes", f"--sbatch={_HELD}"]
-    ours, bare, files = [], [], []
+    ours, bare, files, cpu = [], [], [], []
     _timed([sys.executable, "-m", "runyard", *words], env, project)  # The server starts.
     _cancel(env)
     for _ in range(rounds):
         before = _count(home)
+        used = _cpu()
         ours.append(_timed([sys.executable, "-m", "runyard", *words], env, project))
+        cpu.append(_cpu() - used)
         files.append(_count(home) - before)
         _cancel(env)
         bare.append(
@@ -61,7 +65,8 @@ def _measure(size: int, rounds: int, env: dict[str, str], project: Path, home: P
     over = statistics.median(ours) - statistics.median(bare)
     print(
         f"{size} trials: runyard {statistics.median(ours):.2f} s ({min(ours):.2f} to "
-        f"{max(ours):.2f}), bare sbatch {statistics.median(bare):.2f} s: {over:.2f} s over it; "
+        f"{max(ours):.2f}), bare sbatch {statistics.median(bare):.2f} s: {over:.2f} s over it, "
+        f"{statistics.median(cpu):.2f} s of CPU; "
         f"{max(files)} new files at most",
         flush=True,
     )
@@ -79,6 +84,11 @@ def _timed(words: list[str], env: dict[str, str], folder: Path) -> float:
 
 def _cancel(env: dict[str, str]) -> None:
     subprocess.run(["scancel", "--me"], env=env, check=True)
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _count(home: Path) -> int:

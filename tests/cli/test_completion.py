@@ -37,7 +37,7 @@ def completed(line: str, folder: Path) -> list[str]:
     ("line", "offered"),
     [
         ("runyard ru", ["run", "runs"]),
-        ("runyard sh", ["show"]),
+        ("runyard sh", ["shell", "show"]),
         ("runyard server st", ["start", "status", "stop"]),
         ("runyard runs --st", ["--state"]),
         ("runyard runs --state f", ["failed", "finished"]),

@@ -122,6 +122,39 @@ def test_what_is_wrong_is_refused_before_anything_is_made(
     assert not state_folder.path.exists()
 
 
+def test_an_option_for_the_cluster_is_not_passed_over_here(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    for words in (("sweep", "sweep.yaml", "--cpus", "2"), ("run", "--cpus", "2", "--", "true")):
+        done = runyard(*words, cwd=project)
+        assert done.returncode == 2
+        assert "--cpus 2 is for the cluster" in done.stderr
+        assert "--on slurm" in done.stderr
+    assert not state_folder.path.exists()
+
+
+def test_submit_runs_what_the_projects_file_says(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    (project / "runyard.yaml").write_text("sweep: sweep.yaml\nresources: {time: 3h}\n")
+    shown = runyard("submit", "--dry-run", "--cpus", "3", cwd=project)
+    assert shown.returncode == 0, shown.stderr
+    assert "#SBATCH --array=1-6\n" in shown.stdout
+    assert "#SBATCH --cpus-per-task=3\n" in shown.stdout
+    assert "#SBATCH --time=0-03:00:00\n" in shown.stdout
+    (project / "runyard.yaml").write_text("command: python train.py --lr 1\n")
+    shown = runyard("submit", "--dry-run", cwd=project)
+    assert "#SBATCH --job-name=run-cats\n" in shown.stdout
+
+
+def test_another_program_takes_the_place_of_the_one_in_the_file(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    (project / "other.py").write_text("lr = bs = 0\n")
+    shown = runyard("sweep", "sweep.yaml", "--set", "program=other.py", "--dry-run", cwd=project)
+    assert "python other.py --bs=16 --lr=1" in shown.stdout
+
+
 def test_a_sweep_file_that_is_not_valid_is_refused_with_its_line(
     runyard: RunRunyard, state_folder: Home, project: Path
 ) -> None:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ def typical(profile: str) -> Request:
     """What a user of that cluster asks for: one GPU and an array of a dozen, eight at once."""
     found = load_profile(profile)
     allowed = found.submission.values
-    named = {
+    named: dict[str, Any] = {
         name: next(iter(allowed.get(name, ())), "def-kim").replace("*", "kim")
         for name in found.submission.mandatory
         if name in ("account", "partition", "qos") and name not in found.submission.defaults

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runyard.client.jobs import Job, JobDetail
+from runyard.client.jobs import Job, JobAgent, JobDetail
 from runyard.launch.accounting import read_records, used
 from runyard.launch.slurm import JobState, read_states
 from runyard.launch.watching import news_of
@@ -61,10 +61,11 @@ def test_accounting_knows_how_tasks_ended_that_left_the_queue() -> None:
 
 
 def test_without_accounting_a_job_that_is_gone_ended_as_its_agents_say() -> None:
-    agent = {"key": 1, "job": "40_1", "node": "n1", "host": "h", "pid": 1, "slots": 1, "running": 0,
+    agent: JobAgent = {
+             "key": 1, "job": "40_1", "node": "n1", "host": "h", "pid": 1, "slots": 1, "running": 0,
              "created_at": 51.0, "heard_at": 70.0, "left_at": 75.0, "why": "done"}  # fmt: skip
-    lost = {**agent, "key": 2, "job": "40_2", "left_at": None, "heard_at": 90.0}
-    detail: JobDetail = {**_job(tasks=2), "agents": [agent, lost]}  # type: ignore[typeddict-item]
+    lost: JobAgent = {**agent, "key": 2, "job": "40_2", "left_at": None, "heard_at": 90.0}
+    detail: JobDetail = {**_job(tasks=2), "agents": [agent, lost]}
     news = news_of(_job(tasks=2), _queue(), now=100.0, detail=detail)
     assert news["states"] == {"COMPLETED": 1, "UNKNOWN": 1}
     assert news["ended_at"] == 90.0

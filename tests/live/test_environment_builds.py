@@ -69,7 +69,7 @@ def test_it_is_built_once_and_then_used_as_it_is(
 def test_a_virtual_environment_is_built_with_pip(
     runyard: RunRunyard, state_folder: Home, project: Path
 ) -> None:
-    done = runyard("env", "build", "--kind", "venv", cwd=project)
+    done = runyard("env", "build", "--kind", "venv", cwd=project, timeout=180)  # pip takes long.
     assert done.returncode == 0, done.stderr
     assert value_in(done.stdout.strip()) == "42"
 

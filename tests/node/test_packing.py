@@ -116,6 +116,19 @@ def test_trials_of_different_speed_do_not_mislead() -> None:
     assert found == {16}
 
 
+def test_who_logs_by_the_clock_is_judged_by_its_steps() -> None:
+    """Rows come as often however many share the GPU; their steps tell."""
+    pack, speed = Pack(4), {1: 100.0, 2: 50.0}
+    steps = {"a": 0.0, "b": 0.0}
+    for second in range(0, 120, 2):
+        running = ["a", "b"][: pack.wanted]
+        for token in running:
+            steps[token] += 2 * speed[len(running)]
+        pack.look(second, [Reading(one, 5 * second, second, 0, int(steps[one])) for one in running])
+    assert pack.is_settled
+    assert pack.wanted == 1
+
+
 def test_programs_that_log_nothing_are_counted_as_they_end() -> None:
     gpu = Gpu(CURVES["small CNN"], length=30, logs=False).run(7200)
     assert gpu.pack.is_settled

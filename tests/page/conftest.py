@@ -1,4 +1,4 @@
-"""A real Chromium, shared by a test process, and pages of it that see our server alone."""
+"""A real Chromium, shared by the tests of a file, and pages of it that see our server alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
@@ -14,10 +14,14 @@ from runyard.home import Home
 from tests.page.chromium import require_chromium
 
 OpenPage = Callable[..., Page]
+# A busy machine paints late; nothing here waits longer than it must.
+PATIENCE = 30_000
+expect.set_options(timeout=PATIENCE)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for a file: while Playwright is up, its event loop runs, and no other can in here."""
     path = require_chromium()
     with sync_playwright() as playwright:
         # In a container Chromium cannot make its sandbox; it sees our own pages alone.
@@ -41,7 +45,7 @@ def open_page(browser: Browser) -> Iterator[OpenPage]:
 
     def open_at(url: str, *, width: int = 1440, height: int = 900, **options: Any) -> Page:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         origin = "/".join(url.split("/")[:3])
 

@@ -27,8 +27,7 @@ def yard(module_home: Home) -> Yard:
     search = yard.sweep({**SEARCH, "method": "random", "name": "the search"})
     yard.work(search, 30, loss_of, stop=0.3)
     yard.work(yard.sweep({**TWO_AIMS, "name": "two aims"}), 14, trade_off)
-    agent = yard.agent(search, host="gpu014", node="ng30203", job="48213_0")
-    yard.log(yard.claim(agent)["run"], [{"val_loss": 2.0}])
+    yard.keep_busy(search)
     record_jobs(yard, search)
     return yard
 
@@ -162,14 +161,32 @@ def test_sweeps_of_a_project_are_listed(yard: Yard, open_page: OpenPage) -> None
     expect(page.get_by_role("heading", level=1, name="the search")).to_be_visible()
 
 
+def test_a_sweep_is_made_of_a_pasted_file(yard: Yard, open_page: OpenPage) -> None:
+    page = show(yard, open_page, yard.me(), "birds", "sweeps")
+    page.get_by_role("button", name="New sweep").click()
+    page.get_by_label("The sweep's file").fill("method: grid\nparameters: {lr: {vals: [1]}}")
+    page.get_by_role("button", name="Make the sweep").click()
+    expect(page.get_by_role("alert")).to_contain_text("vals")
+    page.get_by_label("The sweep's file").fill(
+        "name: pasted\nprogram: train.py\nmethod: grid\nparameters: {lr: {values: [1, 2]}}"
+    )
+    page.get_by_role("button", name="Make the sweep").click()
+    expect(page.get_by_role("heading", level=1, name="pasted")).to_be_visible()
+    expect(page.get_by_text("runyard agent")).to_be_visible()
+
+
 def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
     yard: Yard, open_page: OpenPage
 ) -> None:
+    # Heard just now: an agent that is silent for a minute is not at work any more.
+    yard.keep_busy(yard.sweep({**SEARCH, "method": "random", "name": "at work"}))
     page = show(yard, open_page, "jobs")
     waiting = page.get_by_role("article", name="Job 48220")
     expect(waiting).to_contain_text("others are before it in the queue")
     expect(waiting).to_contain_text("starts in")
-    expect(page.get_by_role("region", name="Agents at work")).to_contain_text("ng30203")
+    working = page.get_by_role("region", name="Agents at work")
+    expect(working).to_contain_text("ng30203")
+    expect(working).to_contain_text("71 %")
     past = page.get_by_role("article", name="Job 48101")
     expect(past).to_contain_text("9 GB of 33.6 GB")
     waiting.get_by_role("button", name="Cancel").click()

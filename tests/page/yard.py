@@ -138,12 +138,37 @@ class Yard:
                 self.end(agent, held, 1)
                 continue
             self.log(held["run"], [*rows, goal])
+            self.summarise(held["run"], goal)
             if random.random() < stop:
                 self.connection.post(f"/api/runs/{held['run']['key']}/stop")
                 self.end(agent, held, 143, "stopped")
             else:
                 self.end(agent, held)
         self.connection.post(f"/api/agents/{agent}/leave", {"why": "done"})
+
+    def summarise(self, run: Mapping[str, Any], values: Mapping[str, float]) -> None:
+        line = json.dumps(values)
+        self.connection.post(
+            f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream",
+            {"files": {"wandb-summary.json": {"offset": 0, "content": [line]}}},
+        )
+
+    def keep_busy(self, sweep: Mapping[str, Any], count: int = 1) -> None:
+        """An agent in a job, with trials at work that tell what they use."""
+        agent = self.agent(sweep, host="gpu014", node="ng30203", job="48213_0")
+        running = []
+        for number in range(count):
+            held = self.claim(agent)
+            self.log(held["run"], [{"val_loss": 2.0 - step / 5} for step in range(5)])
+            usage = {
+                "gpu_use": 0.71 - number / 10,
+                "vram_peak": 11e9 + number * 1e9,
+                "memory_peak": 6.2e9,
+                "gpu": "0",
+            }
+            told = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
+            running.append({**told, "usage": usage})
+        self.connection.post(f"/api/agents/{agent}/renew", {"running": running})
 
 
 def open_yard(home: Home) -> Yard:

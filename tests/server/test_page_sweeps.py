@@ -159,12 +159,17 @@ def test_agents_at_work_and_their_machines(client: Client, bob: Person) -> None:
     sweep = sweeping.create(client, SPACE)
     agent = sweeping.Agent(client, sweep["key"])
     held = agent.claim()
+    running = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
+    begin = client.get("/api/live?jobs=1").json()["revision"]
+    agent.say("renew", running=[{**running, "usage": {"gpu_use": 0.5, "memory_peak": 1 << 30}}])
+    assert client.get(f"/api/live?jobs=1&since={begin}").json()["agents"] is True
     gone = sweeping.Agent(client, sweep["key"])
     gone.leave()
     found = client.get("/api/agents?gone=5").json()
     (one,) = found["agents"]
     assert (one["key"], one["sweep_id"], one["project"]) == (agent.key, sweep["id"], "birds")
     assert [trial["number"] for trial in one["running"]] == [held["trial"]["number"]]
+    assert one["running"][0]["usage"] == {"gpu_use": 0.5, "memory_peak": 1 << 30}
     assert [left["key"] for left in found["gone"]] == [gone.key]
     assert [(node["name"], node["slots"], node["running"]) for node in found["nodes"]] == [
         ("node1", 1, 1)

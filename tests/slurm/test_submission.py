@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
@@ -126,6 +127,15 @@ def test_a_farm_with_one_gpu_a_task(yard: Yard) -> None:
     shown = re.findall(r"gpu=(\S*)", yard.logs(said))
     assert len(shown) == 4
     assert all(re.fullmatch(r"[0-3]", one) for one in shown)
+
+
+def test_several_gpus_in_one_job_each_program_tied_to_one(yard: Yard) -> None:
+    yard.write("tasks.txt", 'echo "gpu=$CUDA_VISIBLE_DEVICES"; sleep 1\n' * 4)
+    said = yard.submit(
+        "farm", "tasks.txt", "--on", "slurm", "--agents", "1", "--gpus", "4", "--per-gpu", "1"
+    )
+    assert yard.ended(said["sweep"])["counts"]["finished"] == 4
+    assert sorted(re.findall(r"gpu=(\S*)", yard.logs(said))) == ["0", "1", "2", "3"]
 
 
 def test_words_survive_and_the_jobs_exit_code_is_the_programs(yard: Yard) -> None:
@@ -260,6 +270,8 @@ def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
     ]
     yard.cluster.wait_for(job, "COMPLETED")
     seen += [file.read_text() for file in Path(said["folder"]).rglob("*") if file.is_file()]
+    seen.append(yard.logs(said))
+    assert "at work" in seen[-1]
     for text in seen:
         assert key.key not in text
         assert secret not in text
@@ -287,6 +299,31 @@ def test_a_dry_run_shows_what_is_sent_and_makes_nothing(yard: Yard) -> None:
     (shown_token,) = set(re.findall(r"\d{8}-\d{6}-[0-9a-f]{6}", shown.stdout))
     assert shown.stdout.replace(shown_token, token) == sent
     yard.cluster.wait_for(said["jobs"][0]["job_id"], FINAL_STATES)
+
+
+def test_copies_that_no_job_needs_are_cleaned_away(yard: Yard) -> None:
+    kept = []
+    for number in (1, 2):
+        yard.write("train.py", f"print({number})\n")
+        said = yard.submit("submit", "--sbatch=--begin=now+1hour", "--", "python", "train.py")
+        told = json.loads((Path(said["folder"]) / "job.json").read_text())
+        kept.append((said, told["snapshot"]["digest"], Path(told["folder"])))
+    (first, digest, tree), (second, needed, _) = kept
+    (tree / "left.txt").write_text("by a job that was killed")
+    for copy in (yard.home.path / "snapshots").iterdir():
+        os.utime(copy, (1, 1))
+    yard.type("cancel", first["sweep"])
+    yard.cluster.wait_for(first["jobs"][0]["job_id"], "CANCELLED")
+
+    shown = json.loads(yard.type("clean", "--snapshots", "--dry-run", "--json").stdout)
+    assert digest in shown
+    assert tree.exists()
+    gone = json.loads(yard.type("clean", "--snapshots", "--json").stdout)
+    assert digest in gone
+    assert needed not in gone
+    assert not tree.exists()
+    assert (yard.project / "left.txt").read_text() == "by a job that was killed"
+    yard.cluster.run("scancel", second["jobs"][0]["job_id"])
 
 
 def test_more_agents_than_an_array_may_have_become_several(yard: Yard) -> None:

@@ -30,8 +30,7 @@ function takeCode(): string | null {
   return code;
 }
 
-async function comeIn(refused: (why: string) => void): Promise<Standing> {
-  const code = takeCode();
+async function comeIn(code: string | null, refused: (why: string) => void): Promise<Standing> {
   if (code) await logIn(code).catch((error: Error) => refused(error.message));
   try {
     me.set(await get<Me>("api/me"));
@@ -42,11 +41,13 @@ async function comeIn(refused: (why: string) => void): Promise<Standing> {
 }
 
 export function App() {
-  const [standing, setStanding] = useState<Standing>("asking");
+  const [code] = useState(takeCode);
+  // Most visitors have their cookie: the page asks for its data at once, and hears if it is refused.
+  const [standing, setStanding] = useState<Standing>(code ? "asking" : "in");
   const [why, setWhy] = useState("");
   const [helps, setHelps] = useState(false);
   useEffect(() => {
-    void comeIn(setWhy).then(setStanding);
+    void comeIn(code, setWhy).then(setStanding);
     const leave = () => setStanding("out");
     loggedOut.add(leave);
     return () => void loggedOut.delete(leave);
@@ -61,7 +62,7 @@ export function App() {
     [],
   );
   if (standing === "asking") return <Loading />;
-  if (standing === "out") return <Login why={why} done={() => void comeIn(setWhy).then(setStanding)} />;
+  if (standing === "out") return <Login why={why} done={() => void comeIn(null, setWhy).then(setStanding)} />;
   return (
     <>
       <a class="skip" href="#main">

@@ -18,13 +18,6 @@ export function colourOf(key: number, theme: Theme): string {
   return made;
 }
 
-/** The colour of a group or any other name. */
-export function colourOfName(name: string, theme: Theme): string {
-  let hash = 7;
-  for (let place = 0; place < name.length; place++) hash = (hash * 31 + name.charCodeAt(place)) >>> 0;
-  return colourOf(hash % 997, theme);
-}
-
 /** OKLCH in sRGB. Björn Ottosson's matrices, https://bottosson.github.io/posts/oklab/ */
 export function rgb(lightness: number, chroma: number, hue: number): string {
   const a = chroma * Math.cos((hue * Math.PI) / 180);

@@ -24,6 +24,7 @@ from runyard.cli.on_slurm import (
     add_slurm_arguments,
     nothing_was_submitted,
     plan_submission,
+    refuse_slurm_options,
     send_held_agents,
     send_or_undo,
 )
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_slurm_options(args)
     if args.action == "drain" and not (args.which or "").isdecimal():
         raise UsageError("runyard agents drain: which agent?", mend="runyard agents drain 3")
     if args.action == "list" and args.which is not None:

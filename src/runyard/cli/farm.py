@@ -32,6 +32,7 @@ from runyard.cli.on_slurm import (
     not_here,
     nothing_was_submitted,
     plan_submission,
+    refuse_slurm_options,
     send_or_undo,
 )
 from runyard.cli.output import console, print_json, say
@@ -94,6 +95,7 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_slurm_options(args)
     from runyard.config.task_list import read_task_file, tasks_of_grid
 
     if (args.file is None) == (args.grid is None):

@@ -19,7 +19,7 @@ from typing import Any
 
 from runyard.cli.connect import server
 from runyard.cli.farm import add_work_arguments, preview, start, submit_list
-from runyard.cli.on_slurm import SLURM, add_slurm_arguments
+from runyard.cli.on_slurm import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.output import number, print_table, say
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_slurm_options(args)
     from runyard.config.task_list import Line, make_tasks
 
     words = args.command_line[1:] if args.command_line[:1] == ["--"] else args.command_line

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import SLURM, add_slurm_arguments
+from runyard.cli.on_slurm import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.output import duration, say
 from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.api import Api, NewRun, Run
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_slurm_options(args)
     behind_dashes = args.program[:1] == ["--"]
     command = args.program[1:] if behind_dashes else args.program
     if not command:

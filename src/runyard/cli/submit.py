@@ -23,6 +23,7 @@ from runyard.cli.parser import count, positive
 from runyard.cli.repeat import seeds, with_seed
 from runyard.errors import UsageError
 
+_SHARED_OPTIONS = ("yes", "no_snapshot", "dry_run", "json", "slots")
 _KEY = re.compile(
     r"(?i)(wandb_api_key=\S+|--?[\w-]*(api[_-]?key|token|secret|password)[=\s]\S{8,})"
 )
@@ -107,16 +108,24 @@ def _submit_project(args: argparse.Namespace) -> int:
     if request.command is not None:
         return submit_command(args, request.command)
     if request.sweep_file is not None:
-        from runyard.cli.main import main
-
-        given = ["--on", "slurm", *(["--yes"] if args.yes else [])]
-        given += ["--dry-run"] if args.dry_run else []
-        given += ["--json"] if args.json else []
-        return main(["sweep", str(request.folder / request.sweep_file), *given])
+        return _submit_sweep(args, str(request.folder / request.sweep_file))
     raise UsageError(
         "runyard submit: which program?",
         mend="runyard submit -- python train.py; or write command: or sweep: into runyard.yaml",
     )
+
+
+def _submit_sweep(args: argparse.Namespace, file: str) -> int:
+    """As `runyard sweep FILE --on slurm` with the same options."""
+    from runyard.cli import sweep
+    from runyard.cli.parser import build_parser
+
+    parser, _ = build_parser("sweep")
+    asked = parser.parse_args(["sweep", file, "--on", SLURM])
+    for name, value in vars(args).items():
+        if name.startswith("request:") or name in _SHARED_OPTIONS:
+            setattr(asked, name, value)
+    return sweep.run(asked)
 
 
 def node_line(words: Sequence[str]) -> str:

@@ -12,7 +12,8 @@
 
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
-terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills them.
+terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills
+them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from runyard.cli.on_slurm import (
     add_slurm_arguments,
     nothing_was_submitted,
     plan_submission,
+    refuse_slurm_options,
     send_or_undo,
 )
 from runyard.cli.output import print_json, say
@@ -89,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_slurm_options(args)
     action = next((name for name in STEERING if getattr(args, name.replace("-", "_"))), None)
     if action is not None:
         api = server()

@@ -6,7 +6,7 @@ The server never asks Slurm: commands on the login node do, and tell it. Every c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from runyard.client.http import Connection
 
@@ -133,6 +133,10 @@ class JobsApi:
     def by_key(self, key: int) -> JobDetail:
         found: JobDetail = self._connection.get(f"/api/jobs/{key}")
         return found
+
+    def wish(self, key: int, wish: Literal["cancel"] | None) -> None:
+        """Have a job cancelled by the next command on its login node, or take that back."""
+        self._connection.post(f"/api/jobs/{key}/wish", {"wish": wish})
 
     def update(self, key: int, news: JobNews) -> None:
         """Tell what Slurm said; words older than what the server knows change nothing."""

@@ -14,7 +14,7 @@ from runyard.clusters.slurm_name import cluster_name
 from runyard.errors import RunyardError
 from runyard.launch.commands import SlurmError
 from runyard.launch.reasons import read_reason
-from runyard.launch.slurm import JobState, poll
+from runyard.launch.slurm import JobState, cancel, poll
 from runyard.launch.states import read_state
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ class Looked:
 
 
 def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None = None) -> Looked:
-    """Ask Slurm about those that are not known to be over, and tell the server what it says."""
+    """Ask Slurm about those that are not known to be over, and tell the server what it says.
+
+    Those that somebody cancelled on the page are cancelled first.
+    """
     # Slurm's queue is asked for one's own: of somebody else's jobs it would seem to know nothing.
     waiting = [job for job in jobs if job["ended_at"] is None and job["mine"]]
     if not waiting:
@@ -49,6 +52,8 @@ def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None
         where = ", ".join(sorted({job["cluster"] for job in waiting}))
         return Looked(list(jobs), trouble=f"this machine does not belong to {where}")
     try:
+        # What the page was asked for, it cannot do itself.
+        cancel([job["job_id"] for job in asked if job["wish"] == "cancel"], environ=environ)
         states = poll(
             [job["job_id"] for job in asked], environ, patience=0.0, seconds=ANSWER_SECONDS
         )

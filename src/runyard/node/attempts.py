@@ -73,7 +73,7 @@ class Setting:
                 url or found.url, found.key, environ, is_ours=not found.is_elsewhere
             ),
             # Links that a client prints lead to the server itself, also where it logs by a door.
-            **({"WANDB_APP_URL": found.url} if url is not None else {}),
+            **({"WANDB_APP_URL": found.page} if (url or found.url) != found.page else {}),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],
@@ -157,9 +157,9 @@ class Attempt:
         self.gpus: tuple[str, ...] = ()
         self.usage: dict[str, Any] = {}
         """What it has used, as the sampler saw it last."""
-        self.rows: tuple[int, float | None] = (0, None)
+        self.rows: tuple[int, int, float | None] = (0, 0, None)
         self.lines, self.line_at = 0, 0.0
-        """How often it logged, and how often it printed; each with the time of the last."""
+        """How often it logged, at how many steps, and how often it printed; with the last time."""
         self._is_crowded = is_crowded
 
     def begin(self, setting: Setting, agent: str, keeper: Keeper) -> None:

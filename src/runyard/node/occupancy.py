@@ -130,9 +130,9 @@ class Occupancy:
 def _reading(attempt: Attempt) -> Reading:
     """Rows that it logs; of a program that logs none, lines that it prints."""
     vram = int(attempt.usage.get("vram_peak", 0))
-    rows, at = attempt.rows
+    rows, steps, at = attempt.rows
     if rows and at is not None:
-        return Reading(f"{attempt.token} rows", rows, at, vram)
+        return Reading(f"{attempt.token} rows", rows, at, vram, steps)
     return Reading(f"{attempt.token} lines", attempt.lines, attempt.line_at, vram)
 
 

@@ -31,15 +31,21 @@ _LEAST_ENDS, _ENDS_EACH = 8, 3
 
 
 class Reading:
-    """One program as it was seen: how often it has logged so far, when last, its peak memory."""
+    """One program as it was seen: how often it has logged so far, when last, its peak memory.
 
-    __slots__ = ("at", "beats", "token", "vram")
+    `steps` are what it has done by then: who logs every few seconds may have done more or less.
+    """
 
-    def __init__(self, token: str, beats: int, at: float, vram: int = 0) -> None:
+    __slots__ = ("at", "beats", "steps", "token", "vram")
+
+    def __init__(
+        self, token: str, beats: int, at: float, vram: int = 0, steps: int | None = None
+    ) -> None:
         self.token = token
         self.beats = beats
         self.at = at
         self.vram = vram
+        self.steps = beats if steps is None else steps
 
 
 class _Level:
@@ -47,8 +53,8 @@ class _Level:
 
     def __init__(self) -> None:
         self.full_since: float | None = None
-        # When the window was opened, and what each had logged until then.
-        self.window: tuple[float, dict[str, tuple[int, float]]] | None = None
+        # When the window was opened; how often, when last and at which step each had logged.
+        self.window: tuple[float, dict[str, tuple[int, float, int]]] | None = None
         # Of each window that is closed.
         self.rates: list[dict[str, float]] = []
         self.ends = 0
@@ -118,7 +124,7 @@ class Pack:
             self._settle(min(self.wanted, self.most), "one ran out of memory")
 
     def _measure(self, now: float, readings: Sequence[Reading]) -> None:
-        seen = {one.token: (one.beats, one.at) for one in readings}
+        seen = {one.token: (one.beats, one.at, one.steps) for one in readings}
         if self._level.window is None or self._level.window[1].keys() != seen.keys():
             self._level.window = (now, seen)
             return
@@ -128,7 +134,8 @@ class Pack:
         needed = _FEW_BEATS if now - begun >= _LONG_SECONDS else _BEATS
         if now - begun < _SECONDS or min(gained.values()) < needed or min(spans.values()) <= 0:
             return
-        self._level.rates.append({token: gained[token] / spans[token] for token in seen})
+        done = {token: max(1, seen[token][2] - first[token][2]) for token in seen}
+        self._level.rates.append({token: done[token] / spans[token] for token in seen})
         self._level.window = (now, seen)
         self._judge()
 

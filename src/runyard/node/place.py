@@ -45,10 +45,10 @@ def moves(home: str) -> bool:
 class Found:
     """The server's address and key, as the discovery file of the state folder has them."""
 
-    __slots__ = ("host", "is_elsewhere", "key", "on_this_machine", "port", "token", "url")
+    __slots__ = ("host", "is_elsewhere", "key", "on_this_machine", "page", "port", "token", "url")
 
     def __init__(self, told: dict[str, str], here: str) -> None:
-        self.url = told["url"]
+        self.url = self.page = told["url"]
         self.key = told["key"]
         # http://HOST:PORT, with HOST in brackets where it is IPv6.
         scheme, _, rest = self.url.partition("://")

@@ -41,13 +41,19 @@ class RowCount:
             self._last = self._read(last)
             self.last_at = None if self._last is None else self._last[0]
 
+    @property
+    def steps(self) -> int:
+        """From the first row to the last. Who logs every hundredth step has done a hundred."""
+        if self._first is None or self._last is None:
+            return 0
+        return max(self._last[1] - self._first[1], self.count - 1)
+
     def rate(self) -> float | None:
         """Steps a second, from the first row to the last; None before there are two."""
         if self._first is None or self._last is None:
             return None
         seconds = self._last[0] - self._first[0]
-        steps = self._last[1] - self._first[1]
-        return (steps if steps > 0 else self.count - 1) / seconds if seconds > 0 else None
+        return self.steps / seconds if seconds > 0 else None
 
     def _find(self) -> RecordFile | None:
         for path in files_of(self._folder, self._run_id)[-1:]:

@@ -73,6 +73,7 @@ class _Watched:
             "read_bytes": self.read,
             "written_bytes": self.written,
             "rows": self.rows.count,
+            "steps": self.rows.steps,
             "row_at": self.rows.last_at,
         }
         if self.vram_peak:

@@ -31,7 +31,7 @@ SAMPLER = (
 _BEGIN_AFTER = 1.0
 _MOST_STARTS = 3
 # Only for us: how the packing of a GPU is decided.
-_OWN = ("rows", "row_at")
+_OWN = ("rows", "steps", "row_at")
 
 
 class Sampling:
@@ -137,7 +137,7 @@ class Sampling:
         for token, seen in told["attempts"].items():
             attempt = self._watched.get(token)
             if attempt is not None:
-                attempt.rows = (int(seen["rows"]), seen["row_at"])
+                attempt.rows = (int(seen["rows"]), int(seen["steps"]), seen["row_at"])
                 attempt.usage = {key: value for key, value in seen.items() if key not in _OWN}
         self._on_look(told)
 

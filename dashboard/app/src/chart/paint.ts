@@ -103,8 +103,8 @@ function seen(frame: Frame, x: Float64Array): [number, number] {
 function trace(ctx: CanvasRenderingContext2D, frame: Frame, x: Float64Array, y: Float32Array, toX: ToPixel, toY: ToPixel): void {
   const [first, last] = seen(frame, x);
   ctx.beginPath();
-  // With several points to a column of pixels, only the column's extent can be seen.
-  if (last - first > 2 * frame.width) traceColumns(ctx, x, y, first, last, toX, toY);
+  // With many points to a column of pixels, only the column's extent can be seen: four strokes.
+  if (last - first > 4 * frame.width) traceColumns(ctx, x, y, first, last, toX, toY);
   else {
     let isDrawing = false;
     for (let place = first; place < last; place++) {

@@ -73,7 +73,7 @@ export function Bar({ help }: { help: () => void }) {
       <span class={`live live-${live}`} title={LIVE[live]} role="status" aria-label={LIVE[live]}>
         {live === "cut" ? "no answer" : ""}
       </span>
-      <button class="quiet" onClick={switchTheme} aria-label={dark ? "Light colours" : "Dark colours"} title="Light or dark (t)">
+      <button class="quiet wide-only" onClick={switchTheme} aria-label={dark ? "Light colours" : "Dark colours"} title="Light or dark (t)">
         <Icon name={dark ? "sun" : "moon"} />
       </button>
       <button class="quiet wide-only" onClick={help} aria-label="Help" title="Keys (?)">
@@ -85,6 +85,7 @@ export function Bar({ help }: { help: () => void }) {
           button={<span class="face">{user.name.slice(0, 1).toUpperCase()}</span>}
           items={[
             { says: `Logged in as ${user.name}`, act: null },
+            { says: dark ? "Light colours" : "Dark colours", act: switchTheme },
             { says: "Log out of this browser", act: () => void logOut().then(() => location.reload()) },
           ]}
         />

@@ -35,7 +35,7 @@ export interface ChartProps {
 export function Chart(props: ChartProps) {
   const [isFull, setFull] = useState(false);
   return (
-    <section class="chart" aria-label={`Chart of ${props.title}`} style={{ height: props.height ?? 236 }}>
+    <section class="chart" aria-label={`Chart of ${props.title}`} style={{ height: `${props.height ?? 236}px` }}>
       <Body {...props} full={() => setFull(true)} />
       {isFull && (
         <Dialog title={props.title} large close={() => setFull(false)}>
@@ -48,7 +48,7 @@ export function Chart(props: ChartProps) {
   );
 }
 
-const SHOWN_IN_TIP = 8;
+const SHOWN_IN_TIP = 6;
 
 function Body(props: ChartProps & { full?: () => void }) {
   const host = useRef<HTMLDivElement>(null);
@@ -125,7 +125,7 @@ function Tip({ pointer, kind, xLabel, width }: { pointer: Pointer; kind: XKind; 
   const at = shown[0]!.x;
   const x = kind === "time" ? formatTime(at) : kind === "duration" ? formatDuration(at) : formatNumber(at);
   return (
-    <div class="tip" style={isLeft ? { right: width - pointer.left + 14, top: 8 } : { left: pointer.left + 14, top: 8 }}>
+    <div class="tip" style={isLeft ? { right: `${width - pointer.left + 14}px`, top: "8px" } : { left: `${pointer.left + 14}px`, top: "8px" }}>
       <div class="tip-x">
         {xLabel} {x}
       </div>

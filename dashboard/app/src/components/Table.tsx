@@ -119,7 +119,7 @@ export function Table<Row>(props: Props<Row>) {
       onPointerOver={onHover && hover}
       onPointerLeave={onHover && (() => onHover(null))}
     >
-      <div class="table-inner" style={{ height: HEAD + rows.length * ROW, width: total }}>
+      <div class="table-inner" style={{ height: `${HEAD + rows.length * ROW}px`, width: `${total}px` }}>
         <div class="table-head" role="row" aria-rowindex={1}>
           {columns.map((column) => (
             <Head key={column.name} column={column} sort={props.sort ?? null} onSort={props.onSort} onWidth={props.onWidth} />
@@ -157,7 +157,7 @@ const TableRow = memo(function TableRow({ row, place, columns, look }: RowProps)
           key={column.name}
           role="gridcell"
           class={`cell${column.number ? " number" : ""}${column.held ? " held" : ""}`}
-          style={{ width: column.width }}
+          style={{ width: `${column.width}px` }}
         >
           {column.cell(row)}
         </div>
@@ -190,7 +190,7 @@ function Head<Row>({ column, sort, onSort, onWidth }: HeadProps<Row>) {
       role="columnheader"
       aria-sort={sorted ?? (column.sortable ? "none" : undefined)}
       class={`cell${column.number ? " number" : ""}${column.held ? " held" : ""}`}
-      style={{ width: column.width }}
+      style={{ width: `${column.width}px` }}
       title={column.title ?? column.label}
     >
       {column.head?.()}

@@ -8,7 +8,9 @@ import { Menu } from "../components/Menu";
 import { Loading, Trouble } from "../components/States";
 import { afterAWhile, attempt, say } from "../components/Toasts";
 import { copyText } from "../components/Copied";
+import { colourOf } from "../colours";
 import { formatAgo, formatTime, plural } from "../format";
+import { useObserved } from "../observe";
 import { MOST_LINES, useStore } from "../project/ChartsPanel";
 import { MetricChart } from "../project/MetricChart";
 import { useProject, type ProjectData } from "../project/useProject";
@@ -17,7 +19,8 @@ import { viewOf, type Report, type ReportView } from "../report/data";
 import { saveReport } from "../report/export";
 import { Markdown } from "../report/markdown";
 import { RunsTable } from "../report/Table";
-import { pathOf, address } from "../root";
+import { address, pathOf } from "../root";
+import { theme } from "../theme";
 import { navigate, usePlace, useQuery } from "../router";
 import type { PageProps } from "../routes";
 import "../style/project.css";
@@ -169,13 +172,26 @@ function Editing({ draft, change, data, found }: { draft: Draft; change: (draft:
 function Charts(props: { data: ProjectData; view: ProjectView; metrics: readonly string[]; runs: ProjectData["runs"]; groups: ProjectData["groups"] }) {
   const { data, view, metrics, groups } = props;
   const store = useStore(data.place, "history", view, data.grown);
+  const colours = useObserved(theme);
   const drawn = useMemo(() => props.runs.slice(0, MOST_LINES), [props.runs]);
   if (!metrics.length) return null;
   return (
-    <section class="grid report-charts" aria-label="Charts">
-      {metrics.map((metric) => (
-        <MetricChart key={metric} metric={metric} store={store} runs={drawn} groups={groups} view={view} turn={data.grown.turn} />
-      ))}
-    </section>
+    <>
+      <section class="grid report-charts" aria-label="Charts">
+        {metrics.map((metric) => (
+          <MetricChart key={metric} metric={metric} store={store} runs={drawn} groups={groups} view={view} turn={data.grown.turn} />
+        ))}
+      </section>
+      {groups && (
+        <ul class="report-legend" aria-label="Groups">
+          {groups.map((group) => (
+            <li key={group.label}>
+              <span class="swatch" style={{ background: colourOf(group.turn, colours) }} />
+              {group.label} <span class="faint">{plural(group.runs.length, "run")}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
   );
 }

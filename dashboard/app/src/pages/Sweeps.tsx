@@ -1,9 +1,10 @@
 // The sweeps of a project.
 
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { get } from "../api";
 import { useAsked } from "../ask";
 import { StateBadge } from "../components/Badge";
+import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { Empty, Loading, Trouble } from "../components/States";
 import { formatAgo, formatDuration, formatNumber, plural } from "../format";
@@ -12,6 +13,7 @@ import { pathOf } from "../root";
 import { useQuery } from "../router";
 import type { PageProps } from "../routes";
 import type { Sweep } from "../sweep/data";
+import { NewSweep } from "../sweep/NewSweep";
 import "../style/sweep.css";
 
 interface Listed {
@@ -30,6 +32,7 @@ export default function Sweeps({ entity, project }: PageProps) {
   const place = `${entity}/${project}`;
   const { data, error, again } = useAsked<Listed>(`api/sweeps?project=${encodeURIComponent(place)}`, list);
   const [words, setWords] = useQuery("q");
+  const [makes, setMakes] = useState(false);
   useLive({ project: place }, data?.revision ?? null, (news) => (news.whole || news.sweeps.length > 0) && again());
   const found = useMemo(() => {
     const wanted = words.toLowerCase();
@@ -37,11 +40,20 @@ export default function Sweeps({ entity, project }: PageProps) {
   }, [data, words]);
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
+  const dialog = makes && <NewSweep entity={entity} project={project} close={() => setMakes(false)} />;
+  const button = (
+    <button class="primary" onClick={() => setMakes(true)}>
+      <Icon name="plus" size={14} /> New sweep
+    </button>
+  );
   if (!data.sweeps.length) {
     return (
-      <Empty what="No sweeps in this project" command="runyard sweep sweep.yaml">
-        A sweep tries settings of a program and finds the best. W&B's sweep files work as they are; a list of command lines (runyard farm) and a list of seeds (runyard repeat) are sweeps too.
-      </Empty>
+      <>
+        <Empty what="No sweeps in this project" command="runyard sweep sweep.yaml">
+          A sweep tries settings of a program and finds the best. W&B's sweep files work as they are; a list of command lines (runyard farm) and a list of seeds (runyard repeat) are sweeps too. {button}
+        </Empty>
+        {dialog}
+      </>
     );
   }
   return (
@@ -49,6 +61,7 @@ export default function Sweeps({ entity, project }: PageProps) {
       <div class="sheet-head">
         <h1>Sweeps</h1>
         <input type="search" class="right" placeholder="Search (/)" aria-label="Search sweeps" value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+        {button}
       </div>
       {found.length === 0 && <Empty what={`No sweep is called like “${words}”.`} />}
       <ul class="sweeps">
@@ -56,6 +69,7 @@ export default function Sweeps({ entity, project }: PageProps) {
           <Row key={sweep.key} sweep={sweep} to={pathOf(entity, project, "sweeps", sweep.id)} />
         ))}
       </ul>
+      {dialog}
     </div>
   );
 }

@@ -22,8 +22,8 @@ export function sections(metrics: readonly string[]): [string, string[]][] {
     const name = place > 0 ? metric.slice(0, place) : "";
     found.set(name, [...(found.get(name) ?? []), metric]);
   }
-  // What has no prefix comes first, if there is more than one section.
-  return [...found].sort(([one], [other]) => (one === "" ? -1 : other === "" ? 1 : one.localeCompare(other)));
+  // What has no prefix, epochs and rates mostly, comes last.
+  return [...found].sort(([one], [other]) => (one === "" ? 1 : other === "" ? -1 : one.localeCompare(other)));
 }
 
 /** One store for a setting; another setting begins anew, while charts keep what they show. */

@@ -10,6 +10,7 @@ import { colourOf } from "../colours";
 import { formatDuration, formatTime, formatValue } from "../format";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
+import { isMedia } from "../run/detail";
 import { theme } from "../theme";
 import { flatten } from "./flat";
 
@@ -51,7 +52,7 @@ export function Differences({ runs, entity, project }: { runs: Compared[]; entit
   const colours = useObserved(theme);
   const parts = (["config", "summary"] as const).map((part) => {
     const flat = runs.map((run) => flatten(run[part]));
-    const names = [...new Set(flat.flatMap((one) => Object.keys(one)))].filter((name) => !name.startsWith("_")).sort();
+    const names = [...new Set(flat.flatMap((one) => Object.keys(one)))].filter((name) => !name.startsWith("_") && !flat.some((one) => isMedia(one[name]))).sort();
     const rows = names.map((name) => {
       const values = flat.map((one) => one[name]);
       return { name, values, differs: new Set(values.map((value) => JSON.stringify(value) ?? "")).size > 1 };
@@ -107,7 +108,7 @@ export function Differences({ runs, entity, project }: { runs: Compared[]; entit
                   </th>
                 </tr>
                 {rows.map((row) => (
-                  <tr class={row.differs ? "differs" : ""}>
+                  <tr class={row.differs && !onlyDifferent ? "differs" : ""}>
                     <th>{row.name}</th>
                     {row.values.map((value) => (
                       <td class={typeof value === "number" ? "number" : ""} title={formatValue(value)}>

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Line } from "../chart/lines";
 import { Chart } from "../components/Chart";
 import type { Action } from "../components/Menu";
-import { colourOf, colourOfName } from "../colours";
+import { colourOf } from "../colours";
 import { plural } from "../format";
 import { useObserved } from "../observe";
 import { theme, type Theme } from "../theme";
@@ -28,7 +28,7 @@ export function MetricChart(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const isSeen = useSeen(box);
   return (
-    <div ref={box} style={{ minHeight: props.height ?? 236 }}>
+    <div ref={box} style={{ minHeight: `${props.height ?? 236}px` }}>
       {isSeen && (props.groups ? <OfGroups {...props} groups={props.groups} /> : <OfRuns {...props} />)}
     </div>
   );
@@ -149,7 +149,7 @@ export function runLine(run: Run, curve: Curve | null, colours: Theme): Line {
 export function groupLine(group: Group, curve: Curve, spread: ProjectView["spread"], colours: Theme): Line {
   const [low, high] = spreadOf(curve, spread);
   const label = `${group.label} (${plural(group.runs.length, "run")})`;
-  return { key: group.label, label, colour: colourOfName(group.label, colours), x: curve.x, y: curve.y, low, high, group: true };
+  return { key: group.label, label, colour: colourOf(group.turn, colours), x: curve.x, y: curve.y, low, high, group: true };
 }
 
 function spreadOf(curve: Curve, spread: ProjectView["spread"]): [Float32Array | null, Float32Array | null] {

@@ -8,7 +8,7 @@ import { Link } from "../components/Link";
 import { Popover } from "../components/Menu";
 import { Empty } from "../components/States";
 import { Table, useColumns, useFocusOnArrows, type Column } from "../components/Table";
-import { colourOf, colourOfName } from "../colours";
+import { colourOf } from "../colours";
 import { formatAgo, formatDuration, formatNumber, formatTime, formatValue, plural } from "../format";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
@@ -123,7 +123,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
   return {
     name: "name",
     label: "Name",
-    width: widths.name ?? 250,
+    width: widths.name ?? 216,
     held: true,
     sortable: true,
     head: () => (
@@ -142,7 +142,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
             <button class="quiet fold" aria-label={isOpen ? "Close the group" : "Open the group"} aria-expanded={isOpen} onClick={() => toggle(group.label)}>
               <Icon name={isOpen ? "down" : "right"} size={12} />
             </button>
-            <span class="swatch" style={{ background: colourOfName(group.label, colours) }} />
+            <span class="swatch" style={{ background: colourOf(group.turn, colours) }} />
             <span class="words strong" title={group.label}>
               {group.label}
             </span>

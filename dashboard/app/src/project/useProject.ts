@@ -13,6 +13,8 @@ export interface Group {
   label: string;
   values: Record<string, unknown>;
   runs: number[];
+  /** Its place among the groups, which gives it its colour. */
+  turn: number;
 }
 
 export interface ProjectData {
@@ -127,7 +129,7 @@ function useGroups(path: string, group: string, found: Run[], all: number): Grou
     const fields = (isExcept ? group.slice(1) : group).split(",").filter(Boolean);
     const body = { runs: keys.length === all ? null : keys, ...(isExcept ? { except: fields } : { by: fields }) };
     post<{ groups: Group[] }>(`${path}/groups`, body).then(
-      (answer) => !over && setGroups(answer.groups),
+      (answer) => !over && setGroups(answer.groups.map((one, turn) => ({ ...one, turn }))),
       () => !over && setGroups(null),
     );
     return () => {

@@ -61,7 +61,7 @@ function numbers(text: string | null): number[] {
 }
 
 function spanOf(text: string | null): Span | null {
-  const [low, high] = (text ?? "").split("~").map(Number);
+  const [low, high] = (text ?? "").split("..").map(Number);
   return low !== undefined && high !== undefined && low < high ? [low, high] : null;
 }
 
@@ -70,7 +70,7 @@ export const change = {
   hidden: (keys: Iterable<number>) => changeQuery({ hide: [...keys].join() || null }),
   pinned: (keys: Iterable<number>) => changeQuery({ pin: [...keys].join() || null }),
   columns: (names: string[] | null) => changeQuery({ cols: names && names.map(encodeURIComponent).join() }),
-  zoom: (span: Span | null) => changeQuery({ zoom: span && span.map((value) => Number(value.toPrecision(9))).join("~") }),
+  zoom: (span: Span | null) => changeQuery({ zoom: span && span.map((value) => Number(value.toPrecision(9))).join("..") }),
   logY: (names: Iterable<string>) => changeQuery({ logy: [...names].map(encodeURIComponent).join() || null }),
   logX: (on: boolean) => changeQuery({ logx: on ? "1" : null }),
   smoothing: (value: number) => changeQuery({ smooth: value ? String(value) : null }),

@@ -147,7 +147,7 @@ export function Console({ run, fileUrl }: { run: RunDetail; fileUrl: (name: stri
         )}
       </div>
       <div class="console-lines" ref={box} onScroll={look} tabIndex={0} role="log" aria-label="Output">
-        <div style={{ height: lines.length * LINE + 8 }}>
+        <div style={{ height: `${lines.length * LINE + 8}px` }}>
           <pre style={{ transform: `translateY(${span.first * LINE}px)` }}>
             {lines.slice(span.first, span.last).map((line, turn) => {
               const number = span.first + turn;

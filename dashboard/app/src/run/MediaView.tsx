@@ -43,11 +43,16 @@ function stepOf(value: Media): number | null {
   return found ? Number(found[1]) : null;
 }
 
+/** Pictures first; tables, which take the whole width, last. */
+function rank(value: Media): number {
+  return /image|video|audio/.test(value._type) ? 0 : /table/.test(value._type) ? 2 : 1;
+}
+
 export function mediaNames(run: RunDetail): string[] {
   return Object.entries(run.summary)
     .filter(([, value]) => isMedia(value))
-    .map(([name]) => name)
-    .sort();
+    .sort(([one, a], [other, b]) => rank(a as Media) - rank(b as Media) || one.localeCompare(other))
+    .map(([name]) => name);
 }
 
 export function MediaView({ run, fileUrl, turn }: { run: RunDetail; fileUrl: (name: string) => string; turn: number }) {

@@ -97,7 +97,7 @@ export function Dots({ label, data, x, y, colour, chosen, steps, marked, onOpen,
     <div class="dots" ref={box}>
       <canvas
         ref={canvas}
-        style={{ width: size.width, height: size.height, cursor: under ? "pointer" : "default" }}
+        style={{ width: `${size.width}px`, height: `${size.height}px`, cursor: under ? "pointer" : "default" }}
         role="img"
         aria-label={`${label}: ${dots.length} trials, ${y.label} over ${x.label}`}
         onPointerMove={(event) => pointed.set(find(event)?.number ?? null)}
@@ -108,7 +108,7 @@ export function Dots({ label, data, x, y, colour, chosen, steps, marked, onOpen,
         }}
       />
       {under && (
-        <div class="tip" style={toX(under.px) > size.width / 2 ? { right: size.width - toX(under.px) + 12, top: 4 } : { left: toX(under.px) + 12, top: 4 }}>
+        <div class="tip" style={toX(under.px) > size.width / 2 ? { right: `${size.width - toX(under.px) + 12}px`, top: "4px" } : { left: `${toX(under.px) + 12}px`, top: "4px" }}>
           <div class="tip-x">{under.trial.name}</div>
           {[x, y, ...(colour && colour.name !== x.name && colour.name !== y.name ? [colour] : [])].map((scale) => (
             <div class="tip-row" key={scale.name}>

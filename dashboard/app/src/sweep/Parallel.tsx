@@ -111,9 +111,9 @@ export function Parallel({ data, metric, brushes, onBrush, chosen, onOpen }: Pro
   const words = data.rows.find((trial) => trial.number === at);
   return (
     <div class="parallel-scroll" tabIndex={0} role="region" aria-label="Parallel coordinates, to be scrolled">
-      <div class="parallel" ref={box} style={{ minWidth: scales.length * NARROWEST + SIDE }}>
-        <canvas ref={base} style={{ width: size.width, height: size.height }} role="img" aria-label={`Parallel coordinates of ${data.rows.length} trials over ${scales.map((scale) => scale.label).join(", ")}; the table below has the same values`} />
-        <canvas ref={over} style={{ width: size.width, height: size.height }} aria-hidden="true" />
+      <div class="parallel" ref={box} style={{ minWidth: `${scales.length * NARROWEST + SIDE}px` }}>
+        <canvas ref={base} style={{ width: `${size.width}px`, height: `${size.height}px` }} role="img" aria-label={`Parallel coordinates of ${data.rows.length} trials over ${scales.map((scale) => scale.label).join(", ")}; the table below has the same values`} />
+        <canvas ref={over} style={{ width: `${size.width}px`, height: `${size.height}px` }} aria-hidden="true" />
         <svg ref={svg} width={size.width} height={Math.max(size.height, TOP + BOTTOM)} aria-hidden="true" onPointerMove={onMove} onPointerDown={onDown} onPointerUp={onUp} onPointerLeave={() => !drag && pointed.set(null)}>
           {scales.map((scale, axis) => (
             <Axis key={scale.name} scale={scale} x={xs[axis]!} y={yOf} brush={shown[scale.name]} last={axis === scales.length - 1 && scale.better !== undefined} room={scales.length > 1 ? xs[1]! - xs[0]! : size.width} />

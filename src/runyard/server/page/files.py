@@ -17,10 +17,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-import runyard
 from runyard.server.answers import Unacceptable
 
-STATIC = Path(runyard.__file__).parent / "dashboard" / "static"
+STATIC = Path(__file__).parents[2] / "dashboard" / "static"
 _PACKED = {"br": ".br", "gzip": ".gz"}
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 # What programs upload is shown on the page; whatever it holds, it must not run as ours.

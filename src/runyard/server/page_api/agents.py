@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from runyard.server import arguments
 from runyard.server.access import caller_of, tracker_of
+from runyard.server.attempt_usage import usage_json
 from runyard.server.page_api.answering import send_json
 from runyard.server.permissions import readable
 from runyard.server.store import leases
@@ -72,12 +73,16 @@ def _at_work(connection: sqlite3.Connection, agents: list[int]) -> dict[int, lis
     found: dict[int, list[dict[str, Any]]] = {}
     for row in connection.execute(
         "SELECT trials.agent, trials.number, trials.id, trials.name, trials.run, trials.attempt, "
-        "trials.began_at FROM trials WHERE state = 'running' "
-        "AND agent IN (SELECT value FROM json_each(?)) ORDER BY number",
+        "trials.began_at, attempts.usage FROM trials LEFT JOIN attempts "
+        "ON attempts.run = trials.run AND attempts.number = trials.attempt "
+        "WHERE trials.state = 'running' "
+        "AND trials.agent IN (SELECT value FROM json_each(?)) ORDER BY trials.number",
         (json.dumps(agents),),
     ):
         told = ("number", "id", "name", "run", "attempt", "began_at")
-        found.setdefault(row["agent"], []).append({name: row[name] for name in told})
+        found.setdefault(row["agent"], []).append(
+            {**{name: row[name] for name in told}, "usage": usage_json(row["usage"])}
+        )
     return found
 
 

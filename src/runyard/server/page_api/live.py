@@ -98,7 +98,7 @@ def _sort_in(
         flags["jobs"] = True
     if kind in _EVERYWHERE and scope.overview:
         flags["projects"] = True
-    if kind is Kind.TRIAL and scope.jobs:
+    if kind in (Kind.TRIAL, Kind.USAGE) and scope.jobs:
         flags["agents"] = True
 
 

@@ -28,6 +28,7 @@ class Kind(str, Enum):
     SWEEP = "sweep"
     TRIAL = "trial"
     AGENT = "agent"
+    USAGE = "usage"
     PROJECT = "project"
     REPORT = "report"
     JOB = "job"
@@ -53,6 +54,7 @@ _TOLD = (
     ("INSERT", "archives", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
     ("INSERT", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
     ("UPDATE OF ended_at, cause", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
+    ("UPDATE OF usage", "attempts", Kind.USAGE, "NEW.run", _PROJECT, "0"),
     ("INSERT", "console", Kind.CONSOLE, "NEW.run", _PROJECT, "0"),
     ("INSERT", "lines", Kind.CONSOLE, "NEW.run", _PROJECT, "0"),
     ("INSERT", "files", Kind.FILES, "NEW.run", _PROJECT, "0"),

@@ -22,6 +22,7 @@ _MOST_FIELDS = 24
 _MOST_RUNS = 200_000
 _LONGEST_TEXT = 200
 _AT_ONCE = 500
+_NEVER = (-1, None)
 
 Values = dict[int, Any]
 
@@ -44,11 +45,7 @@ class FieldMemory:
         asked = list(fields)
         with self._lock:
             known = [self._of(field) for field in asked]
-            stale = [
-                key
-                for key, revision in revisions.items()
-                if any(memory.get(key, (-1,))[0] != revision for memory in known)
-            ]
+            stale = sorted(set[int]().union(*(_stale(memory, revisions) for memory in known)))
             fresh = _read(connection, stale, asked)
             found: dict[Field, Values] = {}
             for field, memory in zip(asked, known, strict=True):
@@ -71,6 +68,11 @@ class FieldMemory:
         for memory in self._known.values():
             if len(memory) > _MOST_RUNS:
                 memory.clear()
+
+
+def _stale(memory: Mapping[int, tuple[int, Any]], revisions: Mapping[int, int]) -> list[int]:
+    """The runs of which nothing is remembered, or something older."""
+    return [key for key, revision in revisions.items() if memory.get(key, _NEVER)[0] != revision]
 
 
 def parse(text: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from runyard.server.store.field_memory import FieldMemory
+from runyard.server.store.field_memory import FieldMemory, Values
 from runyard.server.store.run_fields import MISSING, Field
 
 # By what name a column goes, and what it is in the table.
@@ -68,6 +68,8 @@ def read_columns(
         if fields
         else {}
     )
-    return columns, [
-        [values[field].get(key, MISSING) for key in columns["key"]] for field in fields
-    ]
+    return columns, [_column(values[field], columns["key"]) for field in fields]
+
+
+def _column(values: Values, keys: Sequence[int]) -> list[Any]:
+    return [values.get(key, MISSING) for key in keys]

@@ -1,0 +1,211 @@
+"""How a browser comes in, what its cookie may do, and what the page's addresses answer."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from runyard.server.page import files, sessions
+from runyard.server.page.cookies import cookie_path
+from runyard.server.tracker import Tracker
+from tests.server.asgi import KEY_ID, Answer, Client
+from tests.server.conftest import Upsert
+from tests.server.persons import Person
+
+BROWSER = {"accept": "text/html,application/xhtml+xml", "accept-encoding": "gzip, deflate, br"}
+PAGE = {"x-runyard": "page", "sec-fetch-site": "same-origin"}
+
+
+def log_in(client: Client, code: str, **more: object) -> Answer:
+    body = json.dumps({"code": code, **more}).encode()
+    return client.request("POST", "/api/login", [body], key=None, headers=PAGE)
+
+
+def new_code(client: Client) -> str:
+    code: str = client.post("/api/login/codes", {}).json()["code"]
+    return code
+
+
+def cookie(client: Client) -> str:
+    answer = log_in(client, new_code(client))
+    assert answer.status == 200
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+def ask(client: Client, method: str, path: str, cookie: str, **headers: str) -> Answer:
+    given = {"cookie": cookie, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return client.request(method, path, [b"{}"], key=None, headers=given)
+
+
+def test_a_code_is_worth_one_login(client: Client, upsert: Upsert) -> None:
+    upsert(name="run1")
+    code = new_code(client)
+    first = log_in(client, code, path="/user/ada/proxy/8000/", secure=True)
+    assert (first.status, first.json()) == (200, {"name": "ada"})
+    name, *words = first.headers["set-cookie"].split("; ")
+    assert words[0] == "Path=/user/ada/proxy/8000/"
+    assert {"HttpOnly", "SameSite=Strict", "Secure"} < set(words)
+    assert ask(client, "GET", "/api/runs", name).json()[0]["id"] == "run1"
+
+    again = log_in(client, code)
+    assert again.status == 403
+    assert "runyard ui" in again.json()["error"]
+    assert "set-cookie" not in again.headers
+
+
+def test_a_code_is_worth_nothing_later(tracker: Tracker) -> None:
+    code = tracker.codes.make(KEY_ID, now=1000.0)
+    assert tracker.codes.take(code, now=1000.0 + sessions.CODE_SECONDS + 1) is None
+    assert tracker.codes.take(code, now=1000.0) is None
+    assert tracker.codes.take("guess", now=1000.0) is None
+
+
+def test_codes_that_nobody_uses_do_not_fill_the_memory(tracker: Tracker) -> None:
+    made = [tracker.codes.make(KEY_ID, now=float(number)) for number in range(1100)]
+    assert tracker.codes.take(made[0], now=1100.0) is None
+    assert tracker.codes.take(made[-1], now=1100.0) == KEY_ID
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"sec_fetch_site": "same-origin"},
+        {"x_runyard": "page", "sec_fetch_site": "same-site"},
+        {"x_runyard": "page", "sec_fetch_site": "cross-site"},
+        {"x_runyard": "page", "origin": "http://127.0.0.1:9999"},
+        {"x_runyard": "page", "origin": "null"},
+    ],
+)
+def test_another_page_changes_nothing(
+    client: Client, upsert: Upsert, headers: dict[str, str]
+) -> None:
+    """Also one from another port of the same machine, to which SameSite gives the cookie."""
+    upsert(name="run1")
+    mine = cookie(client)
+    assert ask(client, "DELETE", "/api/runs/1", mine, **headers).status == 403
+    assert ask(client, "GET", "/api/runs", mine).json()[0]["id"] == "run1"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x_runyard": "page", "sec_fetch_site": "same-origin", "origin": "https://hub.example"},
+        {"x_runyard": "page", "origin": "http://yard.example:8123"},
+        {"x_runyard": "page", "origin": "https://hub.example", "x_forwarded_host": "hub.example"},
+    ],
+)
+def test_our_own_page_may_change_things(
+    client: Client, upsert: Upsert, headers: dict[str, str]
+) -> None:
+    upsert(name="run1")
+    assert ask(client, "DELETE", "/api/runs/1", cookie(client), **headers).status == 200
+
+
+def test_a_login_from_elsewhere_is_refused(client: Client) -> None:
+    body = json.dumps({"code": new_code(client)}).encode()
+    headers = {"x-runyard": "page", "sec-fetch-site": "cross-site"}
+    assert client.request("POST", "/api/login", [body], key=None, headers=headers).status == 403
+
+
+def test_a_session_ends_with_its_key(ada: Person, bob: Person, client: Client) -> None:
+    code = client.post("/api/login/codes", {}, key=bob.key).json()["code"]
+    his = log_in(client, code).headers["set-cookie"].partition(";")[0]
+    assert ask(client, "GET", "/api/me", his).json()["name"] == "bob"
+    client.request("DELETE", "/api/users/bob")
+    assert ask(client, "GET", "/api/me", his).status == 401
+
+
+@pytest.mark.parametrize("broken", ["", "x", "AAAA", "a" * 80, "é"])
+def test_a_made_up_session_is_none(client: Client, tracker: Tracker, broken: str) -> None:
+    for token in (broken, cookie(client).partition("=")[2][:-2] + "xx"):
+        answer = ask(client, "GET", "/api/me", f"{tracker.sessions.cookie}={token}")
+        assert answer.status == 401
+
+
+def test_a_page_that_is_not_logged_in_gets_no_password_dialog(client: Client) -> None:
+    for headers in ({"x-runyard": "page"}, {"sec-fetch-site": "same-origin"}):
+        answer = client.request("GET", "/api/runs", key=None, headers=headers)
+        assert answer.status == 401
+        assert "www-authenticate" not in answer.headers
+        assert "runyard ui" in answer.json()["error"]
+
+
+def test_logging_out_takes_the_cookie_back(client: Client) -> None:
+    mine = cookie(client)
+    answer = ask(client, "POST", "/api/logout", mine, x_runyard="page")
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ("/", "/"),
+        ("/node/n1/8000/", "/node/n1/8000/"),
+        ("/a b;Domain=evil", "/a%20b%3BDomain=evil"),
+        ("evil", "/"),
+        (None, "/"),
+        ("/\r\nX: y", "/%0D%0AX:%20y"),
+        ("/" * 2000, "/"),
+    ],
+)
+def test_a_cookies_path_is_a_path(given: object, path: str) -> None:
+    assert cookie_path(given) == path
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A page as the build leaves it."""
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.html").write_text('<base href="./" /><title>runyard</title>')
+    (tmp_path / "assets" / "app-1a2b.js").write_text("run()")
+    (tmp_path / "assets" / "app-1a2b.js.gz").write_bytes(gzip.compress(b"run()"))
+    monkeypatch.setattr(files, "BUILT", files.BuiltPage(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "root"),
+    [
+        ("/", "./"),
+        ("/jobs", "./"),
+        ("/ada/birds", "../"),
+        ("/ada/birds/", "../../"),
+        ("/ada/birds/runs/run1", "../../../"),
+        ("/ada/birds/runs/a%2Fb", "../../../"),
+        ("/ada/birds/runs/run1/logs", "../../../../"),
+    ],
+)
+def test_every_address_knows_the_way_to_its_root(
+    client: Client, built: Path, path: str, root: str
+) -> None:
+    answer = client.request("GET", path, key=None, headers=BROWSER)
+    assert answer.status == 200
+    assert f'<base href="{root}"' in answer.text
+    assert answer.headers["cache-control"] == "no-cache"
+    assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+
+
+def test_assets_come_packed_and_are_kept_for_a_year(client: Client, built: Path) -> None:
+    packed = client.request("GET", "/assets/app-1a2b.js", key=None, headers=BROWSER)
+    assert gzip.decompress(packed.body) == b"run()"
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "immutable" in packed.headers["cache-control"]
+    plain = client.request("GET", "/assets/app-1a2b.js", key=None)
+    assert (plain.body, "content-encoding" in plain.headers) == (b"run()", False)
+    assert "<base" not in client.request("GET", "/assets/..%2Findex.html", key=None).text
+
+
+def test_without_a_built_page_the_server_says_why(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BUILT", files.BuiltPage(tmp_path))
+    (tmp_path / "not-built.txt").write_text("npm could not reach <its registry>")
+    answer = client.request("GET", "/ada/birds/runs/r1", key=None, headers=BROWSER)
+    assert answer.status == 503
+    assert "npm could not reach &lt;its registry&gt;" in answer.text
+    assert "runyard show r1" in answer.text
+    assert client.get("/api/runs").status == 200
