@@ -1,6 +1,6 @@
 """Work that is longer than a job: the next link goes on where the last one was cut off.
 
-`RUNYARD_LONG_CHAINS=1` cuts links by Slurm's time limit, whose grain is a minute; the short form
+`RUNYARD_LONG_JOBS=1` cuts links by Slurm's time limit, whose grain is a minute; the short form
 sends the signal that comes before it.
 """
 
@@ -20,7 +20,7 @@ from tests.slurm.yard import Yard, batch_shells, open_yard
 
 pytestmark = pytest.mark.slurm
 
-LONG = os.environ.get("RUNYARD_LONG_CHAINS") == "1"
+LONG = os.environ.get("RUNYARD_LONG_JOBS") == "1"
 
 # Ends when it has been cut off three times, and some steps later.
 TRAINS = """\
