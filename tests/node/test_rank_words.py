@@ -75,6 +75,18 @@ def test_accelerate_knows_its_machine() -> None:
     assert {"--main_process_ip=gpu003", "--main_process_port=23456"} <= set(found)
 
 
+def test_a_line_of_a_list_stays_the_shells() -> None:
+    line = "'/my envs/bin/python' train.py \"$SLURM_TMPDIR/x y\""
+    shell, dash, found = words("torchrun", "/bin/sh", "-c", line)
+    assert (shell, dash) == ("/bin/sh", "-c")
+    assert found.startswith("'/my envs/bin/python' -m torch.distributed.run --nnodes=2 ")
+    assert found.endswith(' --max-restarts=3 train.py "$SLURM_TMPDIR/x y"')
+    found = words("lightning", "sh", "-c", "A=1 python train.py --devices 9 --lr=1")[2]
+    assert found == "A=1 python train.py --lr=1 --num_nodes=2 --devices=4"
+    # What is more than a call of Python is not looked into.
+    assert words("torchrun", "sh", "-c", "cd x && python t.py")[0] == "torchrun"
+
+
 @pytest.mark.parametrize("form", ["srun", "mpi"])
 def test_plain_ranks_are_called_as_they_are(form: str) -> None:
     assert words(form, "./train", "x") == ["./train", "x"]

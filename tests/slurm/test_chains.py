@@ -1,6 +1,6 @@
 """Work that is longer than a job: the next link goes on where the last one was cut off.
 
-`RUNYARD_LONG_CHAINS=1` cuts links by Slurm's time limit, whose grain is a minute; the short form
+`RUNYARD_LONG_JOBS=1` cuts links by Slurm's time limit, whose grain is a minute; the short form
 sends the signal that comes before it.
 """
 
@@ -11,6 +11,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.slurm.yard import Yard, batch_shells, open_yard
 
 pytestmark = pytest.mark.slurm
 
-LONG = os.environ.get("RUNYARD_LONG_CHAINS") == "1"
+LONG = os.environ.get("RUNYARD_LONG_JOBS") == "1"
 
 # Ends when it has been cut off three times, and some steps later.
 TRAINS = """\
@@ -64,6 +65,10 @@ def until(found: Callable[[], object], what: str, seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+def until_said(yard: Yard, said: dict[str, Any], words: str) -> None:
+    until(lambda: words in yard.logs(said), words)
+
+
 def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
     yard.write("trains.py", TRAINS)
     limit = ("--time", "1m", "--grace", "45s") if LONG else ("--time", "5m")
@@ -71,7 +76,7 @@ def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
     (job,) = said["jobs"]
     assert job["array"] == "1-6"
     for link in range(0 if LONG else 3):
-        until(lambda link=link: f"link {link} from" in yard.logs(said), f"link {link} began")
+        until_said(yard, said, f"link {link} from")
         # As Slurm does it before the time limit: to the batch shell, and through it to the agent.
         task = f"SLURM_ARRAY_TASK_ID={link + 1}"
         (script,) = batch_shells(f"SLURM_ARRAY_JOB_ID={job['job_id']}", task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,10 @@ def test_a_process_group_over_two_nodes(yard: Yard, torch: Path, form: str) -> N
     assert sorted(re.findall(r"rank (\d) of 2 sum 3", yard.logs(said))) == ["0", "1"]
 
 
+@pytest.mark.skipif(
+    os.environ.get("RUNYARD_LONG_JOBS") != "1",
+    reason="RUNYARD_LONG_JOBS=1: torch starts eight times; test_ranks.py has a sweep without it",
+)
 def test_a_sweep_of_four_trials_by_torchrun(yard: Yard, torch: Path) -> None:
     file = {
         "program": "reduces.py",

@@ -13,6 +13,11 @@ MOST_RESTARTS = 3
 ONE_A_NODE = ("torchrun", "accelerate")
 _PYTHON = re.compile(r"(.*/)?python[\d.]*")
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
+_LINE = re.compile(
+    r"\s*((?:exec\s+|\S*env\s+|\w+=\S*\s+)*(?:\S*/)?python[\d.]*|'[^']*/python[\d.]*')(?=\s)(.*)",
+    re.DOTALL,
+)
+_OPTION = re.compile(r"\s--(?:num_nodes|num-nodes|devices|gpus)(?:=|\s+)\S+")
 _NODES, _DEVICES = ("--num_nodes", "--num-nodes"), ("--devices", "--gpus")
 
 
@@ -43,6 +48,16 @@ def program_words(
     form: str, words: Sequence[str], meeting: Meeting, *, node: int, processes: int
 ) -> list[str]:
     """The command as this form starts it. `processes` is for those that start a node's own."""
+    found = _in_shell(words) if form in ("torchrun", "accelerate", "lightning") else None
+    if found is not None:
+        # A line of a list is a shell's: its variables and quotes stay as they are.
+        python, rest = found
+        if form == "lightning":
+            rest = _OPTION.sub("", rest)
+        start = program_words(form, ["python"], meeting, node=node, processes=processes)
+        more = " ".join(start[1:])
+        line = f"{python}{rest} {more}" if form == "lightning" else f"{python} {more}{rest}"
+        return [*words[:2], line]
     if form == "torchrun":
         return _torchrun(words, meeting, processes)
     if form == "accelerate":
@@ -97,6 +112,14 @@ def _with_option(words: Sequence[str], names: tuple[str, ...], value: int) -> li
         if not equals and left:
             left.pop(0)
     return [*kept, f"{spelled}={value}"]
+
+
+def _in_shell(words: Sequence[str]) -> tuple[str, str] | None:
+    """Of `sh -c LINE` where the line calls Python: up to the interpreter, and what is behind it."""
+    if len(words) != 3 or words[1] != "-c" or not words[0].endswith("sh"):
+        return None
+    found = _LINE.fullmatch(words[2])
+    return (found[1], found[2]) if found else None
 
 
 def _need_python(form: str, words: Sequence[str]) -> int:
