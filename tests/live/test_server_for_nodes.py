@@ -112,3 +112,4 @@ def test_an_agent_that_sees_no_state_folder_says_what_to_share(
     )  # fmt: skip
     assert done.returncode == 1
     assert "is the state folder on storage that the nodes share?" in done.stderr
+    assert not (tmp_path / "away" / "server.lock").exists()  # And no server was started there.

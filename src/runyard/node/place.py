@@ -82,6 +82,8 @@ class Place:
         self._relay = relay
         self._here = socket.gethostname()
         self._rescued_at = -_RESCUE_EVERY
+        # What the state folder said last. Where it is not to be seen, nothing is started either.
+        self._belongs_here = False
         self.found: Found | None = None
 
     def channel(self, loop: Loop) -> Channel:
@@ -95,6 +97,7 @@ class Place:
             with open(f"{self._home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
                 told = json.load(file)
             found = Found(told, self._here)
+            self._belongs_here = found.on_this_machine
             if self._relay is not None:
                 self.found = found = self._through(found)
                 return found
@@ -118,8 +121,8 @@ class Place:
     def is_silent(self) -> None:
         """Nobody answered, more than once: see that the server is started again."""
         now = time.monotonic()
-        belongs_here = self.found is None or self.found.on_this_machine
-        belongs_here = belongs_here and not moves(self._home)  # Its next job brings it back.
+        # A server that is a job is brought back by the next job.
+        belongs_here = self._belongs_here and not moves(self._home)
         if belongs_here and now - self._rescued_at >= _RESCUE_EVERY:
             self._rescued_at = now
             self._spawn([sys.executable, "-m", "runyard", "server", "start"])
