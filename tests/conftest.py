@@ -24,7 +24,8 @@ _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMP
 
 
 def pytest_configure() -> None:
-    """Started in the background of a script, we ignore Ctrl-C, and so would all that we start."""
+    """In the background of a script, or under nohup, we would ignore signals, and all we start too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)

@@ -84,10 +84,10 @@ class Asked:
         choices = {
             letter: what for letter, what in _CHOICES.items() if letter != _LEAVE or self._may_leave
         }
-        say("what now?")
-        for letter, what in choices.items():
-            print(f"  {letter}  {what}", file=sys.stderr, flush=True)
         with _letters() as letter_within:
+            say("what now?")
+            for letter, what in choices.items():
+                print(f"  {letter}  {what}", file=sys.stderr, flush=True)
             # Another signal is an answer too, and so is the work's own end.
             while self._times == 1 and process.poll() is None:
                 answer = letter_within(0.1)
@@ -115,7 +115,8 @@ def _letters() -> Iterator[Callable[[float], str]]:
     import tty
 
     before = termios.tcgetattr(0)
-    tty.setcbreak(0)
+    # Not TCSAFLUSH, the default: it throws away what a quick hand has typed already.
+    tty.setcbreak(0, termios.TCSADRAIN)
 
     def letter_within(seconds: float) -> str:
         ready, _, _ = select.select([0], [], [], seconds)

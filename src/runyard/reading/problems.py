@@ -22,8 +22,12 @@ class Problem:
     is_error: bool = True
 
     def __str__(self) -> str:
-        where = ".".join(str(step) for step in self.path)
+        where = ".".join(_in_one_line(str(step)) for step in self.path)
         return f"{where}: {self.message}; {self.mend}" if where else f"{self.message}; {self.mend}"
+
+
+def _in_one_line(name: str) -> str:
+    return name if name.isprintable() else repr(name)
 
 
 class Findings:
