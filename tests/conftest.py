@@ -24,7 +24,7 @@ _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMP
 
 
 def pytest_configure() -> None:
-    """In the background of a script, or under nohup, we would ignore signals, and all we start too."""
+    """In a script's background, or under nohup, we ignore signals, and so would what we start."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
