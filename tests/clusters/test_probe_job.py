@@ -117,7 +117,7 @@ def test_a_folder_that_nodes_do_not_see_fails() -> None:
         "node": {"host": "n1", "python": "p", "same_python": True},
         "folders": {"state folder": False, "project folder": True},
     }
-    folders = {"state folder": "/root/.runyard", "project folder": "/work/p"}
+    folders = {"state folder": "/somewhere/state", "project folder": "/somewhere/project"}
     states = {one.name: one for one in check_nodes(Outcome(found, job_id="1"), GENERIC, folders)}
     assert states["state folder"].state == "fail"
     assert "RUNYARD_HOME" in str(states["state folder"].mend)

@@ -59,9 +59,9 @@ def test_with_the_sites_own_wheels_nothing_is_downloaded_and_versions_are_free()
     assert build.script.count("--no-index") == 2
     assert "module load python/3.11 cuda/12" in build.script
     assert "tomli" not in (build.wanted or "")
-    pinned = "torch==2.1.0 ; python_version > '3'\n--extra-index-url x\nnumpy>=1\n"
+    pinned = "torch==2.1.0 ; python_version > '3'\n--no-binary x\nnumpy>=1\n"
     assert planned("venv", {"requirements.txt": pinned}, SITE).wanted == (
-        "torch ; python_version > '3'\n--extra-index-url x\nnumpy>=1\n"
+        "torch ; python_version > '3'\n--no-binary x\nnumpy>=1\n"
     )
 
 
