@@ -49,6 +49,12 @@ class RunRunyard(Protocol):
     ) -> subprocess.CompletedProcess[str]: ...
 
 
+@pytest.fixture(autouse=True)
+def no_client_of_another_test() -> None:
+    """The stock client, used inside a test, leaves its process to whatever starts later."""
+    os.environ.pop("WANDB_SERVICE", None)
+
+
 @pytest.fixture
 def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     """An isolated RUNYARD_HOME (not made yet); its server, if any, ends with the test."""

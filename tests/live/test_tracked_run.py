@@ -145,6 +145,18 @@ def test_the_project_that_the_program_names_wins(runyard: RunRunyard, tmp_path: 
     assert (run["project"], run["name"], run["steps"]) == ("mine", "n", 1)
 
 
+def test_the_client_of_whoever_started_us_is_not_the_programs(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    """A notebook that used wandb hands its client's process to all that it starts."""
+    program = write_program(tmp_path / "project", LOG_STEPS)
+    gone = {"WANDB_SERVICE": f"3-1-unix-{tmp_path}/socket"}
+    ended = runyard("run", "--", PYTHON, str(program), cwd=program.parent, env=gone)
+    assert ended.returncode == 0, ended.stderr
+    (run,) = list_runs(runyard)
+    assert run["state"] == "finished"
+
+
 def test_the_entity_can_be_named(runyard: RunRunyard, tmp_path: Path) -> None:
     program = write_program(
         tmp_path,

@@ -194,7 +194,7 @@ def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
     expect(waiting).to_contain_text("runyard cancel 48220")
     assert yard.connection.get("/api/job", name="48220")["wish"] == "cancel"
     page.get_by_role("button", name="Undo").click()
-    expect(waiting.get_by_role("button", name="Cancel")).to_be_visible()
+    expect(waiting.get_by_role("button", name="Cancel", exact=True)).to_be_visible()
     assert yard.connection.get("/api/job", name="48220")["wish"] is None
     waiting.get_by_role("button", name="Logs").click()
     expect(page.get_by_role("dialog")).to_contain_text("runyard logs 48220")

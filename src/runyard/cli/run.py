@@ -22,7 +22,7 @@ from runyard.cli.output import duration, say
 from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
-from runyard.client.environment import wandb_environment
+from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
@@ -126,11 +126,10 @@ def _run_offline(
     say(f"{error.what}; run {new['id']} is recorded in {home.path} and brought in later")
     with using(home):
         folder = home.runs / new["id"]
-        environment = {**os.environ, **_named(args)}
-        environment.setdefault("PYTHONUNBUFFERED", "1")
+        environment = _around(args)
         environment |= offline_environment(new, folder)
         if elsewhere is not None:  # Another server is not ours to be offline for.
-            environment = {**os.environ, **_named(args), **elsewhere}
+            environment = {**_around(args), **elsewhere}
         program = Program(new["command"])
         outcome = run_offline(program, new, home.spool, folder, environment)
     if not args.quiet:
@@ -222,9 +221,7 @@ def _environment(
 ) -> dict[str, str]:
     discovery = read_discovery(home)
     assert discovery is not None
-    environment = {**os.environ, **_named(args)}
-    # Lines show up in the console when they are printed, also where it is no terminal.
-    environment.setdefault("PYTHONUNBUFFERED", "1")
+    environment = _around(args)
     if elsewhere is not None:
         # The run is that server's: of ours it gets nothing but what the user typed.
         return {**environment, **elsewhere}
@@ -241,6 +238,15 @@ def _environment(
         folder = home.runs / made["id"]
         folder.mkdir(mode=0o700, exist_ok=True)
         environment["WANDB_DIR"] = str(folder)
+    return environment
+
+
+def _around(args: argparse.Namespace) -> dict[str, str]:
+    """What the program finds around it, wherever it logs to."""
+    environment = {**os.environ, **_named(args)}
+    environment.pop(FOREIGN_SERVICE, None)
+    # Lines show up in the console when they are printed, also where it is no terminal.
+    environment.setdefault("PYTHONUNBUFFERED", "1")
     return environment
 
 

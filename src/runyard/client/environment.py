@@ -9,6 +9,10 @@ if TYPE_CHECKING:
 # Post every 2 s instead of 15: what a hard death loses is then small (clients from 0.19 on).
 _TRANSMIT_SECONDS = "2"
 
+# The client's process of whoever started us: through it a run would log with that one's server,
+# key and folder. Who starts a program leaves it out.
+FOREIGN_SERVICE = "WANDB_SERVICE"
+
 
 def wandb_environment(
     url: str, key: str, environ: Mapping[str, str], *, is_ours: bool = True

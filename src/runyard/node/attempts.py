@@ -53,7 +53,7 @@ class Setting:
         launcher: list[str] | None = None,
         url: str | None = None,
     ) -> None:
-        from runyard.client.environment import wandb_environment
+        from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 
         run, trial = told["run"], told["trial"]
         self.folder = folder
@@ -68,7 +68,7 @@ class Setting:
         self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
         self._told = told
         self.environ = {
-            **environ,
+            **{name: value for name, value in environ.items() if name != FOREIGN_SERVICE},
             **wandb_environment(
                 url or found.url, found.key, environ, is_ours=not found.is_elsewhere
             ),
