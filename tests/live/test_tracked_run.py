@@ -151,7 +151,8 @@ def test_the_client_of_whoever_started_us_is_not_the_programs(
     """A notebook that used wandb hands its client's process to all that it starts."""
     program = write_program(tmp_path / "project", LOG_STEPS)
     gone = {"WANDB_SERVICE": f"3-1-unix-{tmp_path}/socket"}
-    ended = runyard("run", "--", PYTHON, str(program), cwd=program.parent, env=gone)
+    words = ("run", "--", PYTHON, str(program), "3", "100")
+    ended = runyard(*words, cwd=program.parent, env=gone)
     assert ended.returncode == 0, ended.stderr
     (run,) = list_runs(runyard)
     assert run["state"] == "finished"
