@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 GO_ON = 75
-_KILL_SECONDS = 5.0
+_KILL_SECONDS = 4.0
+_STEP_SECONDS = 7.0
 # Ranks that save and leave need not do so in the same second.
 _TOGETHER_SECONDS = 30.0
 _LOOK_SECONDS = 0.5
@@ -66,6 +67,7 @@ class Ranks:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        self._ends_at: float | None = None
         self._blows: list[tuple[float, str]] = []
 
     def watch(self, step: Any) -> int:
@@ -87,9 +89,9 @@ class Ranks:
                 self._listen(one)
         if self._failed is not None:
             return self._failed if self._failed >= 0 else 128 - self._failed
-        if step.returncode:
-            return int(step.returncode) if step.returncode > 0 else 128 - int(step.returncode)
-        return GO_ON if self._goes_on else 0
+        if self._goes_on:
+            return GO_ON
+        return int(step.returncode) if step.returncode >= 0 else 128 - int(step.returncode)
 
     def _hear(self, numbers: bytes) -> None:
         if signal.SIGUSR2 in numbers:
@@ -117,7 +119,7 @@ class Ranks:
                 one.channel.close()
                 return
             one.number = int(told["rank"])
-            if self._blows:
+            if self._is_ending():
                 one.tell("TERM")
             return
         one.code = int(told["code"])
@@ -129,18 +131,27 @@ class Ranks:
             self._has_failed(one.number, one.code, f"ended with {how}")
 
     def _has_failed(self, number: int, code: int, how: str) -> None:
-        if self._failed is None and not self._blows:
-            print(f"runyard: rank {number} {how}; the others are ended", file=sys.stderr,
-                  flush=True)  # fmt: skip
+        if self._is_ending() and self._goes_on:
+            return  # The first that left asked to go on; this one hung, and was ended by us.
         if self._failed is None:
+            if not self._is_ending():
+                print(f"runyard: rank {number} {how}; the others are ended", file=sys.stderr,
+                      flush=True)  # fmt: skip
             self._failed = code
         self._end_all(0.0)
 
+    def _is_ending(self) -> bool:
+        """Whether ranks were told to end: what they do then is our own doing."""
+        return self._ends_at is not None and self._ends_at <= time.monotonic()
+
     def _end_all(self, seconds: float) -> None:
         begin = time.monotonic() + seconds
-        blows = [(begin, "TERM"), (begin + _KILL_SECONDS, "KILL"), (begin + 8.0, "step")]
-        if not self._blows or begin < self._blows[0][0]:
-            self._blows = blows
+        # Sooner than was said, but never anew: each rank that dies of TERM would put off KILL.
+        if self._ends_at is None or begin < self._ends_at:
+            self._ends_at = begin
+            self._blows = [
+                (begin, "TERM"), (begin + _KILL_SECONDS, "KILL"), (begin + _STEP_SECONDS, "step"),
+            ]  # fmt: skip
 
     def _blow(self, step: Any) -> None:
         while self._blows and self._blows[0][0] <= time.monotonic():
