@@ -125,6 +125,25 @@ def test_a_truncated_archive_is_made_anew(scratch: Path, tmp_path: Path) -> None
     assert same(scratch / "data", tmp_path / "b" / "data")
 
 
+def test_a_large_file_is_copied_straight(scratch: Path, node: Path) -> None:
+    with (scratch / "huge").open("wb") as file:
+        for place in range(0, 100 << 20, 10 << 20):
+            file.seek(place)
+            file.write(os.urandom(1 << 20))
+    (scratch / "huge").chmod(0o440)
+    name = prepare(scratch, node, ["huge", "data"])
+    archive = scratch / staging.PARCELS / name / "data.tar"
+    assert archive.stat().st_size < 20 << 20
+    fill(scratch, node, name)
+    assert same(scratch / "huge", node / "huge")
+    assert same(scratch / "data", node / "data")
+    assert (node / "huge").stat().st_mode & 0o777 == 0o440
+    os.utime(scratch / "huge", (1, 1))
+    (node / f".staged-{name}").unlink()
+    with pytest.raises(StagingError, match="huge was changed while it was copied"):
+        fill(scratch, node, name)
+
+
 def test_a_damaged_archive_is_told_and_the_next_job_makes_it_anew(
     scratch: Path, node: Path
 ) -> None:
@@ -264,7 +283,7 @@ def test_an_error_in_one_of_the_processes_is_the_error(scratch: Path, node: Path
     blocked.mkdir()
     (blocked / "data").write_text("a file where a folder must be")
     with pytest.raises(OSError, match="data"):
-        unpack(str(node / "x.tar"), index, str(blocked), 2, lambda _count: None)
+        unpack(str(scratch), str(node / "x.tar"), index, str(blocked), 2, lambda _count: None)
 
 
 def test_the_fingerprint_hangs_on_the_files_alone(scratch: Path) -> None:

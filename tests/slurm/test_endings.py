@@ -154,8 +154,9 @@ def test_node_failure(jobs: Jobs) -> None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, blow)
     if LONG:
-        cluster.run("scontrol", "update", f"NodeName={nodes}", "State=RESUME")
         cluster.run("scancel", number)  # A job whose node failed is queued again.
+        resume = ("scontrol", "update", f"NodeName={nodes}", "State=RESUME")
+        until(lambda: cluster.run(*resume, check=False).returncode == 0, lambda: nodes)
     cluster.wait_for(number, FINAL_STATES, SECONDS)
     assert len(jobs.folders("node")) == 2  # Nobody was there to remove them.
     jobs.told["next"] = jobs.send("success", "--sbatch", f"--nodelist={nodes}")

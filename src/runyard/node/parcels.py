@@ -2,8 +2,9 @@
 
 A parcel is an ordinary tar file, or, where that pays, an ordinary `.tar.gz`, which any tool reads.
 It is cut into chunks of a few megabytes at places that are known before anything is written, so
-each process reads or writes chunks of its own: thousands of small files come in a few large reads,
-and a large file is in the hands of several. Compressed, every chunk is a gzip member of its own.
+each process reads or writes chunks of its own: thousands of small files come in a few large reads.
+Compressed, every chunk is a gzip member of its own. Large files are not in it: several processes
+copy parts of them straight from where they lie.
 """
 
 # A Path for each would be half of the time that a small file takes.
@@ -15,6 +16,7 @@ import gzip
 import json
 import os
 import stat
+import sys
 import tarfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -27,6 +29,9 @@ Part = TypeVar("Part")
 CHUNK = 4 << 20
 # Of small files a chunk has this many, so that there are chunks for everybody.
 _FILES = 128
+# Files from here on are not packed: copied straight, they are read once and not stored twice.
+LARGE = 64 << 20
+_PART = 32 << 20
 _BLOCK = 512
 _SAMPLE = 1 << 20
 # Below this share of the size, reading less makes up for unpacking more slowly.
@@ -57,12 +62,23 @@ class Chunk(NamedTuple):
     length: int
 
 
+class Large(NamedTuple):
+    """A file that is copied from where it lies; a part of it, when it is."""
+
+    path: str
+    mode: int
+    size: int
+    changed: int
+    offset: int = 0
+
+
 class Index(NamedTuple):
     """What is needed to unpack without reading the archive first."""
 
     folders: list[tuple[str, int]]
     links: list[tuple[str, str]]
     chunks: list[Chunk]
+    large: list[Large]
     is_compressed: bool
     files: int
     size: int
@@ -72,7 +88,7 @@ class Index(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Index:
-        folders, links, chunks, is_compressed, files, total = json.loads(text)
+        folders, links, chunks, large, is_compressed, files, total = json.loads(text)
         return cls(
             [(path, mode) for path, mode in folders],
             [(path, target) for path, target in links],
@@ -80,6 +96,7 @@ class Index(NamedTuple):
                 Chunk([Piece(*piece) for piece in pieces], size, stored, length)
                 for pieces, size, stored, length in chunks
             ],
+            [Large(*one) for one in large],
             is_compressed,
             files,
             total,
@@ -98,7 +115,10 @@ def pack(
 ) -> Index:
     """Write the archive. `tell` hears how many bytes were read since it was called last."""
     is_compressed = _compresses(root, entries)
-    drafts, end = _layout(entries)
+    # Where it gets a lot smaller, a large file is packed too.
+    limit = sys.maxsize if is_compressed else LARGE
+    large = [one for one in entries if one.size >= limit]
+    drafts, end = _layout([one for one in entries if one.size < limit])
     handle = os.open(archive, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600)
     try:
         if is_compressed:
@@ -115,6 +135,7 @@ def pack(
         [(entry.path, entry.mode) for entry in entries if entry.kind == "folder"],
         [(entry.path, entry.target) for entry in entries if entry.kind == "link"],
         [chunk for chunk in chunks if chunk.pieces],
+        [Large(one.path, one.mode, one.size, one.changed) for one in large],
         is_compressed,
         len(files),
         sum(entry.size for entry in files),
@@ -122,16 +143,23 @@ def pack(
 
 
 def unpack(
-    archive: str, index: Index, into: str, workers: int, tell: Callable[[int], None]
+    root: str, archive: str, index: Index, into: str, workers: int, tell: Callable[[int], None]
 ) -> None:
     """Write everything below `into`; Damaged where the archive is, ValueError for all else."""
     for path, _mode in index.folders:
         os.makedirs(f"{into}/{path}", mode=0o700, exist_ok=True)
     handle = os.open(archive, os.O_RDONLY)
+    parts: list[Chunk | Large] = [
+        one._replace(offset=offset) for one in index.large for offset in range(0, one.size, _PART)
+    ]
+
+    def place(part: Chunk | Large) -> int:
+        if isinstance(part, Large):
+            return _copy_part(root, part, into)
+        return _read_chunk(handle, index, part, into)
+
     try:
-        _in_processes(
-            index.chunks, workers, lambda chunk: _read_chunk(handle, index, chunk, into), tell
-        )
+        _in_processes([*parts, *index.chunks], workers, place, tell)
     finally:
         os.close(handle)
     for path, target in index.links:
@@ -143,6 +171,8 @@ def unpack(
         for piece in chunk.pieces:
             if not piece.whole and not piece.offset and not piece.mode & stat.S_IWUSR:
                 os.chmod(f"{into}/{piece.path}", piece.mode)
+    for one in index.large:
+        os.chmod(f"{into}/{one.path}", one.mode)
     for path, mode in reversed(index.folders):
         os.chmod(f"{into}/{path}", mode)
 
@@ -266,7 +296,8 @@ def _read_chunk(handle: int, index: Index, chunk: Chunk, into: str) -> int:
         raise Damaged(f"the archive is damaged: {len(raw)} bytes instead of {chunk.size}")
     view = memoryview(raw)
     for piece in chunk.pieces:
-        target = _open_to_write(f"{into}/{piece.path}", piece)
+        more = os.O_CREAT | (os.O_TRUNC if piece.whole else 0)
+        target = _open_to_write(f"{into}/{piece.path}", piece.mode, more)
         try:
             _write_at(target, view[piece.at : piece.at + piece.size], piece.offset)
             if piece.whole and not piece.mode & stat.S_IWUSR:
@@ -276,9 +307,25 @@ def _read_chunk(handle: int, index: Index, chunk: Chunk, into: str) -> int:
     return sum(piece.size for piece in chunk.pieces)
 
 
-def _open_to_write(path: str, piece: Piece) -> int:
-    how = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if piece.whole else 0)
-    mode = piece.mode | stat.S_IWUSR
+def _copy_part(root: str, part: Large, into: str) -> int:
+    source = os.open(f"{root}/{part.path}", os.O_RDONLY)
+    target = _open_to_write(f"{into}/{part.path}", part.mode, os.O_CREAT)
+    try:
+        about = os.fstat(source)
+        if (about.st_size, about.st_mtime_ns) != (part.size, part.changed):
+            raise ValueError(f"{part.path} was changed while it was copied")
+        at, end = part.offset, min(part.offset + _PART, part.size)
+        while at < end and (raw := os.pread(source, min(CHUNK, end - at), at)):
+            _write_at(target, raw, at)
+            at += len(raw)
+    finally:
+        os.close(source)
+        os.close(target)
+    return end - part.offset
+
+
+def _open_to_write(path: str, mode: int, more: int) -> int:
+    how, mode = os.O_WRONLY | more, mode | stat.S_IWUSR
     try:
         return os.open(path, how, mode)
     except PermissionError:  # Unpacking was cut off here before, behind a file that is not to be

@@ -86,7 +86,7 @@ def fill(scratch: Path, local: Path, name: str) -> str:
             index = Index.from_json((parcel / "index.json").read_text())
             _need_room(local, index.size, index.files)
             progress = _Progress("unpacking", index.size)
-            unpack(str(_archive(parcel)), index, str(local), _cpus(), progress.add)
+            unpack(str(scratch), str(_archive(parcel)), index, str(local), _cpus(), progress.add)
         except (OSError, ValueError) as error:
             if isinstance(error, Damaged):
                 # The next job makes it anew. Not so for what is this node's trouble: others read.
