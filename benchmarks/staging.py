@@ -133,7 +133,7 @@ def mounted(server: str, source: Path, place: Path) -> Iterator[Path]:
     ours, theirs = socket.socketpair()
     serving = subprocess.Popen([server], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     words = ["sshfs", "-f", "-o", "passive", f"there:{source}", str(place)]
-    mount = subprocess.Popen(words, stdin=theirs, stdout=theirs)
+    mount = subprocess.Popen(words, stdin=theirs.fileno(), stdout=theirs.fileno())
     theirs.close()
     threading.Thread(target=_pass_on_late, args=(ours, serving), daemon=True).start()
     threading.Thread(target=_pass_back, args=(serving, ours), daemon=True).start()

@@ -132,8 +132,7 @@ def _make_parcel(scratch: Path, entries: list[Entry], name: str) -> None:
         aside = folder / f"{name}.{os.uname().nodename}.{os.getpid()}"
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
-        total = sum(entry.size for entry in entries)
-        progress = _Progress("packing", total)
+        progress = _Progress("packing", sum(entry.size for entry in entries))
         try:
             index = pack(str(scratch), entries, str(aside / "data.tar"), _PACKERS, progress.add)
             if index.is_compressed:
@@ -145,8 +144,11 @@ def _make_parcel(scratch: Path, entries: list[Entry], name: str) -> None:
         except (OSError, ValueError) as error:
             shutil.rmtree(aside, ignore_errors=True)
             raise StagingError(f"the data in {scratch} could not be packed: {error}") from error
-        took = time.monotonic() - began
-        _say(f"staging: packed {index.files} files, {_size(total)}, in {took:.1f} s")
+        if index.chunks:
+            size = sum(chunk.length for chunk in index.chunks)
+            took = time.monotonic() - began
+            packed = index.files - len(index.large)
+            _say(f"staging: packed {packed} files, {_size(size)}, in {took:.1f} s")
     with contextlib.suppress(FileNotFoundError):
         (folder / f"{name}.lock").unlink()
     _forget_old(folder, parcel)
