@@ -117,13 +117,14 @@ def test_ranks_come_from_slurms_variables() -> None:
         ({"CUDA_VISIBLE_DEVICES": "MIG-1,MIG-2"}, 2),
         ({"CUDA_VISIBLE_DEVICES": ""}, 0),
         ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, 0),
+        ({"ROCR_VISIBLE_DEVICES": "0,1"}, 2),
         ({"SLURM_GPUS_ON_NODE": "4"}, 4),
         ({"SLURM_JOB_GPUS": "0,2"}, 2),
-        ({}, 0),
+        ({}, 8),
     ],
 )
 def test_gpus_are_counted_as_the_node_shows_them(environ: dict[str, str], count: int) -> None:
-    assert count_gpus(environ) == count
+    assert count_gpus(environ, lambda: [str(number) for number in range(8)]) == count
 
 
 def test_no_two_attempts_on_a_machine_have_one_port() -> None:

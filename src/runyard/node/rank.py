@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 
+from runyard.node.gpus import ask_driver
 from runyard.node.processes import (
     CLIENT_SECONDS,
     MARK,
@@ -62,7 +63,8 @@ def main(words: list[str] | None = None) -> int:
         RANK_MARK: own_mark,
     }
     _send(hub, {"token": token, "rank": number})
-    processes = count_gpus(os.environ) or int(settings.get("processes") or 1)
+    driver = ask_driver if settings.get("has_gpus") else list
+    processes = count_gpus(os.environ, driver) or int(settings.get("processes") or 1)
     node = int(os.environ.get("SLURM_NODEID", "0"))
     try:
         own = program_words(settings["form"], command, meeting, node=node, processes=processes)

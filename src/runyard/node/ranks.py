@@ -19,6 +19,7 @@ import socket
 import sys
 import time
 
+from runyard.node.gpus import ask_driver
 from runyard.node.ports import Port, address, listen
 from runyard.node.processes import MARK
 from runyard.node.rank_words import (
@@ -199,7 +200,8 @@ def _become(
     settings: dict[str, Any], meeting: Meeting, port: Port, around: list[str], command: list[str]
 ) -> int:
     """On one node, what starts the node's processes is the attempt's program itself."""
-    gpus = count_gpus(os.environ) or int(settings.get("processes") or 1)
+    driver = ask_driver if settings.get("has_gpus") else list
+    gpus = count_gpus(os.environ, driver) or int(settings.get("processes") or 1)
     try:
         own = program_words(settings["form"], command, meeting, node=0, processes=gpus)
     except NotPython as error:
