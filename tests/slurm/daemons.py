@@ -50,6 +50,18 @@ class ClusterDaemons:
         for daemon in self:
             daemon.check_alive()
 
+    def find(self, name: str) -> Daemon:
+        return next(daemon for daemon in self if daemon.name == name)
+
+    def start_again(self, name: str) -> None:
+        """One that was killed."""
+        for stage in self._stages:
+            for index, daemon in enumerate(stage):
+                if daemon.name == name:
+                    stage[index] = daemon.again()
+        if name == "slurmctld":
+            self.find(name).wait_until(lambda: _answers(self.site.controller_port))
+
     def _start_munge(self) -> None:
         site = self.site
         daemon = self._start(
