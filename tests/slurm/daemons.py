@@ -79,7 +79,8 @@ class ClusterDaemons:
     def _start_database(self) -> None:
         site = self.site
         options = ["--no-defaults", f"--datadir={site.database}", *DATABASE_OPTIONS]
-        options.append(f"--user={site.user}")
+        # Not /tmp, where two that begin at once remove each other's tables.
+        options += [f"--user={site.user}", f"--tmpdir={site.folder}"]
         prepare = [
             _program("mariadb-install-db", "mysql_install_db"),
             *options,

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,14 +17,26 @@ import pytest
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
 from tests.slurm.test_chains import starts, until
 from tests.slurm.trainer import TRAINS, history, uncut
-from tests.slurm.yard import Yard, batch_shells, open_yard
+from tests.slurm.yard import Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
 STEPS = 20
 # Steps 5 to 7 are logged after the last checkpoint: they come again.
-HELD = 8
+SAVED, HELD = 5, 8
+LONG = os.environ.get("RUNYARD_LONG_JOBS") == "1"
 WORDS = ("python", "trains.py", "--steps", str(STEPS), "--hold", str(HELD), "--pause", "0.02")
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """A trainer that is on its way: what was said of it, and its job's number."""
+
+    said: dict[str, Any]
+
+    @property
+    def job(self) -> str:
+        return str(self.said["jobs"][0]["job_id"])
 
 
 @pytest.fixture(scope="module")
@@ -33,23 +46,41 @@ def yard(
     slurm_cluster: SlurmCluster,
 ) -> Iterator[Yard]:
     folder = tmp_path_factory.mktemp("interruptions")
+    # How long nobody may hear of a dead node before its trial is somebody else's.
+    module_environment.setenv("RUNYARD_LEASE_SECONDS", "10")
+    # A partition whose jobs are ended for others, and not sent back to the queue.
+    change = ("scontrol", "update", "PartitionName=short")
+    slurm_cluster.run(*change, "MaxTime=INFINITE", "PreemptMode=CANCEL")
     with open_yard(folder, module_environment, slurm_cluster) as opened:
         opened.write("trains.py", TRAINS)
         yield opened
+    slurm_cluster.run(*change, "MaxTime=1", "PreemptMode=REQUEUE")
 
 
-def submit(yard: Yard, *words: str) -> tuple[dict[str, Any], str]:
-    """A trainer that is on its way: what was said of it, and its job's number."""
-    said = yard.submit("submit", *words, "--", *WORDS)
-    until(lambda: f"holds at {HELD}" in yard.logs(said), "it has begun")
-    return said, said["jobs"][0]["job_id"]
+@pytest.fixture(scope="module")
+def trainers(yard: Yard) -> dict[str, Trainer]:
+    """One for each test, all begun at the same time, each where nothing else is to happen."""
+    asked = {
+        "urgent": ("--sbatch=--nodelist=n1",),
+        "scrap": ("--sbatch=--nodelist=n2", "--partition", "short", "--chain", "2"),
+        "node": ("--sbatch=--exclude=n1,n2",),
+        "controller": ("--sbatch=--nodelist=n4", "--chain", "3"),
+    }
+    found = {
+        name: Trainer(yard.submit("submit", *words, "--", *WORDS)) for name, words in asked.items()
+    }
+    for one in found.values():
+        until(lambda one=one: f"holds at {HELD}" in yard.logs(one.said), yard.logs(one.said), 180)
+    return found
 
 
-def check_went_on(yard: Yard, said: dict[str, Any], from_step: int) -> None:
-    found = yard.ended(said["sweep"], 180)
+def check_went_on(
+    yard: Yard, said: dict[str, Any], from_step: int, seconds: float = 180
+) -> None:
+    found = yard.ended(said["sweep"], seconds)
     (trial,) = yard.api.sweeps.trials(found["key"])
     assert (trial["state"], trial["attempts"]) == ("finished", 2), yard.logs(said)
-    assert starts(yard, said) == [0, from_step]
+    assert starts(yard, said) == [0, from_step], yard.logs(said)
     assert history(yard.api, trial["id"]) == uncut(STEPS)
 
 
@@ -59,50 +90,48 @@ def push_out(yard: Yard, node: str) -> None:
     yard.cluster.wait_for(urgent, "COMPLETED", 90)
 
 
-def test_pushed_out_and_back_in_the_queue(yard: Yard) -> None:
-    said, job = submit(yard, "--sbatch=--nodelist=n1")
+def test_pushed_out_and_back_in_the_queue(yard: Yard, trainers: dict[str, Trainer]) -> None:
+    one = trainers["urgent"]
     push_out(yard, "n1")
-    # It had the time to save when it was told.
-    check_went_on(yard, said, HELD + 1)
-    (record,) = yard.cluster.wait_for(job, FINAL_STATES, 90)
+    # Slurm asks every process to end, and this one knows no such signal: from its last checkpoint.
+    check_went_on(yard, one.said, SAVED)
+    (record,) = yard.cluster.wait_for(one.job, FINAL_STATES, 90)
     assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "1")
 
 
-def test_pushed_out_for_good_the_next_link_goes_on(yard: Yard) -> None:
-    yard.cluster.run(
-        "scontrol", "create", "PartitionName=scrap", "Nodes=ALL", "State=UP", "PreemptMode=CANCEL",
-        "PriorityTier=1",
-    )  # fmt: skip
-    try:
-        said, job = submit(yard, "--chain", "2", "--partition", "scrap", "--sbatch=--nodelist=n1")
-        push_out(yard, "n1")
-        check_went_on(yard, said, HELD + 1)
-        tasks = yard.cluster.wait_for(job, FINAL_STATES | {"PREEMPTED"}, 90)
-        assert sorted(task["JobState"] for task in tasks) == ["COMPLETED", "PREEMPTED"]
-    finally:
-        yard.cluster.run("scontrol", "delete", "PartitionName=scrap")
+def test_pushed_out_for_good_the_next_link_goes_on(
+    yard: Yard, trainers: dict[str, Trainer]
+) -> None:
+    one = trainers["scrap"]
+    push_out(yard, "n2")
+    check_went_on(yard, one.said, SAVED)
+    tasks = yard.cluster.wait_for(one.job, FINAL_STATES | {"PREEMPTED"}, 90)
+    assert sorted(task["JobState"] for task in tasks) == ["COMPLETED", "PREEMPTED"]
 
 
-def test_a_node_dies_with_all_that_runs_on_it(yard: Yard) -> None:
-    said, job = submit(yard, "--sbatch=--nodelist=n[2-3]", "--nodes", "1")
-    ((record),) = yard.cluster.show_job(job)
-    with yard.cluster.without_node(record["NodeList"]):
-        # What the controller finds out by itself, after five minutes (SlurmdTimeout).
-        down = (f"nodename={record['NodeList']}", "state=down", "reason=no power")
-        yard.cluster.run("scontrol", "update", *down)
-        # From the last checkpoint: nobody was told anything.
-        check_went_on(yard, said, 5)
+def test_a_node_dies_with_all_that_runs_on_it(yard: Yard, trainers: dict[str, Trainer]) -> None:
+    one = trainers["node"]
+    (record,) = yard.cluster.show_job(one.job)
+    node = record["NodeList"]
+    with yard.cluster.without_node(node):
+        if not LONG:  # What the controller finds out by itself, after five minutes.
+            down = (f"nodename={node}", "state=down", "reason=no power")
+            yard.cluster.run("scontrol", "update", *down)
+        check_went_on(yard, one.said, SAVED, 700 if LONG else 180)
+        (record,) = yard.cluster.wait_for(one.job, FINAL_STATES, 90)
+        assert record["NodeList"] != node
 
 
-def test_the_controller_is_gone_when_a_link_ends(yard: Yard) -> None:
-    said, job = submit(yard, "--chain", "3")
-    (script,) = batch_shells(f"SLURM_ARRAY_JOB_ID={job}")
+def test_the_controller_is_gone_when_a_link_ends(yard: Yard, trainers: dict[str, Trainer]) -> None:
+    one = trainers["controller"]
+    (script,) = yard.batch_shells(f"SLURM_ARRAY_JOB_ID={one.job}")
     with yard.cluster.without_controller():
         os.kill(script, signal.SIGUSR2)
-        key = yard.api.sweeps.find(said["sweep"])["key"]
+        key = yard.api.sweeps.find(one.said["sweep"])["key"]
         until(lambda: yard.api.sweeps.trials(key)[0]["state"] == "waiting", "it was given back")
         # What is known is told, and that it is old.
-        told = json.loads(yard.type("status", said["sweep"], "--json").stdout)
+        told = json.loads(yard.type("status", one.said["sweep"], "--json").stdout)
         assert told["slurm"]["trouble"]
-    check_went_on(yard, said, HELD + 1)
-    yard.cluster.wait_for(job, FINAL_STATES, 90)
+    # It had the time to save.
+    check_went_on(yard, one.said, HELD + 1)
+    yard.cluster.wait_for(one.job, FINAL_STATES, 90)

@@ -99,6 +99,11 @@ class Yard:
         return file
 
 
+    def batch_shells(self, *variables: str) -> list[int]:
+        """The processes of this cluster that run a job's script, by what is in their environment."""
+        return batch_shells(f"SLURM_CONF={self.cluster.env['SLURM_CONF']}", *variables)
+
+
 def batch_shells(*variables: str) -> list[int]:
     """The processes that run a job's script, told by what is in their environment."""
     found = []
