@@ -74,9 +74,7 @@ def trainers(yard: Yard) -> dict[str, Trainer]:
     return found
 
 
-def check_went_on(
-    yard: Yard, said: dict[str, Any], from_step: int, seconds: float = 180
-) -> None:
+def check_went_on(yard: Yard, said: dict[str, Any], from_step: int, seconds: float = 180) -> None:
     found = yard.ended(said["sweep"], seconds)
     (trial,) = yard.api.sweeps.trials(found["key"])
     assert (trial["state"], trial["attempts"]) == ("finished", 2), yard.logs(said)

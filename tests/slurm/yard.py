@@ -98,9 +98,8 @@ class Yard:
         file.write_text(text)
         return file
 
-
     def batch_shells(self, *variables: str) -> list[int]:
-        """The processes of this cluster that run a job's script, by what is in their environment."""
+        """The same, of this cluster alone."""
         return batch_shells(f"SLURM_CONF={self.cluster.env['SLURM_CONF']}", *variables)
 
 

@@ -1,8 +1,8 @@
 """A chain: jobs that follow one another for the same work. Pure.
 
 *array*: one array of which so many tasks run at a time as there are agents side by side.
-*dependency*: each job waits for the one before it. *requeue*: one job that goes back to the queue at
-its end, as often as it has links; a site says in its profile where that is the better way.
+*dependency*: each job waits for the one before it. *requeue*: one job that goes back to the queue
+at its end, as often as it has links; a site says in its profile where that is the better way.
 """
 
 from __future__ import annotations

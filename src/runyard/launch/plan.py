@@ -164,7 +164,8 @@ def plan(
         "mps": agents.mps if profile.gpus.mps else "off",
         "count": agents.trials_each,
         "folder": str(places.work),
-        "grace": grace,
+        # Else the agent goes by the job's real length: Slurm may have shortened it.
+        "grace": request.checkpoints.grace,
         "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
         "staging": _staging(request),
         "chain": agents.chain,
