@@ -27,32 +27,43 @@ class ChainState:
     """How long a link may take."""
 
 
-def chain_of(api: Api, jobs: Sequence[Job]) -> ChainState | None:
-    """The newest chain among a sweep's jobs."""
+def chain_of(api: Api, jobs: Sequence[Job], held: int = 0) -> ChainState | None:
+    """The newest chain among a sweep's jobs, of which those that are over may be left out.
+
+    `held`: agents that Slurm's limits have kept out so far.
+    """
     chained = [job for job in jobs if job["asked"].get("chain")]
     if not chained:
         return None
     newest = max(chained, key=lambda job: job["submitted_at"])
     of_it = [job for job in chained if job["folder"] == newest["folder"]]
     told = newest["asked"]["chain"]
-    links, lanes, form = int(told["links"]), max(1, int(told["lanes"])), str(told["form"])
-    phases = {"running": 0, "ended": 0}
-    for job in of_it:
-        for state, count in states_of(job["states"]):
-            if state.phase in phases:
-                phases[state.phase] += count
-    # A job over nodes is one, however many agents it has.
-    wide = lanes if any(job["array"] for job in of_it) or len(of_it) > links else 1
-    at_work = -(-phases["running"] // wide)
-    over = phases["ended"] // wide
-    if form == "requeue":
+    links, width = int(told["links"]), max(1, int(told["width"]))
+    running = sum(_count(job, "running") for job in of_it)
+    if told["form"] == "requeue":
         # Each of its starts had an agent of its own.
-        begun = -(-sum(len(api.jobs.by_key(job["key"])["agents"]) for job in of_it) // lanes)
+        begun = -(-sum(len(api.jobs.by_key(job["key"])["agents"]) for job in of_it) // width)
         is_over = all(job["ended_at"] is not None for job in of_it)
-        at_work = min(1, at_work)
-        over = links if is_over else max(0, begun - at_work)
-    to_come = max(0, links - over - at_work)
-    return ChainState(form, links, lanes, over, at_work, to_come, newest["asked"].get("time"))
+        at_work = min(1, running)
+        to_come = 0 if is_over else max(0, links - begun)
+    else:
+        at_work = min(links, -(-running // width))
+        waiting = sum(job["tasks"] for job in of_it if job["ended_at"] is None) - running
+        waiting -= sum(_count(job, "ended") for job in of_it if job["ended_at"] is None)
+        to_come = min(links - at_work, -(-(max(0, waiting) + held) // width))
+    return ChainState(
+        form=told["form"],
+        links=links,
+        lanes=int(told["lanes"]),
+        over=links - at_work - to_come,
+        at_work=at_work,
+        to_come=to_come,
+        seconds_each=newest["asked"].get("time"),
+    )
+
+
+def _count(job: Job, phase: str) -> int:
+    return sum(count for state, count in states_of(job["states"]) if state.phase == phase)
 
 
 def chain_json(state: ChainState | None) -> dict[str, Any] | None:

@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         if before is None or time.monotonic() - asked_at >= _ASK_SLURM_EVERY:
             before, asked_at = look(api.jobs, shown.jobs), time.monotonic()
         shown = _with(shown, before)
-        shown.chains = {one["key"]: chain_of(api, shown.of(one)) for one, _ in shown.sweeps}
+        shown.chains = _chains(api, shown)
         if args.json:
             print_json(_as_json(shown))
         else:
@@ -111,6 +111,18 @@ def run(args: argparse.Namespace) -> int:
             return 0
         time.sleep(_EVERY)
         api = server()
+
+
+def _chains(api: Api, shown: Shown) -> dict[int, ChainState | None]:
+    if not any(job["asked"].get("chain") for job in shown.jobs):
+        return {}
+    from runyard.launch.held import count_held
+
+    held = count_held(locate().path)
+    return {
+        sweep["key"]: chain_of(api, shown.of(sweep), held.get(sweep["key"], 0))
+        for sweep, _ in shown.sweeps
+    }
 
 
 def _send_held(api: Api) -> None:

@@ -21,6 +21,8 @@ class Chain:
     links: int
     form: str
     lanes: int = 1
+    width: int = 1
+    """Slurm's tasks in a link; one where the agents are on the nodes of one job."""
 
     @property
     def agents(self) -> int:
@@ -35,7 +37,12 @@ class Chain:
     @property
     def record(self) -> dict[str, Any]:
         """For the server's memory of its jobs."""
-        return {"links": self.links, "form": self.form, "lanes": self.lanes}
+        return {
+            "links": self.links,
+            "form": self.form,
+            "lanes": self.lanes,
+            "width": self.width,
+        }
 
 
 def plan_chain(request: Request, lanes: int) -> Chain | None:
@@ -48,4 +55,4 @@ def plan_chain(request: Request, lanes: int) -> Chain | None:
         form = "dependency"
     if form == "array" and request.agents.form != "array":
         form = "dependency"
-    return Chain(links, form, lanes)
+    return Chain(links, form, lanes, 1 if request.agents.form == "nodes" else lanes)
