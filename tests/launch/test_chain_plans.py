@@ -19,8 +19,8 @@ from runyard.launch.submitting import Sender, Sheet, follows, parts_of
 from tests.launch.planning import option, planned, request
 
 
-def by(chain: str, **more: bool) -> Profile:
-    return replace(load_profile("generic"), elasticity=Elasticity(chain=chain, **more))
+def by(chain: str, *, requeue: bool = True) -> Profile:
+    return replace(load_profile("generic"), elasticity=Elasticity(chain=chain, requeue=requeue))
 
 
 def sent(made: Plan, monkeypatch: pytest.MonkeyPatch, size: int = 1001) -> list[tuple[str, int]]:
@@ -78,9 +78,12 @@ def test_links_that_were_held_back_wait_for_those_that_were_sent(
 ) -> None:
     made = planned(request(by("dependency"), agents=Agents(chain=4)), trials=1)
     words: list[str] = []
-    monkeypatch.setattr(
-        submitting, "ask", lambda given, **_: (words.extend(given), Answer(0, "12\n", ""))[1]
-    )
+
+    def ask(given: Sequence[str], **_: object) -> Answer:
+        words.extend(given)
+        return Answer(0, "12\n", "")
+
+    monkeypatch.setattr(submitting, "ask", ask)
     sheet = Sheet(made.places.job, made.name, made.form, lambda _part: "", follows=follows(made))
     Sender(sheet, {}, before=["10", "11"]).send(parts_of(made, 1001)[2:3])
     assert "--dependency=afterany:11" in words

@@ -59,6 +59,10 @@ def starts(yard: Yard, said: dict[str, Any], lr: int = 1) -> list[int]:
     return [int(one) for one in re.findall(rf"lr {lr} goes on from (\d+)", yard.logs(said))]
 
 
+def until_begun(yard: Yard, said: dict[str, Any], links: int) -> None:
+    until(lambda: len(starts(yard, said)) == links, f"link {links} begins")
+
+
 def cut(yard: Yard, job: str, link: int) -> None:
     """As Slurm does it before the time limit: a signal to the batch shell. (By `scancel --batch`
     release 22.05 cannot reach one task of an array alone.)"""
@@ -89,7 +93,7 @@ def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
     (job,) = said["jobs"]
     assert job["array"] == "1-6"
     for link in range(1, LINKS):
-        until(lambda link=link: len(starts(yard, said)) == link, f"link {link}")
+        until_begun(yard, said, link)
         cut(yard, job["job_id"], link)
     yard.ended(said["sweep"], 90)
     assert len(starts(yard, said)) == LINKS

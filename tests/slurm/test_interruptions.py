@@ -69,8 +69,8 @@ def trainers(yard: Yard) -> dict[str, Trainer]:
     found = {
         name: Trainer(yard.submit("submit", *words, "--", *WORDS)) for name, words in asked.items()
     }
-    for one in found.values():
-        until(lambda one=one: f"holds at {HELD}" in yard.logs(one.said), yard.logs(one.said), 180)
+    held = f"holds at {HELD}"
+    until(lambda: all(held in yard.logs(one.said) for one in found.values()), "all hold", 300)
     return found
 
 

@@ -166,6 +166,7 @@ def plan(
         "folder": str(places.work),
         # Else the agent goes by the job's real length: Slurm may have shortened it.
         "grace": request.checkpoints.grace,
+        "limit": ruled.time if ruled.asks_time else None,
         "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
         "staging": _staging(request),
         "chain": agents.chain,

@@ -394,7 +394,7 @@ def main(words: list[str] | None = None) -> int:
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
         show=_shown(options),
-        end=_read_end(options),
+        end=_read_end(options, job.get("limit")),
         report=report,
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
@@ -449,11 +449,11 @@ def _shown(options: dict[str, str]) -> Show | None:
     return Show(int(options["output"]))
 
 
-def _read_end(options: dict[str, str]) -> JobEnd:
+def _read_end(options: dict[str, str], limit: float | None) -> JobEnd:
     now = time.time()
     seconds = float(options["time"]) if "time" in options else None
     grace = float(options["grace"]) if "grace" in options else None
-    return JobEnd(find_end(seconds, os.environ, now), now, grace)
+    return JobEnd(find_end(seconds, os.environ, now, limit), now, grace)
 
 
 def _read_options(words: list[str]) -> dict[str, str]:

@@ -56,11 +56,22 @@ class JobEnd:
         return typical is not None and typical > useful and not saves
 
 
-def find_end(seconds: float | None, environ: Mapping[str, str], now: float) -> float | None:
-    """The soonest of what was asked for and what Slurm says."""
+def find_end(
+    seconds: float | None,
+    environ: Mapping[str, str],
+    now: float,
+    limit: float | None = None,
+) -> float | None:
+    """The soonest of what was asked for and what Slurm says.
+
+    `limit`: how long the job may take, where Slurm does not say when it ends: its controller may be
+    away, and the job runs all the same.
+    """
     asked = None if seconds is None else now + seconds
-    found = [end for end in (asked, _slurm_end(environ)) if end is not None]
-    return min(found, default=None)
+    told = _slurm_end(environ)
+    if told is None and limit is not None:
+        told = now + limit
+    return min((end for end in (asked, told) if end is not None), default=None)
 
 
 def _slurm_end(environ: Mapping[str, str]) -> float | None:
