@@ -1,8 +1,10 @@
-"""Lengths of time and amounts of memory, as people and Slurm write them."""
+"""Lengths of time, amounts of memory and numbers, as people and Slurm write them."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # Slurm's units are powers of 1024, whatever follows the letter.
@@ -62,3 +64,39 @@ def short_memory(mebibytes: int) -> str:
     if mebibytes and mebibytes % 1024 == 0:
         return f"{mebibytes // 1024}G"
     return f"{mebibytes}M"
+
+
+def duration(seconds: float) -> str:
+    """A length of time, to be read: 1.5 s, 90 s, 25 min, 3 h 20 min, 5 days."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 119.5:
+        return f"{seconds:.0f} s"
+    minutes = int((seconds + 0.5) // 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} days"
+
+
+def memory_text(count: int) -> str:
+    """Memory as Slurm counts it, in powers of 1024, so that it can be compared with a request."""
+    left: float = count
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if left < 1024:
+            return f"{_three(left)} {unit}"
+        left /= 1024
+    return f"{_three(left)} TB"
+
+
+def _three(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def number(value: Any) -> str:
+    """A value as short as it can be said."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.4g}"
