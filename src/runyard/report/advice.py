@@ -9,8 +9,8 @@ from typing import Any
 
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Effort
-from runyard.report.efficiency import Use
 from runyard.reading.units import duration, memory_text, short_memory, short_time
+from runyard.report.efficiency import Use
 
 # What is asked for beyond what was used.
 MEMORY_MARGIN = 1.2
