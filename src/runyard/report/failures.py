@@ -36,7 +36,7 @@ class Failure:
 def failures(
     trials: Sequence[Trial], attempts: Sequence[Effort], causes: Mapping[str, str]
 ) -> list[Failure]:
-    """The most frequent first. Trials of W&B's own agents have no attempts: they count themselves."""
+    """The most frequent first. Trials of W&B's own agents have no attempts, and count as one."""
     named = {one["number"]: one for one in trials}
     found: dict[str, list[Effort]] = {}
     for one in attempts:
@@ -60,7 +60,7 @@ def _failure(
     numbers = list(dict.fromkeys(one["trial"] for one in ended))
     last = trials.get(ended[-1]["trial"])
     code = ended[-1]["exit_code"]
-    example = (last["name"] if last else "") + (f" (exit code {code})" if code else "")
+    example = (last["id"] if last else "") + (f" (exit code {code})" if code else "")
     return Failure(
         cause=cause,
         words=causes.get(cause, cause),

@@ -10,7 +10,7 @@ from runyard.report.drawing.shapes import Box, Dot, Line, Picture, Shape, Words,
 from runyard.report.findings import Group, Outcome, Report
 from runyard.report.sections import MOST_BEST, hours, measure
 
-WIDTH, HEIGHT = 640.0, 300.0
+WIDTH, HEIGHT = 560.0, 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 36.0, 40.0
 _BAR, _ROW = 14.0, 26.0
 _MOST_SLICES = 4
@@ -62,7 +62,9 @@ def _hours(report: Report) -> Picture | None:
             bars.append((name, parts, f"{hours(held)} h"))
     if not bars:
         return None
-    legend = (("good", "used"), ("bad", "in what failed"), ("idle", "idle"))
+    legend = [("good", "used"), ("bad", "used by what failed"), ("idle", "idle")]
+    if not (report.total("cpu_lost") or report.total("gpu_lost")):
+        del legend[1]
     return _bars("hours", "Where the hours went", bars, most=1.0, legend=legend)
 
 
@@ -72,7 +74,8 @@ def _failures(report: Report) -> Picture | None:
     most = max(one.attempts for one in report.failures)
     bars = [(one.words, [(float(one.attempts), "warn" if one.goes_on else "bad")],
              str(one.attempts)) for one in report.failures]  # fmt: skip
-    legend = (("bad", "failed"), ("warn", "cut off, goes on"))
+    legend = [("bad", "failed"), ("warn", "cut off, goes on")]
+    legend = [one for one in legend if any(one[0] == parts[0][1] for _, parts, _ in bars)]
     return _bars("failures", "Attempts that did not get through", bars, most=most, legend=legend)
 
 
@@ -137,14 +140,16 @@ def _convergence(outcome: Outcome) -> Picture | None:
     ended = sorted(
         (trials["ended"][place], value, trials["name"][place], trials["state"][place])
         for place, value in enumerate(measured)
-        if trials["ended"][place] is not None and isinstance(value, int | float)
+        if trials["ended"][place] is not None and _counts(outcome, place, value)
     )
     if len(ended) < 2:
         return None
     x = Scale(0, len(ended) + 1, _LEFT, WIDTH - _RIGHT)
     y = scale_of([value for _, value, _, _ in ended], HEIGHT - _BOTTOM, _TOP + 22)
     shapes = _frame(f"{metric} over trials, in the order of their ends", x, y, "trials", metric)
-    entries = (("pale", "a trial"), ("idle", "stopped early"), ("accent", "the best so far"))
+    entries = [("pale", "a trial"), ("accent", "the best so far")]
+    if any(state == "stopped" for _, _, _, state in ended):
+        entries.insert(1, ("idle", "stopped early"))
     shapes += _legend(entries, _TOP - 8)
     for place, (_, value, name, state) in enumerate(ended, 1):
         role = "idle" if state == "stopped" else "pale"
@@ -158,6 +163,13 @@ def _convergence(outcome: Outcome) -> Picture | None:
     steps.append((x(len(ended)), steps[-1][1]))
     shapes.append(Line(tuple(steps), "accent", 2))
     return Picture("convergence", f"{metric} over trials", WIDTH, HEIGHT, shapes)
+
+
+def _counts(outcome: Outcome, place: int, value: object) -> bool:
+    """Whether a trial has a result: the search looks at those that finished or were stopped."""
+    assert outcome.columns is not None
+    state = outcome.columns["trials"]["state"][place]
+    return isinstance(value, int | float) and state in ("finished", "stopped")
 
 
 def _frame(title: str, x: Scale, y: Scale, below: str, beside: str) -> list[Shape]:
@@ -186,7 +198,7 @@ def _front(outcome: Outcome) -> Picture | None:
     both = [
         (columns["trials"]["number"][place], one, other)
         for place, (one, other) in enumerate(zip(first, second, strict=False))
-        if isinstance(one, int | float) and isinstance(other, int | float)
+        if _counts(outcome, place, one) and _counts(outcome, place, other)
     ]
     if len(both) < 2:
         return None
@@ -212,9 +224,9 @@ def _seeds(outcome: Outcome) -> Picture | None:
         return None
     metric = outcome.aims[0].name
     values = [[trial["metrics"][metric] for trial in one.trials] for one in shown]
-    labels = [cut(one.trials[0]["name"], 200) for one in shown]
+    labels = [f"{place}  {one.trials[0]['id']}" for place, one in enumerate(shown, 1)]
     begin = min(220.0, max(width_of(label) for label in labels) + 16)
-    x = scale_of([value for one in values for value in one], begin, WIDTH - 110)
+    x = scale_of([value for one in values for value in one], begin, WIDTH - 150)
     height = 40 + len(shown) * _ROW
     shapes: list[Shape] = [
         Words(0, 16, f"{metric} over seeds: mean ± deviation", "text", 13, is_bold=True)
@@ -229,7 +241,7 @@ def _seeds(outcome: Outcome) -> Picture | None:
         shapes.append(Line(((x(mean - away), y), (x(mean + away), y)), "accent", 2))
         shapes += [Dot(x(value), y, 2.6, "pale") for value in seeds]
         shapes.append(Dot(x(mean), y, 4, "accent"))
-        shapes.append(Words(WIDTH - 100, y + 4, measure(mean, one.deviations[0]), size=11))
+        shapes.append(Words(WIDTH - 134, y + 4, measure(mean, one.deviations[0]), size=11))
     return Picture("seeds", f"{metric} over seeds", WIDTH, height + 18, shapes)
 
 
@@ -242,7 +254,7 @@ def _slices(outcome: Outcome) -> Picture | None:
     known = {one["name"]: one for one in columns["parameters"]}
     chosen = [one["name"] for one in told["parameters"] if one["name"] in known][:_MOST_SLICES]
     measured = columns["measured"].get(metric, [])
-    values = [value for value in measured if isinstance(value, int | float)]
+    values = [one for place, one in enumerate(measured) if _counts(outcome, place, one)]
     if not chosen or len(values) < 2:
         return None
     gap = 14.0
@@ -261,8 +273,8 @@ def _slices(outcome: Outcome) -> Picture | None:
         shapes += _ticks(known[name]["ticks"], x, y.begin + 16)
         shapes.append(Words(begin + width / 2, y.begin + 34, cut(name, width), "text", 11,
                             "middle"))  # fmt: skip
-        for at, value in zip(columns["places"][name], measured, strict=True):
-            if at is not None and isinstance(value, int | float):
+        for trial, (at, value) in enumerate(zip(columns["places"][name], measured, strict=True)):
+            if at is not None and _counts(outcome, trial, value):
                 shapes.append(Dot(x(at), y(value), 2.8, "accent", is_hollow=not y.holds(value)))
     return Picture("slices", f"{metric} against parameters", WIDTH, HEIGHT, shapes)
 

@@ -12,6 +12,7 @@ from runyard.report.findings import Group, Outcome, Report
 MOST_BEST = 10
 _MOST_GROUPS = 3
 _MOST_METRICS = 6
+_MOST_CHOICES = 6
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def _failures(report: Report) -> Section:
     )
     head = ("cause", "attempts", "trials", "failed", "time", "for example")
     return Section(
-        "Failures", (), (), (Table("failures", "by cause", head, rows, frozenset({1, 2, 3})),),
+        "Failures", (), (), (Table("failures", "by cause", head, rows, frozenset({1, 2, 3, 4})),),
         ("failures",),
     )  # fmt: skip
 
@@ -201,7 +202,7 @@ def _best(outcome: Outcome) -> Section | None:
             *(measure(mean, away) for mean, away in zip(one.means, one.deviations, strict=True)),
             *([str(len(one.trials))] if _has_seeds(outcome) else []),
             *(number(one.values[name]) if name in one.values else "-" for name in names_of),
-            one.trials[0]["name"],
+            one.trials[0]["id"],
         )
         for place, one in enumerate(shown, 1)
     )
@@ -213,7 +214,7 @@ def _best(outcome: Outcome) -> Section | None:
         words.append("Mean ± standard deviation over seeds.")
     if len(outcome.settings) > len(shown):
         words.append(f"{len(shown)} of {len(outcome.settings)}.")
-    table = Table("best", what, (*head, *names_of, "trial"), rows, right)
+    table = Table("best", what, (*head, *names_of, "run"), rows, right)
     return Section(what.capitalize() if outcome.is_front else "Best trials", (" ".join(words),), (),
                    (table,), ("front", "seeds"))  # fmt: skip
 
@@ -273,7 +274,7 @@ def _parameters(outcome: Outcome) -> Section | None:
     rows = tuple(
         (
             one["name"],
-            one["said"],
+            _searched(one),
             shares.get(one["name"], "-"),
             number(best[one["name"]]) if one["name"] in best else "-",
         )
@@ -282,6 +283,15 @@ def _parameters(outcome: Outcome) -> Section | None:
     head = ("parameter", "searched", "importance", "best")
     table = Table("parameters", "parameters", head, rows, frozenset({2, 3}))
     return Section("Parameters", (said,), (), (table,), ("importance", "slices"))
+
+
+def _searched(parameter: Mapping[str, Any]) -> str:
+    """Where it was looked for; a few choices are named."""
+    choices = [number(tick["value"]) for tick in parameter["ticks"]]
+    if parameter["categories"] and len(choices) == parameter["categories"] <= _MOST_CHOICES:
+        return ", ".join(choices)
+    said: str = parameter["said"]
+    return said
 
 
 def _convergence(outcome: Outcome) -> Section | None:
@@ -363,7 +373,7 @@ def in_short(report: Report) -> list[tuple[str, str]]:
         found.append((f"best {outcome.aims[0].name}", measure(best.means[0], best.deviations[0])))
     if outcome is not None:
         ended = sum(outcome.counts.get(state, 0) for state in ("finished", "stopped"))
-        found.append(("trials with an end", f"{ended} of {outcome.sweep['trials']}"))
+        found.append(("trials finished", f"{ended} of {outcome.sweep['trials']}"))
     for kind, name in (("gpu", "GPU-hours"), ("cpu", "core-hours")):
         held, wasted = report.total(f"{kind}_held"), report.wasted(kind)
         if held and wasted is not None:
@@ -380,13 +390,16 @@ def in_short(report: Report) -> list[tuple[str, str]]:
 
 
 def measure(mean: float, deviation: float | None) -> str:
-    return number(mean) if deviation is None else f"{number(mean)} ± {number(deviation)}"
+    """A deviation of a few seeds has two digits that mean something."""
+    return number(mean) if deviation is None else f"{number(mean)} ± {deviation:.2g}"
 
 
 def hours(seconds: float) -> str:
     """In hours, as short as they can be said."""
     value = seconds / 3600
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"
+    if 0 < value < 0.005:
+        return "<0.01"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def share(part: float | None, whole: float | None) -> str:

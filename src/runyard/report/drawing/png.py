@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from runyard.errors import RunyardError
-from runyard.report.drawing.shapes import COLOURS, Box, Dot, Line, Picture, Shape, Words
+from runyard.report.drawing.shapes import COLOURS, EDGE, Box, Dot, Line, Picture, Shape, Words
 
 # Twice as fine as on a screen, for paper; and drawn finer still, since Pillow's edges are hard.
 _FINE = 2
@@ -34,7 +34,10 @@ def png(picture: Picture) -> bytes:
     from PIL import Image, ImageDraw
 
     scale = _FINE * _OVER
-    size = (round(picture.width * scale), round(picture.height * scale))
+    size = (
+        round((picture.width + 2 * EDGE) * scale),
+        round((picture.height + 2 * EDGE) * scale),
+    )
     image = Image.new("RGB", size, COLOURS["ground"])
     pen = _Pen(ImageDraw.Draw(image), image, scale)
     for shape in picture.shapes:
@@ -107,7 +110,7 @@ class _Pen:
         return self._fonts[size, is_bold]
 
     def _at(self, x: float, y: float) -> tuple[int, int]:
-        return round(x * self._scale), round(y * self._scale)
+        return round((x + EDGE) * self._scale), round((y + EDGE) * self._scale)
 
 
 def _find_font(size: int, is_bold: bool) -> Any:

@@ -27,8 +27,10 @@ COLOURS = {
     "idle": "#cdd2dc",
 }
 TEXT_SIZE = 12.0
-# Of common fonts without serifs, a mean over letters and digits.
-_LETTER = 0.56
+# Of common fonts without serifs, the widest: a mean over letters and digits.
+_LETTER = 0.63
+# Around a picture that stands alone.
+EDGE = 14.0
 
 
 @dataclass(frozen=True)

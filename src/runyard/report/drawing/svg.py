@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from runyard.report.drawing.shapes import COLOURS, Box, Dot, Line, Picture, Shape, Words
+from runyard.report.drawing.shapes import COLOURS, EDGE, Box, Dot, Line, Picture, Shape, Words
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif'
 
 
 def svg(picture: Picture, *, styled: bool = False) -> str:
     """A whole document. `styled`: colours come from around it, by the classes `f-…` and `s-…`."""
-    width, height = f"{picture.width:.0f}", f"{picture.height:.0f}"
+    edge = 0.0 if styled else EDGE
+    width, height = f"{picture.width + 2 * edge:.0f}", f"{picture.height + 2 * edge:.0f}"
     size = "" if styled else f' width="{width}" height="{height}"'
+    corner = f"{-edge:g} {-edge:g}"
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg"{size} viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(picture.title)}" font-family="{escape(FONT)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg"{size} viewBox="{corner} {width} {height}" '
+        f'role="img" aria-label="{escape(picture.title)}" font-family="{escape(FONT)}">',
         f"<title>{escape(picture.title)}</title>",
     ]
     if not styled:
-        lines.append(f'<rect width="{width}" height="{height}" fill="{COLOURS["ground"]}"/>')
+        lines.append(
+            f'<rect x="{-edge:g}" y="{-edge:g}" width="{width}" height="{height}" '
+            f'fill="{COLOURS["ground"]}"/>'
+        )
     lines += [line for shape in picture.shapes for line in _drawn(shape, styled)]
     return "\n".join([*lines, "</svg>"])
 

@@ -43,7 +43,7 @@ tbody tr:last-child td{border-bottom:0}
 .right{text-align:right}
 ul{margin:0 0 10px;padding-left:20px}li{margin:4px 0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:22px;margin-top:14px}
-figure{margin:0;min-width:0}figure svg{display:block;width:100%;height:auto}
+figure{margin:0;min-width:0;overflow-x:auto}figure svg{display:block;width:100%;min-width:440px;max-width:680px;height:auto}
 footer{color:var(--soft);font-size:13px;margin-top:20px}
 @media(max-width:520px){main{padding:20px 12px 48px}section{padding:14px}.wide{margin:0 -14px 10px;padding:0 14px}}
 @media print{section{break-inside:avoid}body{background:#fff}}
