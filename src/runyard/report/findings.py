@@ -126,8 +126,13 @@ class Report:
     def outcome(self) -> Outcome | None:
         return self.outcomes[0] if self.kind == "sweep" and self.outcomes else None
 
+    @property
+    def counted(self) -> list[Group]:
+        """Those in jobs, which cost hours; where there are none, all."""
+        return [one for one in self.groups if one.jobs] or list(self.groups)
+
     def total(self, name: str) -> float | None:
-        return add([one.total(name) for one in self.groups])
+        return add([one.total(name) for one in self.counted])
 
     def wasted(self, kind: str) -> float | None:
         """Seconds of `cpu` or `gpu` that were idle, or went into what failed."""
@@ -193,7 +198,7 @@ def group_outside(jobs: Sequence[Job], works: Mapping[int, Work], *, now: float)
             one["key"] for one in work["agents"] if any(is_in(job, one["job"]) for job in jobs)
         }
         attempts += [one for one in work["attempts"] if one["agent"] not in inside]
-    if not attempts:
+    if not any(one["usage"] for one in attempts):
         return None
     return Group([], [use_outside(attempts, now=now)], wishes(attempts, now=now))
 

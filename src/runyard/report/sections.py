@@ -51,8 +51,7 @@ def sections(report: Report) -> list[Section]:
 
 def _asked_and_used(report: Report) -> Section:
     if not report.groups:
-        what = "runs" if report.kind == "project" else "trials"
-        return Section("Asked and used", (f"Nothing was measured: no {what} of an agent yet.",))
+        return Section("Asked and used", ("Nothing was measured yet.",))
     tables = [
         _resources(group, place if len(report.groups) > 1 else None)
         for place, group in enumerate(report.groups[:_MOST_GROUPS], 1)
@@ -145,7 +144,7 @@ def _hours_table(report: Report) -> Table | None:
 
 def _savings(report: Report) -> Section | None:
     lines = []
-    for group in report.groups:
+    for group in report.counted:
         for change in group.changes:
             saved = [
                 f"{hours(seconds)} {name}"
@@ -199,22 +198,27 @@ def _best(outcome: Outcome) -> Section | None:
     rows = tuple(
         (
             str(place),
+            one.trials[0]["id"],
             *(measure(mean, away) for mean, away in zip(one.means, one.deviations, strict=True)),
             *([str(len(one.trials))] if _has_seeds(outcome) else []),
             *(number(one.values[name]) if name in one.values else "-" for name in names_of),
-            one.trials[0]["id"],
         )
         for place, one in enumerate(shown, 1)
     )
-    head = ("", *(aim.name for aim in outcome.aims), *(["seeds"] if _has_seeds(outcome) else []))
-    right = frozenset(range(len(head)))
+    head = (
+        "",
+        "run",
+        *(aim.name for aim in outcome.aims),
+        *(["seeds"] if _has_seeds(outcome) else []),
+    )
+    right = frozenset(range(len(head))) - {1}
     what = "Pareto front" if outcome.is_front else "best trials"
     words = [f"By {names}."]
     if _has_seeds(outcome):
         words.append("Mean ± standard deviation over seeds.")
     if len(outcome.settings) > len(shown):
         words.append(f"{len(shown)} of {len(outcome.settings)}.")
-    table = Table("best", what, (*head, *names_of, "run"), rows, right)
+    table = Table("best", what, (*head, *names_of), rows, right)
     return Section(what.capitalize() if outcome.is_front else "Best trials", (" ".join(words),), (),
                    (table,), ("front", "seeds"))  # fmt: skip
 
@@ -298,7 +302,10 @@ def _convergence(outcome: Outcome) -> Section | None:
     if outcome.columns is None or not outcome.columns["convergence"] or not outcome.aims:
         return None
     steps = outcome.columns["convergence"]
-    counted = sum(one["value"] is not None for one in outcome.trials)
+    counted = sum(
+        one["value"] is not None and one["state"] in ("finished", "stopped")
+        for one in outcome.trials
+    )
     last, first = steps[-1], steps[0]
     words = (
         f"{outcome.aims[0].name} went from {number(first['value'])} to {number(last['value'])} in "

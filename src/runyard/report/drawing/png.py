@@ -11,7 +11,7 @@ from runyard.report.drawing.shapes import COLOURS, EDGE, Box, Dot, Line, Picture
 
 # Twice as fine as on a screen, for paper; and drawn finer still, since Pillow's edges are hard.
 _FINE = 2
-_OVER = 3
+_OVER = 2
 # With more letters than the one that Pillow brings along.
 _FONTS = ("DejaVuSans.ttf", "LiberationSans-Regular.ttf", "Arial.ttf")
 _BOLD = ("DejaVuSans-Bold.ttf", "LiberationSans-Bold.ttf", "Arial Bold.ttf")
@@ -44,7 +44,7 @@ def png(picture: Picture) -> bytes:
         pen.draw(shape)
     small = image.resize((size[0] // _OVER, size[1] // _OVER), Image.Resampling.LANCZOS)
     out = io.BytesIO()
-    small.save(out, "PNG", optimize=True, dpi=(72 * _FINE, 72 * _FINE))
+    small.save(out, "PNG", dpi=(72 * _FINE, 72 * _FINE))
     return out.getvalue()
 
 

@@ -10,7 +10,7 @@ from runyard.report.sections import Section, Table, in_short, sections
 
 WIDTH = 80
 _GAP = 2
-_WIDEST_CELL = 34
+_WIDEST_CELL = 40
 
 
 def text(report: Report, width: int = WIDTH) -> str:
