@@ -45,8 +45,11 @@ def report_on(api: Api, words: str) -> Report:
             "`runyard sweeps` and `runyard jobs` list what there is; --project NAME is a project's"
         )
         raise
-    if found.sweep is not None:
-        return report_on_sweep(api, found.sweep)
+    sweep = found.sweep
+    if sweep is not None and words not in (sweep["id"], sweep["name"]) and _projects(api, words):
+        return report_on_project(api, words)  # Its whole name, and but a part of the sweep's.
+    if sweep is not None:
+        return report_on_sweep(api, sweep)
     if found.run is not None:
         run = found.run
         of = f"`runyard report {api.sweeps.sweep(run['trial']['sweep'])['id']}` is its sweep's; " \

@@ -92,7 +92,9 @@ def _section(section: Section, drawn: Mapping[str, str]) -> str:
     words = "".join(f"<p>{_text(one)}</p>" for one in section.words)
     points = "".join(f"<li>{_text(one)}</li>" for one in section.points)
     tables = "".join(_table(one, titled=len(section.tables) > 1) for one in section.tables)
-    figures = "".join(f"<figure>{drawn[name]}</figure>" for name in section.plots if name in drawn)
+    figures = "".join(
+        f'<figure tabindex="0">{drawn[name]}</figure>' for name in section.plots if name in drawn
+    )
     return (
         f"<section><h2>{_text(section.title)}</h2>{words}"
         + (f"<ul>{points}</ul>" if points else "")
