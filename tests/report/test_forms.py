@@ -183,7 +183,7 @@ def test_every_plot_that_can_be_named_is_drawn_somewhere() -> None:
     two = Outcome(sweep(trials), trials, aims, [], table, importance())
     seeds = settings_of(trials, aims[:1], "lr")
     several = Outcome(sweep(trials), trials, aims[:1], seeds, table, importance())
-    lost = failures([trial(1, None, "failed")], [], {})
+    lost = failures([trial(n, None, "failed", cause=f"cause {n}") for n in (1, 2)], [], {})
     drawn = {
         one.name
         for outcome in (two, several)

@@ -18,11 +18,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runyard.cli import naming
 from runyard.cli.connect import complete_file, complete_project, complete_sweep, server
 from runyard.cli.output import print_json, say
 from runyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from runyard.report.findings import Report
 
 METAVAR = "SWEEP|JOB|PROJECT"
 
@@ -83,16 +87,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(report: object) -> None:
+def _print(report: Report) -> None:
+    import os
     import shutil
     import sys
 
-    from runyard.report.findings import Report
     from runyard.report.forms.text import WIDTH, text
 
-    assert isinstance(report, Report)
-    columns = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
-    print(text(report, max(60, min(columns, 120))), end="")
+    is_terminal = sys.stdout.isatty()
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if is_terminal else WIDTH
+    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    shown = text(report, max(60, min(columns, 120)), bold=is_terminal and not plain)
+    print(shown, end="")
 
 
 def _complete(prefix: str, **rest: object) -> list[str]:

@@ -73,6 +73,8 @@ def report_on_sweep(api: Api, sweep: Sweep) -> Report:
         of = f" of {sweep['expected']}" if sweep["expected"] else ""
         notes.insert(0, f"Still {sweep['state']}: {ended}{of} trials have ended. All figures are "
                      "those so far.")  # fmt: skip
+    if sweep["cause"]:
+        notes.append(" ".join(sweep["cause"].split()))
     counts = ", ".join(f"{count} {state}" for state, count in outcome.counts.items())
     return Report(
         kind="sweep",

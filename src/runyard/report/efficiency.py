@@ -6,7 +6,8 @@ accounting is off) comes from what agents measured of each attempt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +71,9 @@ def use_of(job: Job, workers: Sequence[Worker], attempts: Sequence[Effort], *, n
     """Of one job; `workers` and `attempts` may be those of its whole sweep."""
     inside = {one["key"]: one for one in workers if is_in(job, one["job"])}
     of_job = [one for one in attempts if one["agent"] in inside]
-    told, asked = job["used"], job["asked"]
+    # Of a job that is not over, accounting knows the tasks that are.
+    told = job["used"] if job["ended_at"] is not None else {}
+    asked = job["asked"]
     spans = _spans(inside.values(), of_job, now)
     seconds = told.get("seconds", sum(spans) if spans else _lifetime(job, now))
     is_accounted = "cpu_seconds" in told
@@ -202,17 +205,19 @@ def _at_once(attempts: Sequence[Effort], now: float) -> int:
     return max(1, int(_most_at_once(attempts, lambda _: 1.0, now)))
 
 
-def _most_at_once(attempts: Sequence[Effort], weight: Any, now: float = float("inf")) -> float:
+def _most_at_once(
+    attempts: Sequence[Effort], weigh: Callable[[Effort], float], now: float = math.inf
+) -> float:
+    events: dict[int | None, list[tuple[float, float]]] = {}
+    for one in attempts:
+        of_agent = events.setdefault(one["agent"], [])
+        of_agent.append((one["started_at"], weigh(one)))
+        of_agent.append((one["ended_at"] or now, -weigh(one)))
     most = 0.0
-    for agent in {one["agent"] for one in attempts}:
-        events: list[tuple[float, float]] = []
-        for one in attempts:
-            if one["agent"] == agent:
-                events.append((one["started_at"], weight(one)))
-                events.append((one["ended_at"] or now, -weight(one)))
+    for of_agent in events.values():
         total = 0.0
         # One that ends as the next begins was not beside it: what is less comes first.
-        for _, change in sorted(events):
+        for _, change in sorted(of_agent):
             total += change
             most = max(most, total)
     return most

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from runyard.reading.units import number
 from runyard.report.drawing.scales import Scale, scale_of
@@ -10,10 +12,13 @@ from runyard.report.drawing.shapes import Box, Dot, Line, Picture, Shape, Words,
 from runyard.report.findings import Group, Outcome, Report
 from runyard.report.sections import MOST_BEST, hours, measure
 
+Item = TypeVar("Item")
 WIDTH, HEIGHT = 560.0, 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 36.0, 40.0
 _BAR, _ROW = 14.0, 26.0
 _MOST_SLICES = 4
+# More could not be told apart, and would make a large file.
+_MOST_DOTS = 1500
 
 
 def pictures(report: Report) -> list[Picture]:
@@ -69,7 +74,7 @@ def _hours(report: Report) -> Picture | None:
 
 
 def _failures(report: Report) -> Picture | None:
-    if not report.failures:
+    if len(report.failures) < 2:
         return None
     most = max(one.attempts for one in report.failures)
     bars = [(one.words, [(float(one.attempts), "warn" if one.goes_on else "bad")],
@@ -151,7 +156,7 @@ def _convergence(outcome: Outcome) -> Picture | None:
     if any(state == "stopped" for _, _, _, state in ended):
         entries.insert(1, ("idle", "stopped early"))
     shapes += _legend(entries, _TOP - 8)
-    for place, (_, value, name, state) in enumerate(ended, 1):
+    for place, (_, value, name, state) in _thinned(list(enumerate(ended, 1))):
         role = "idle" if state == "stopped" else "pale"
         shapes.append(Dot(x(place), y(value), 3.2, role, is_hollow=not y.holds(value),
                           title=f"{name}: {number(value)}"))  # fmt: skip
@@ -163,6 +168,10 @@ def _convergence(outcome: Outcome) -> Picture | None:
     steps.append((x(len(ended)), steps[-1][1]))
     shapes.append(Line(tuple(steps), "accent", 2))
     return Picture("convergence", f"{metric} over trials", WIDTH, HEIGHT, shapes)
+
+
+def _thinned(items: Sequence[Item]) -> Sequence[Item]:
+    return items[:: math.ceil(len(items) / _MOST_DOTS) or 1]
 
 
 def _counts(outcome: Outcome, place: int, value: object) -> bool:
@@ -209,8 +218,11 @@ def _front(outcome: Outcome) -> Picture | None:
     shapes += _legend((("pale", "a trial"), ("accent", "Pareto front")), _TOP - 8)
     front = set(columns["front"])
     best = sorted((one, other) for trial, one, other in both if trial in front)
-    shapes += [Dot(x(one), y(other), 3.2, "pale") for trial, one, other in both
-               if trial not in front]  # fmt: skip
+    shapes += [
+        Dot(x(one), y(other), 3.2, "pale")
+        for trial, one, other in _thinned(both)
+        if trial not in front
+    ]
     if len(best) > 1:
         shapes.append(Line(tuple((x(one), y(other)) for one, other in best), "accent", 1.2))
     shapes += [Dot(x(one), y(other), 4, "accent") for one, other in best]
@@ -273,7 +285,8 @@ def _slices(outcome: Outcome) -> Picture | None:
         shapes += _ticks(known[name]["ticks"], x, y.begin + 16)
         shapes.append(Words(begin + width / 2, y.begin + 34, cut(name, width), "text", 11,
                             "middle"))  # fmt: skip
-        for trial, (at, value) in enumerate(zip(columns["places"][name], measured, strict=True)):
+        both = zip(columns["places"][name], measured, strict=True)
+        for trial, (at, value) in _thinned(list(enumerate(both))):
             if at is not None and _counts(outcome, trial, value):
                 shapes.append(Dot(x(at), y(value), 2.8, "accent", is_hollow=not y.holds(value)))
     return Picture("slices", f"{metric} against parameters", WIDTH, HEIGHT, shapes)

@@ -51,7 +51,7 @@ footer{color:var(--soft);font-size:13px;margin-top:20px}
 
 
 def page(report: Report) -> str:
-    """The whole file; the numbers behind it are in it as JSON."""
+    """The whole file; the numbers behind it are in it as JSON, but for the rows of trials."""
     drawn = {one.name: svg(one, styled=True) for one in pictures(report)}
     notes = "".join(f'<p class="note">{_text(one)}</p>' for one in report.notes)
     figures = "".join(
@@ -60,7 +60,8 @@ def page(report: Report) -> str:
     )
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(report.made_at))
     # Within a script nothing but its end is read as markup.
-    numbers = json.dumps(report.to_json(), default=str).replace("<", "\\u003c")
+    told = {name: value for name, value in report.to_json().items() if name != "trials"}
+    numbers = json.dumps(told, default=str).replace("<", "\\u003c")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from runyard.report.findings import Report
 from runyard.report.sections import Section, Table, in_short, sections
@@ -13,19 +13,38 @@ _GAP = 2
 _WIDEST_CELL = 40
 
 
-def text(report: Report, width: int = WIDTH) -> str:
-    lines = [report.title, *_wrapped("  ".join(report.about), width)]
+def text(report: Report, width: int = WIDTH, *, bold: bool = False) -> str:
+    """`bold`: headings stand out, on terminals that can."""
+    lines = [_heading(report.title, bold), *_filled(report.about, width)]
     lines += [line for note in report.notes for line in _wrapped(note, width)]
     short = in_short(report)
     if short:
         lines += ["", *(f"  {name:<22} {value}" for name, value in short)]
     for section in sections(report):
-        lines += ["", *_section(section, width)]
+        lines += ["", *_section(section, width, bold)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _section(section: Section, width: int) -> Iterator[str]:
-    yield section.title.upper()
+def _heading(words: str, bold: bool) -> str:
+    shown = "".join(letter if letter.isprintable() else " " for letter in words)
+    return f"\033[1m{shown}\033[0m" if bold else shown
+
+
+def _filled(items: Sequence[str], width: int) -> list[str]:
+    """As many to a line as there is room for, none of them broken."""
+    lines = [""]
+    for item in items:
+        longer = f"{lines[-1]}, {item}" if lines[-1] else item
+        if len(longer) < width:
+            lines[-1] = longer
+        else:
+            lines[-1] += ","
+            lines.append(item)
+    return lines
+
+
+def _section(section: Section, width: int, bold: bool) -> Iterator[str]:
+    yield _heading(section.title.upper(), bold)
     for words in section.words:
         yield from _wrapped(words, width)
     for point in section.points:
