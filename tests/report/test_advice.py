@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runyard.report.advice import Change, changes, round_memory, round_time, wishes
+from runyard.report.advice import Change, Margins, changes, wishes
 from runyard.report.efficiency import use_of
 from tests.report.example import GIB, HOUR, accounted, effort, job, worker
 
@@ -23,6 +23,14 @@ def test_less_memory_than_was_asked() -> None:
     assert advised()["--mem"].words == (
         "ask --mem 6G instead of 32G: the most that was used is 4.9 GB; a smaller job starts sooner"
     )
+
+
+def test_margins_are_the_users() -> None:
+    one = job(used=accounted())
+    use = use_of(one, [worker()], [], now=2 * HOUR)
+    wide = Margins(memory=1.0, time=1.0)
+    found = {change.option: change.better for change in changes([one], [use], wide)}
+    assert (found["--mem"], found["--time"]) == ("10G", "4h")
 
 
 def test_fewer_cpus_and_what_they_would_have_saved() -> None:
@@ -88,15 +96,3 @@ def test_where_nothing_was_asked_it_is_said_what_one_program_needs() -> None:
     found = {one.option: one.better for one in wishes(ran, now=HOUR)}
     assert found == {"--cpus": "3", "--mem": "4G", "--time": "1h15m"}
     assert wishes([], now=HOUR) == []
-
-
-@pytest.mark.parametrize(("mebibytes", "rounded"), [(1, 128), (500, 512), (1025, 1536),
-                                                    (5000, 5120), (20_001, 20_480)])  # fmt: skip
-def test_memory_is_rounded_up_to_what_a_person_would_write(mebibytes: int, rounded: int) -> None:
-    assert round_memory(mebibytes << 20) == rounded << 20
-
-
-@pytest.mark.parametrize(("seconds", "rounded"), [(1, 60), (601, 900), (3601, 4500),
-                                                  (30_000, 32_400)])  # fmt: skip
-def test_time_is_rounded_up(seconds: float, rounded: float) -> None:
-    assert round_time(seconds) == rounded

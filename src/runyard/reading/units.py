@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # Slurm's units are powers of 1024, whatever follows the letter.
 _MEBIBYTES = {"m": 1, "g": 1024, "t": 1024**2}
+
+# Steps to which a time is rounded up, for times up to so long.
+_TIME_STEPS = ((1800.0, 60.0), (4 * 3600.0, 300.0), (math.inf, 1800.0))
+_SHORTEST = 300.0
+_SMALL = 2048
 
 TIME_FORMS = "90s, 30m, 2h, 1-12:00:00"
 MEMORY_FORMS = "500M, 16G"
@@ -64,6 +70,19 @@ def short_memory(mebibytes: int) -> str:
     if mebibytes and mebibytes % 1024 == 0:
         return f"{mebibytes // 1024}G"
     return f"{mebibytes}M"
+
+
+def round_time(seconds: float) -> float:
+    """Up, to what a person would ask for; never less than five minutes."""
+    step = next(step for most, step in _TIME_STEPS if seconds <= most)
+    return max(_SHORTEST, math.ceil(seconds / step) * step)
+
+
+def round_memory(size: float) -> int:
+    """Bytes to MiB, up to quarters of a GiB, above two GiB to whole ones."""
+    mebibytes = math.ceil(size / (1 << 20))
+    step = 256 if mebibytes <= _SMALL else 1024
+    return max(256, math.ceil(mebibytes / step) * step)
 
 
 def duration(seconds: float) -> str:

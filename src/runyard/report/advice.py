@@ -9,22 +9,35 @@ from typing import Any
 
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Effort
-from runyard.reading.units import duration, memory_text, short_memory, short_time
+from runyard.reading.units import (
+    duration,
+    memory_text,
+    round_memory,
+    round_time,
+    short_memory,
+    short_time,
+)
 from runyard.report.efficiency import Use
 
-# What is asked for beyond what was used.
-MEMORY_MARGIN = 1.2
-TIME_MARGIN = 1.25
 CPU_MARGIN = 1.25
-VRAM_MARGIN = 1.1
 # And after a job that did not get through.
 MORE_AFTER_FAILURE = 1.5
 # A change that saves less than this share is not worth anybody's time.
 WORTHWHILE = 0.2
 _IDLE_GPU = 0.6
 _MIB = 1 << 20
-_MEMORY_STEPS = ((1024, 128), (4096, 512))
-_TIME_STEPS = ((600, 60), (3600, 300), (6 * 3600, 900))
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What is asked for beyond what was used, as shares; of a GPU's memory, what stays free."""
+
+    memory: float = 0.2
+    time: float = 0.25
+    gpu_memory: float = 0.1
+
+
+DEFAULT = Margins()
 
 
 @dataclass(frozen=True)
@@ -49,22 +62,22 @@ class Change:
         return {**asdict(self), "words": self.words}
 
 
-def changes(jobs: Sequence[Job], uses: Sequence[Use]) -> list[Change]:
+def changes(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins = DEFAULT) -> list[Change]:
     """For jobs that asked alike: what failed for want of something first, then what saves most."""
     begun = [one for one in uses if one.seconds]
     if not begun:
         return []
     found = [
-        _memory(jobs, begun),
-        _time(jobs, begun),
+        _memory(jobs, begun, margins),
+        _time(jobs, begun, margins),
         _cpus(begun),
-        *_gpus(begun),
+        *_gpus(begun, margins),
     ]
     told = [one for one in found if one is not None]
     return sorted(told, key=lambda one: (not one.is_needed, -one.gpu_seconds, -one.core_seconds))
 
 
-def wishes(attempts: Sequence[Effort], *, now: float) -> list[Change]:
+def wishes(attempts: Sequence[Effort], *, now: float, margins: Margins = DEFAULT) -> list[Change]:
     """Where nothing was asked: what one such program would need of a cluster."""
     known = [one for one in attempts if one["usage"]]
     peaks = [one["usage"].get("memory_peak", 0) for one in known if one["usage"]]
@@ -76,15 +89,15 @@ def wishes(attempts: Sequence[Effort], *, now: float) -> list[Change]:
         cores = max(1, math.ceil(used / seconds * CPU_MARGIN - 0.05))
         found.append(Change("--cpus", "", str(cores), f"{_amount(used / seconds)} were busy"))
     if max(peaks, default=0):
-        better = _memory_words(round_memory(max(peaks) * MEMORY_MARGIN))
+        better = short_memory(round_memory(max(peaks) * (1 + margins.memory)))
         found.append(Change("--mem", "", better, f"the most was {memory_text(max(peaks))}"))
     if max(spans, default=0.0):
-        better = short_time(round_time(max(spans) * TIME_MARGIN))
+        better = short_time(round_time(max(spans) * (1 + margins.time)))
         found.append(Change("--time", "", better, f"the longest took {duration(max(spans))}"))
     return found
 
 
-def _memory(jobs: Sequence[Job], uses: Sequence[Use]) -> Change | None:
+def _memory(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins) -> Change | None:
     peak = max((one.memory_peak or 0 for one in uses), default=0)
     asked = max((one.memory_asked or 0 for one in uses), default=0)
     if not asked:
@@ -92,15 +105,15 @@ def _memory(jobs: Sequence[Job], uses: Sequence[Use]) -> Change | None:
     if _ended(jobs, "OUT_OF_MEMORY"):
         more = round_memory(asked * MORE_AFTER_FAILURE)
         why = "Slurm ended it for want of memory"
-        return Change("--mem", _memory_words(asked), _memory_words(more), why, is_needed=True)
-    better = round_memory(peak * MEMORY_MARGIN)
-    if not peak or better > (1 - WORTHWHILE) * asked:
+        return Change("--mem", _as_asked(asked), short_memory(more), why, is_needed=True)
+    better = round_memory(peak * (1 + margins.memory))
+    if not peak or better * _MIB > (1 - WORTHWHILE) * asked:
         return None
     why = f"the most that was used is {memory_text(peak)}; a smaller job starts sooner"
-    return Change("--mem", _memory_words(asked), _memory_words(better), why)
+    return Change("--mem", _as_asked(asked), short_memory(better), why)
 
 
-def _time(jobs: Sequence[Job], uses: Sequence[Use]) -> Change | None:
+def _time(jobs: Sequence[Job], uses: Sequence[Use], margins: Margins) -> Change | None:
     limit = max((one.limit or 0.0 for one in uses), default=0.0)
     longest = max((one.longest or 0.0 for one in uses), default=0.0)
     if not limit or not longest:
@@ -109,7 +122,7 @@ def _time(jobs: Sequence[Job], uses: Sequence[Use]) -> Change | None:
         more = round_time(limit * MORE_AFTER_FAILURE)
         why = "Slurm cut it off at its limit; checkpoints let it go on instead"
         return Change("--time", short_time(limit), short_time(more), why, is_needed=True)
-    better = round_time(longest * TIME_MARGIN)
+    better = round_time(longest * (1 + margins.time))
     is_open = any(job["ended_at"] is None for job in jobs)
     if is_open or better > (1 - WORTHWHILE) * limit:
         return None
@@ -136,7 +149,7 @@ def _cpus(uses: Sequence[Use]) -> Change | None:
     return Change("--cpus", str(asked), str(better), why, core_seconds=saved)
 
 
-def _gpus(uses: Sequence[Use]) -> list[Change | None]:
+def _gpus(uses: Sequence[Use], margins: Margins) -> list[Change | None]:
     known = [one for one in uses if one.gpu_held and one.gpus_touched is not None]
     if not known:
         return []
@@ -151,17 +164,17 @@ def _gpus(uses: Sequence[Use]) -> list[Change | None]:
         )
         return [Change("--gpus", str(asked), str(touched), why,
                        gpu_seconds=held * (1 - touched / asked))]  # fmt: skip
-    return [_packing(known, held, max(one.at_once for one in known) / asked)]
+    return [_packing(known, held, max(one.at_once for one in known) / asked, margins)]
 
 
-def _packing(uses: Sequence[Use], held: float, sharing: float) -> Change | None:
+def _packing(uses: Sequence[Use], held: float, sharing: float, margins: Margins) -> Change | None:
     """More programs on a GPU that is neither full nor busy."""
     totals = [one.vram_total for one in uses if one.vram_total]
     peak = max((one.vram_peak or 0 for one in uses), default=0)
     used = sum(one.gpu_used or 0.0 for one in uses)
     if not totals or not peak or not held or used / held > _IDLE_GPU:
         return None
-    room = int(min(totals) // (peak * VRAM_MARGIN))
+    room = int(min(totals) * (1 - margins.gpu_memory) // peak)
     wanted = int(1 / max(used / held, 0.02) * max(1.0, sharing))
     better = min(room, wanted)
     if better < 2 or better <= sharing:
@@ -179,19 +192,7 @@ def _ended(jobs: Sequence[Job], state: str) -> bool:
     return any(job["states"].get(state) for job in jobs)
 
 
-def round_memory(count: float) -> int:
-    """Up to an amount that a person would write."""
-    mebibytes = count / _MIB
-    step = next((step for below, step in _MEMORY_STEPS if mebibytes <= below), 1024)
-    return math.ceil(mebibytes / step) * step * _MIB
-
-
-def round_time(seconds: float) -> float:
-    step = next((step for below, step in _TIME_STEPS if seconds <= below), 3600)
-    return float(math.ceil(seconds / step) * step)
-
-
-def _memory_words(count: int) -> str:
+def _as_asked(count: int) -> str:
     return short_memory(round(count / _MIB))
 
 

@@ -152,15 +152,16 @@ def _savings(report: Report) -> Section | None:
                 ((change.core_seconds, "core-hours"), (change.gpu_seconds, "GPU-hours"))
                 if seconds >= 36
             ]  # fmt: skip
-            ending = f" ({'up to ' if change.option == '--per-gpu' else ''}{', '.join(saved)})"
-            lines.append(change.words + (ending if saved else ""))
+            most = "up to " if change.option == "--per-gpu" else ""
+            ending = f"; would have saved {most}{' and '.join(saved)}" if saved else ""
+            lines.append(change.words + ending)
     if lines:
         is_asked = any(group.jobs for group in report.groups)
-        title = "What would have saved them" if is_asked else "What to ask for on a cluster"
+        title = "What to ask for next time" if is_asked else "What to ask for on a cluster"
         return Section(title, (), tuple(dict.fromkeys(lines)))
     if report.is_open or not any(group.jobs for group in report.groups):
         return None
-    return Section("What would have saved them", ("What was asked for fits what was used.",))
+    return Section("What to ask for next time", ("What was asked for fits what was used.",))
 
 
 def _failures(report: Report) -> Section:
