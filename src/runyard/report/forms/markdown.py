@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from runyard.report.findings import Report
@@ -24,7 +25,7 @@ def markdown(report: Report, plots: Mapping[str, str] | None = None) -> str:
         for name in section.plots:
             if plots and name in plots:
                 lines += ["", f"![{name}]({plots[name]})"]
-    return "\n".join(lines).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
 def markdown_table(table: Table) -> str:
