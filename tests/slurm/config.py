@@ -186,7 +186,8 @@ def _scheduling() -> list[str]:
 
 
 def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
-    usage = ["JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=5"]
+    # A second is the least; Slurm's own 30 s would see nothing of a test's programs.
+    usage = ["JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=1"]
     if not spec.accounting:
         return [*usage, "AccountingStorageType=accounting_storage/none"]
     return [

@@ -1,4 +1,7 @@
-"""From a command on the login node to trials that ran: on a real cluster, in a hostile folder."""
+"""From a command on the login node to trials that ran: on a real cluster, in a hostile folder.
+
+With RUNYARD_ALL_SLURM=1 everything is tried on a cluster without accounting too.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,18 @@ time.sleep(float(given.get("seconds", 0)))
 """
 
 
-@pytest.fixture(scope="module")
+ALL = bool(os.environ.get("RUNYARD_ALL_SLURM"))
+
+
+@pytest.fixture(scope="module", params=["accounting", *(["no accounting"] if ALL else [])])
 def yard(
+    request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
 ) -> Iterator[Yard]:
     """Project and state folder lie in a folder with a name as nobody wants it."""
+    bare = request.param == "no accounting"
+    slurm_cluster = request.getfixturevalue("bare_slurm_cluster" if bare else "slurm_cluster")
     folder = tmp_path_factory.mktemp("yard") / HOSTILE
     folder.mkdir()
     isolate(folder, module_environment)
