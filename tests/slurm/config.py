@@ -23,6 +23,8 @@ class ClusterSpec:
     accounting: bool = True
     enforce: bool = False
     """Whether limits of users hold (`sacctmgr modify user ... set maxsubmitjobs=10`)."""
+    elastic: bool = False
+    """Whether nodes are off until a job needs one, and then until `ClusterSite.power` is there."""
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.cpus, self.memory_mb) < 1 or self.gpus < 0:
@@ -96,6 +98,15 @@ class ClusterSite:
     def logs(self) -> Path:
         return self.folder / "log"
 
+    @property
+    def power(self) -> Path:
+        """While this file is missing, the nodes of an elastic cluster take their time."""
+        return self.folder / "power"
+
+    @property
+    def resume_program(self) -> Path:
+        return self.folder / "resume"
+
 
 def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
     """slurm.conf, with all nodes on one host and the partitions main, high and short."""
@@ -103,6 +114,7 @@ def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
         _identity(site),
         _processes(site),
         _scheduling(),
+        *([_power_saving(site)] if spec.elastic else []),
         _accounting(spec, site),
         _nodes(spec, site),
         _partitions(spec),
@@ -185,6 +197,33 @@ def _scheduling() -> list[str]:
     ]
 
 
+def _power_saving(site: ClusterSite) -> list[str]:
+    return [
+        f"ResumeProgram={site.resume_program}",
+        "ResumeTimeout=300",
+        # Nodes are never sent away for want of work: a test takes them away itself.
+        "SuspendProgram=/bin/true",
+        "SuspendTime=86400",
+        # What it sounds like is what it undoes: nodes that are off are shown.
+        "PrivateData=cloud",
+    ]
+
+
+def resume_script(site: ClusterSite, path: str) -> str:
+    """What the controller calls to start nodes; it has no environment of its own.
+
+    -b: a node that did not boot since it was asked for counts as one that has not come yet.
+    """
+    return f"""\
+#!/bin/sh
+export SLURM_CONF={site.folder}/slurm.conf PATH={path}
+while [ ! -e {site.power} ]; do sleep 0.1; done
+for node in $(scontrol show hostnames "$1"); do
+  setsid slurmd -D -b -N "$node" </dev/null >/dev/null 2>&1 &
+done
+"""
+
+
 def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
     # A second is the least; Slurm's own 30 s would see nothing of a test's programs.
     usage = ["JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=1"]
@@ -208,7 +247,8 @@ def _nodes(spec: ClusterSpec, site: ClusterSite) -> list[str]:
     return [
         *(["GresTypes=gpu"] if spec.gpus else []),
         f"NodeName={_series('n', 1, spec.nodes)} NodeHostname={site.host} NodeAddr=127.0.0.1"
-        f" Port={ports} CPUs={spec.cpus} RealMemory={spec.memory_mb}{gpus} State=UNKNOWN",
+        f" Port={ports} CPUs={spec.cpus} RealMemory={spec.memory_mb}{gpus}"
+        f" State={'CLOUD' if spec.elastic else 'UNKNOWN'}",
     ]
 
 

@@ -40,7 +40,8 @@ class ClusterDaemons:
             self._start_database()
             self._start_accounting()
         self._start_controller()
-        self._start_nodes()
+        if not self.spec.elastic:
+            self._start_nodes()
 
     def stop(self) -> None:
         while self._stages:

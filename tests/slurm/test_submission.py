@@ -17,7 +17,7 @@ import pytest
 
 from runyard.home import Home, read_discovery
 from tests.conftest import end_server, isolate
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.yard import HOSTILE, Yard
 
 pytestmark = pytest.mark.slurm
