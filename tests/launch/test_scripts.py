@@ -95,6 +95,19 @@ def test_the_three_forms_of_a_job(form: str) -> None:
         assert accepts(shell, text) == ""
 
 
+def test_a_script_outside_a_job_says_where_it_belongs(tmp_path: Path) -> None:
+    file = tmp_path / "script.sh"
+    file.write_text(script(planned(request(agents=Agents(count=4, form="nodes")))))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    for shell in SHELLS:
+        tried = subprocess.run(
+            [shell, file], env=environ, capture_output=True, text=True, check=False
+        )
+        assert tried.returncode == 2
+        assert "srun, which it may use, works in no other place" in tried.stderr
+        assert f"sbatch {file}; or, for an allocation to run it in:  runyard shell" in tried.stderr
+
+
 def test_everything_is_quoted_in_a_hostile_folder() -> None:
     folder = Path('/home/it\'s "mine"\n$(touch /tmp/pwned) %j')
     places = Places(

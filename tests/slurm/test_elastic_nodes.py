@@ -1,4 +1,4 @@
-"""Nodes that appear when a job needs them, and that are taken away: a real cluster of such nodes."""
+"""Nodes that appear when a job needs them, and that are taken away."""
 
 from __future__ import annotations
 
