@@ -37,6 +37,7 @@ elasticity:
 """
 
 
+ALL = bool(os.environ.get("RUNYARD_ALL_SLURM"))
 ON_AND_OFF = ClusterSpec(nodes=2, cpus=2, gpus=0, accounting=False, elastic=True)
 
 
@@ -83,7 +84,7 @@ def test_a_node_that_starts_is_waited_for_and_no_error(cloud: Yard) -> None:
     assert shown["states"] == {"CONFIGURING": 1}
     assert "its nodes are starting" in cloud.type("status", job).stdout
     assert cloud.api.sweeps.find(said["sweep"])["state"] == "running"
-    if not os.environ.get("RUNYARD_ALL_SLURM"):
+    if not ALL:
         return  # Slurm looks every 30 s whether a node has come.
     cloud.cluster.give_power()
     _take_the_node_away(cloud, said)

@@ -112,11 +112,15 @@ def test_a_node_whose_agent_dies_is_told_of_and_the_others_go_on(yard: Yard) -> 
     assert re.search(r"the agent on n\d ended with code 137", yard.logs(said))
 
 
-def test_agents_are_added_to_a_running_sweep(yard: Yard) -> None:
+@pytest.mark.parametrize("form", ["array", *(["nodes", "jobs"] if ALL else [])])
+def test_agents_are_added_to_a_running_sweep(yard: Yard, form: str) -> None:
     sweep = grid(yard, "sweep.yaml", lr=list(range(1, 13)), seconds=[0.4])
     first = yard.submit("sweep", sweep, "--on", "slurm", "--agents", "1")
-    more = yard.submit("agents", "add", first["sweep"], "-n", "4", "--on", "slurm")
-    assert more["jobs"][0]["array"] == "1-4"
+    more = yard.submit(
+        "agents", "add", first["sweep"], "-n", "4", "--on", "slurm", "--form", form, "--cpus", "2"
+    )
+    arrays = {"array": ["1-4"], "nodes": [None], "jobs": [None] * 4}
+    assert [job["array"] or None for job in more["jobs"]] == arrays[form]
     found = yard.ended(first["sweep"])
     assert found["counts"]["finished"] == 12
     at_work = {agent["job"] for one in (first, more) for agent in yard.api.jobs.job(
