@@ -20,6 +20,11 @@ class ClusterSpec:
     memory_mb: int = 8000
     gpus: int = 4
     gpu_type: str = "fake"
+    more_gpu_types: tuple[str, ...] = ()
+    """Other types, of which each node has as many."""
+    features: tuple[str, ...] = ()
+    """What `--constraint` can name; all nodes have it."""
+    more_partitions: tuple[str, ...] = ()
     accounting: bool = True
     enforce: bool = False
     """Whether limits of users hold (`sacctmgr modify user ... set maxsubmitjobs=10`)."""
@@ -33,6 +38,10 @@ class ClusterSpec:
     @property
     def node_names(self) -> list[str]:
         return [f"n{number}" for number in range(1, self.nodes + 1)]
+
+    @property
+    def gpu_types(self) -> tuple[str, ...]:
+        return (self.gpu_type, *self.more_gpu_types) if self.gpus else ()
 
     @property
     def ports_needed(self) -> int:
@@ -124,13 +133,12 @@ def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
 
 def gres_conf(spec: ClusterSpec, site: ClusterSite) -> str:
     """gres.conf: which device file is which GPU, the same on every node; empty without GPUs."""
-    if not spec.gpus:
-        return ""
-    devices = f"{site.gpu_devices}/{_series('gpu', 0, spec.gpus)}"
     # Without the flag Slurm sets CUDA_VISIBLE_DEVICES only for devices named like NVIDIA's.
-    return (
-        f"NodeName={_series('n', 1, spec.nodes)} Name=gpu Type={spec.gpu_type} File={devices}"
+    return "".join(
+        f"NodeName={_series('n', 1, spec.nodes)} Name=gpu Type={name} "
+        f"File={site.gpu_devices}/{_series('gpu', place * spec.gpus, spec.gpus)}"
         " Flags=nvidia_gpu_env\n"
+        for place, name in enumerate(spec.gpu_types)
     )
 
 
@@ -242,12 +250,14 @@ def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
 
 
 def _nodes(spec: ClusterSpec, site: ClusterSite) -> list[str]:
-    gpus = f" Gres=gpu:{spec.gpu_type}:{spec.gpus}" if spec.gpus else ""
+    kinds = ",".join(f"gpu:{name}:{spec.gpus}" for name in spec.gpu_types)
+    gpus = f" Gres={kinds}" if kinds else ""
+    features = f" Features={','.join(spec.features)}" if spec.features else ""
     ports = _series("", site.first_node_port, spec.nodes)
     return [
         *(["GresTypes=gpu"] if spec.gpus else []),
         f"NodeName={_series('n', 1, spec.nodes)} NodeHostname={site.host} NodeAddr=127.0.0.1"
-        f" Port={ports} CPUs={spec.cpus} RealMemory={spec.memory_mb}{gpus}"
+        f" Port={ports} CPUs={spec.cpus} RealMemory={spec.memory_mb}{gpus}{features}"
         f" State={'CLOUD' if spec.elastic else 'UNKNOWN'}",
     ]
 
@@ -260,6 +270,7 @@ def _partitions(spec: ClusterSpec) -> list[str]:
         f"PartitionName=main {shared} Default=YES MaxTime=INFINITE PriorityTier=1",
         f"PartitionName=high {shared} MaxTime=INFINITE PriorityTier=10 PreemptMode=OFF",
         f"PartitionName=short {shared} MaxTime=1 PriorityTier=1",
+        *(f"PartitionName={name} {shared}" for name in spec.more_partitions),
     ]
 
 

@@ -33,7 +33,7 @@ def write_files(spec: ClusterSpec, site: ClusterSite) -> None:
     if spec.elastic:
         _write_private(site.resume_program, resume_script(site, search_path()).encode())
         site.resume_program.chmod(0o700)
-    for number in range(spec.gpus):
+    for number in range(spec.gpus * len(spec.gpu_types)):
         # Slurm insists on a character device and never opens it. A link to one needs no root.
         (site.gpu_devices / f"gpu{number}").symlink_to("/dev/null")
 
