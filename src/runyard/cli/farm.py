@@ -26,18 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file, server
 from runyard.cli.halting import halt
-from runyard.cli.on_slurm import (
-    SLURM,
-    add_slurm_arguments,
-    not_here,
-    nothing_was_submitted,
-    plan_submission,
-    refuse_slurm_options,
-    send_or_undo,
-)
+from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say
 from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 

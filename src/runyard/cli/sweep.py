@@ -22,17 +22,11 @@ import argparse
 import os
 
 from runyard.cli.connect import complete_sweep_or_file, server
-from runyard.cli.on_slurm import (
-    SLURM,
-    add_slurm_arguments,
-    nothing_was_submitted,
-    plan_submission,
-    refuse_slurm_options,
-    send_or_undo,
-)
+from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
