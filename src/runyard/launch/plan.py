@@ -220,6 +220,8 @@ def _rank_words(
         "nodes": asked.nodes or 1,
         "tasks": 1 if request.distributed in _ONE_A_NODE else each,
         "processes": max(asked.gpus or 0, each),
+        # A node's driver names all of its GPUs, also to a job that has none.
+        "has_gpus": bool(asked.gpus or profile.gpus.implicit) or None,
         "interface": network.interface,
         "suffix": network.address_suffix,
         "ports": network.port_range,
