@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.test_chains import by_the_clock, check_one_run, starts, until
+from tests.slurm.test_chains import by_the_clock, check_one_run, starts, until, until_held
 from tests.slurm.trainer import TRAINS
 from tests.slurm.yard import Yard, open_yard
 
 pytestmark = [pytest.mark.slurm, by_the_clock]
 
 STEPS = 40
-WORDS = ("python", "trains.py", "--steps", str(STEPS), "--pause", "0.1")
+WORDS = ("python", "trains.py", "--steps", str(STEPS), "--hold", "10", "20")
 
 
 @pytest.fixture(scope="module")
@@ -49,38 +49,44 @@ def chain(yard: Yard, said: dict[str, Any]) -> tuple[int, int, int]:
     return found["over"], found["at_work"], found["to_come"]
 
 
-def cut_once(yard: Yard, said: dict[str, Any]) -> None:
-    job = said["jobs"][0]["job_id"]
-    until(lambda: starts(yard, said), "the first link")
-    (script,) = yard.batch_shells(f"SLURM_JOB_ID={job}")
+def cut(yard: Yard, said: dict[str, Any], link: int) -> None:
+    """Told as before its time limit, where the program stays."""
+    until_held(yard, said, 10 * (link + 1))
+    jobs = said["jobs"]
+    job = jobs[min(link, len(jobs) - 1)]
+    name = "SLURM_JOB_ID" if job["array"] is None else "SLURM_ARRAY_JOB_ID"
+    (script,) = yard.batch_shells(f"{name}={job['job_id']}")
     os.kill(script, signal.SIGUSR2)
-    until(lambda: len(starts(yard, said)) == 2, "the second link")
 
 
 def test_each_job_waits_for_the_one_before(yard: Yard) -> None:
     said = submit(yard, "dependency", "--chain", "4")
     assert len(said["jobs"]) == 4
-    until(lambda: starts(yard, said), "the first link")
+    until_held(yard, said, 10)
     assert chain(yard, said) == (0, 1, 3)
-    cut_once(yard, said)
+    cut(yard, said, 0)
+    until_held(yard, said, 20)
     assert chain(yard, said) == (1, 1, 2)
     assert "chain: link 2 of 4 is at work; 2 more to come" in yard.type("status").stdout
-    yard.ended(said["sweep"], 120)
+    cut(yard, said, 1)
+    yard.ended(said["sweep"], 180)
     check_one_run(yard, said, STEPS, [1])
 
 
 def test_one_job_goes_back_to_the_queue(yard: Yard) -> None:
     said = submit(yard, "requeue", "--chain", "4")
     (job,) = said["jobs"]
-    until(lambda: starts(yard, said), "the first link")
+    until_held(yard, said, 10)
     assert chain(yard, said) == (0, 1, 3)
-    cut_once(yard, said)
+    cut(yard, said, 0)
+    until_held(yard, said, 20)
     assert chain(yard, said) == (1, 1, 2)
-    yard.ended(said["sweep"], 120)
+    cut(yard, said, 1)
+    yard.ended(said["sweep"], 180)
     check_one_run(yard, said, STEPS, [1])
     (record,) = yard.cluster.wait_for(job["job_id"], FINAL_STATES, 60)
     # When the work is done it does not go back once more.
-    assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "1")
+    assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "2")
 
 
 def test_a_maintenance_is_said_and_links_fit_in_before_it(yard: Yard) -> None:
@@ -96,7 +102,9 @@ def test_a_maintenance_is_said_and_links_fit_in_before_it(yard: Yard) -> None:
         until(lambda: starts(yard, said), "it began before")
         record = yard.cluster.show_job(f"{said['jobs'][0]['job_id']}_1")[0]
         assert record["TimeLimit"] in ("00:02:00", "00:03:00")
-        yard.ended(said["sweep"], 120)
+        cut(yard, said, 0)
+        cut(yard, said, 1)
+        yard.ended(said["sweep"], 180)
         check_one_run(yard, said, STEPS, [1])
     finally:
         yard.cluster.cancel_jobs()

@@ -74,8 +74,9 @@ class Submission:
         for advice in advise(self):
             say(advice)
         found, asks = self, not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
-        if asks and self.request.agents.count is None and self.plan.agents > 1:
-            found = self.with_agents(_ask_number("how many agents?", self.plan.agents))
+        usual = self.plan.agents if self.plan.chain is None else self.plan.chain.lanes
+        if asks and self.request.agents.count is None and usual > 1:
+            found = self.with_agents(_ask_number("how many agents?", usual))
         say(describe(found.plan))
         if asks and not _ask_yes("submit this?"):
             return None
