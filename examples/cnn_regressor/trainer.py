@@ -3,7 +3,6 @@
 import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import torch
 import wandb
 from data import build_loader
@@ -99,6 +98,8 @@ class Trainer:
                 flush=True,
             )
         if wandb.run is not None:
+            import matplotlib.pyplot as plt  # Here: only rank 0 draws, and only if it logs.
+
             figure, axes = plt.subplots(1, 2, figsize=(8, 4))
             for axis, image, title in zip(axes, self.shown, ("target", "prediction"), strict=True):
                 figure.colorbar(axis.imshow(image), ax=axis)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.yard import Yard, batch_shells, open_yard
+from tests.slurm.yard import Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
@@ -79,7 +79,7 @@ def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
         until_said(yard, said, f"link {link} from")
         # As Slurm does it before the time limit: to the batch shell, and through it to the agent.
         task = f"SLURM_ARRAY_TASK_ID={link + 1}"
-        (script,) = batch_shells(f"SLURM_ARRAY_JOB_ID={job['job_id']}", task)
+        (script,) = yard.batch_shells(f"SLURM_ARRAY_JOB_ID={job['job_id']}", task)
         os.kill(script, signal.SIGUSR2)
     found = yard.ended(said["sweep"], 400 if LONG else 90)
     assert found["counts"]["finished"] == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.yard import Yard, batch_shells, open_yard
+from tests.slurm.yard import Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
@@ -99,7 +99,7 @@ def test_however_a_job_ends_results_come_back_and_nothing_is_left(
         # As Slurm does it before the time limit.
         yard.cluster.run("scancel", "--batch", "--signal=USR2", job)
     if how == "kill":
-        (script,) = batch_shells(f"SLURM_JOB_ID={job}")
+        (script,) = yard.batch_shells(f"SLURM_JOB_ID={job}")
         os.kill(script, signal.SIGKILL)
     yard.cluster.wait_for(job, FINAL_STATES)
     until(lambda: not list(disk.glob(f"{job}_0")), "the folder is still there")
