@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.workloads import EXAMPLES, SMALL, cut_off, held, place, runs_of
+from tests.slurm.workloads import EXAMPLES, SMALL, cut_off, folder_of, held, place, runs_of
 from tests.slurm.yard import Yard, open_yard
 from tests.train.frameworks import ensure_framework, program_environment
 from tests.train.ranks import run_ranks
@@ -70,7 +70,7 @@ def test_the_regressor_over_two_nodes_and_a_cut_ends_like_an_uncut_one(
     cut_off(yard, said)
     (run,) = runs_of(yard, said)
     assert yard.logs(said).count("0.001 million parameters on 2 x cpu") == 2
-    folder = Path(run["folder"])
+    folder = folder_of(run)
     assert weights_of(folder) == weights_of(uncut)
     assert best_of(folder) == best_of(uncut)
     # One run, each epoch once; it is called like its folder, and by its section's group.
@@ -92,7 +92,7 @@ def test_the_regressor_has_the_same_numbers_wherever_its_ranks_are(
         "python", "train.py", *CNN,
     )  # fmt: skip
     (run,) = runs_of(yard, said)
-    assert weights_of(Path(run["folder"])) == weights_of(uncut)
+    assert weights_of(folder_of(run)) == weights_of(uncut)
 
 
 @LONG
@@ -117,7 +117,7 @@ def test_a_sweep_of_the_regressor_with_two_ranks_a_trial(yard: Yard, torch: Path
     ]  # fmt: skip
     ended = run_ranks(torch, EXAMPLES / "cnn_regressor" / "train.py", words)
     assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr
-    assert weights_of(Path(best["folder"])) == weights_of(alone / "expts" / "laptop" / "0")
+    assert weights_of(folder_of(best)) == weights_of(alone / "expts" / "laptop" / "0")
 
 
 @LONG
@@ -140,6 +140,6 @@ def test_a_sweep_of_the_regressor_that_is_cut_off_ends_like_an_uncut_one(
     cut_off(yard, said)
     cut_off(yard, said, link=2)
     runs = {run["config"]["lr"]: run for run in runs_of(yard, said)}
-    assert weights_of(Path(runs[1e-3]["folder"])) == weights_of(uncut)
+    assert weights_of(folder_of(runs[1e-3])) == weights_of(uncut)
     for run in runs.values():
         assert [row["_step"] for row in yard.api.rows(run)] == [1, 2, 3, 4]

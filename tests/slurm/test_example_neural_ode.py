@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import run_runyard
 from tests.environments import CACHE
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.workloads import SMALL, cut_off, held, place, runs_of
+from tests.slurm.workloads import SMALL, cut_off, folder_of, held, place, runs_of
 from tests.slurm.yard import Yard, open_yard
 from tests.train.frameworks import ensure_framework, program_environment
 from tests.train.results import weights_of
@@ -76,7 +76,7 @@ def test_on_a_node_over_a_cut(yard: Yard, uncut: Path) -> None:
     said = yard.submit("submit", *SMALL, "--chain", "3", "--", *held(*MODEL))
     cut_off(yard, said)
     (run,) = runs_of(yard, said)
-    assert weights_of(Path(run["folder"]), PART) == weights_of(uncut, PART)
+    assert weights_of(folder_of(run), PART) == weights_of(uncut, PART)
     rows = list(yard.api.rows(run))
     assert [(row["_step"], row["step"]) for row in rows] == [(0, 0), (3, 3), (4, 0), (7, 3)]
 
@@ -89,5 +89,5 @@ def test_a_sweep_over_lists_on_two_nodes(yard: Yard, uncut: Path) -> None:
     assert set(runs) == {(4, 4), (6, 2)}
     trials = yard.api.sweeps.trials(yard.api.sweeps.find(said["sweep"])["key"])
     assert len({trial["node"] for trial in trials}) == 2
-    assert weights_of(Path(runs[4, 4]["folder"]), PART) == weights_of(uncut, PART)
-    assert weights_of(Path(runs[6, 2]["folder"]), PART) != weights_of(uncut, PART)
+    assert weights_of(folder_of(runs[4, 4]), PART) == weights_of(uncut, PART)
+    assert weights_of(folder_of(runs[6, 2]), PART) != weights_of(uncut, PART)

@@ -41,6 +41,11 @@ def cut_off(yard: Yard, said: dict[str, Any], link: int = 1) -> None:
     os.kill(script, signal.SIGUSR2)
 
 
+def folder_of(run: Run) -> Path:
+    assert run["folder"] is not None
+    return Path(run["folder"])
+
+
 def runs_of(yard: Yard, said: dict[str, Any]) -> list[Run]:
     """The runs of a submission, when it is over and well."""
     sweep = yard.ended(said["sweep"], PATIENCE)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runyard.config.sweep_file import read_sweep_file
 from runyard.home import Home
 from runyard.train import Params
 from tests.conftest import RunRunyard
@@ -130,7 +131,15 @@ def test_optimisers_and_schedules_are_built_and_take_steps(
     ]  # fmt: skip
 
 
-def test_the_sweep_is_a_grid_of_six_and_launches_take_one_trial_each(
+def test_the_sweep_file_is_a_grid_of_six() -> None:
+    read = read_sweep_file(EXAMPLE.with_name("sweep.yaml"))
+    assert (read.data["method"], read.data["project"]) == ("grid", "cnn-regressor")
+    assert read.data["metric"] == {"name": "val_loss", "goal": "minimize"}
+    values = {name: entry["values"] for name, entry in read.data["parameters"].items()}
+    assert values == {"lr": [1e-5, 5e-5, 1e-4], "batch_size": [16, 32]}
+
+
+def test_launches_take_one_trial_each_until_none_is_left(
     runyard: RunRunyard, state_folder: Home, warm: WarmPython, torch_python: Path, tmp_path: Path
 ) -> None:
     """W&B's own way: the sweep's id is an option of the program, and rank 0 asks for the trial."""
@@ -138,7 +147,7 @@ def test_the_sweep_is_a_grid_of_six_and_launches_take_one_trial_each(
     made = runyard("sweep", str(file), "--no-run", "--json", "--set", "batch_size=16")
     assert made.returncode == 0, made.stderr
     sweep = json.loads(made.stdout)
-    assert (sweep["project"], sweep["expected"]) == ("cnn-regressor", 3)  # 6 with both sizes.
+    assert (sweep["project"], sweep["expected"]) == ("cnn-regressor", 3)
     words = [
         "--config=laptop", "--max_epochs=1", f"--root_dir={tmp_path}",
         f"--sweep_id={sweep['entity']}/cnn-regressor/{sweep['id']}",
