@@ -6,7 +6,6 @@ python train.py --config=laptop
 import os
 from pathlib import Path
 
-import wandb
 from trainer import Trainer
 
 from runyard import train
@@ -57,6 +56,8 @@ def run(
             (folder / part).mkdir(parents=True, exist_ok=True)
     same_run = train.Checkpoint(folder=folder / "checkpoints").wandb()
     if ranks.main and params.log_to_wandb:
+        import wandb  # Here, as in the trainer: the other ranks need none, and start sooner.
+
         opened = wandb.init(
             dir=folder,
             config=params.plain(),
