@@ -142,4 +142,5 @@ def test_a_sweep_of_the_regressor_that_is_cut_off_ends_like_an_uncut_one(
     runs = {run["config"]["lr"]: run for run in runs_of(yard, said)}
     assert weights_of(folder_of(runs[1e-3])) == weights_of(uncut)
     for run in runs.values():
+        assert run["project"] == "cnn-regressor"  # As runyard.yaml says.
         assert [row["_step"] for row in yard.api.rows(run)] == [1, 2, 3, 4]
