@@ -190,6 +190,9 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     confirmed = submission.confirmed(args)
     if confirmed is None:
         return nothing_was_submitted()
+    told = confirmed.request.tracking
+    args.project = args.project or os.environ.get("WANDB_PROJECT") or told.project
+    args.entity = args.entity or os.environ.get("WANDB_ENTITY") or told.entity
     made = make_list(args, found, folder=folder)
     many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
     say(f"{_named(made)}: {many}")
