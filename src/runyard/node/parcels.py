@@ -153,9 +153,11 @@ def unpack(
         one._replace(offset=offset) for one in index.large for offset in range(0, one.size, _PART)
     ]
 
+    last = _LastOpened()
+
     def place(part: Chunk | Large) -> int:
         if isinstance(part, Large):
-            return _copy_part(root, part, into)
+            return _copy_part(last.open(f"{root}/{part.path}"), part, into)
         return _read_chunk(handle, index, part, into)
 
     try:
@@ -307,8 +309,22 @@ def _read_chunk(handle: int, index: Index, chunk: Chunk, into: str) -> int:
     return sum(piece.size for piece in chunk.pieces)
 
 
-def _copy_part(root: str, part: Large, into: str) -> int:
-    source = os.open(f"{root}/{part.path}", os.O_RDONLY)
+class _LastOpened:
+    """The file that was read last, in this process: network file systems begin anew to read ahead,
+    and forget what they have, with each opening."""
+
+    def __init__(self) -> None:
+        self._path, self._handle = "", -1
+
+    def open(self, path: str) -> int:
+        if path != self._path:
+            if self._handle >= 0:
+                os.close(self._handle)
+            self._path, self._handle = path, os.open(path, os.O_RDONLY)
+        return self._handle
+
+
+def _copy_part(source: int, part: Large, into: str) -> int:
     target = _open_to_write(f"{into}/{part.path}", part.mode, os.O_CREAT)
     try:
         about = os.fstat(source)
@@ -323,7 +339,6 @@ def _copy_part(root: str, part: Large, into: str) -> int:
                 raise ValueError(f"{part.path} became shorter while it was copied")
             at += copied
     finally:
-        os.close(source)
         os.close(target)
     return end - part.offset
 
