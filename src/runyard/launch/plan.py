@@ -105,6 +105,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     """What was left out or changed, and why: for the user."""
     asked: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """In what programs run, for whoever looks at the job later."""
 
     @property
     def log_pattern(self) -> str:
@@ -192,7 +194,24 @@ def plan(
         job={name: value for name, value in job.items() if value not in (None, [])},
         notes=wrapping.notes,
         asked=ruled.asked,
+        environment=_environment(request, profile),
     )
+
+
+def _environment(request: Request, profile: Profile) -> dict[str, Any]:
+    given = request.environment
+    known = {
+        "kind": given.kind,
+        "name": given.name,
+        "path": given.path,
+        "image": given.image,
+        "mounts": list(given.mounts),
+        "modules": list(dict.fromkeys((*profile.script.modules, *given.modules))),
+        "variables": dict(given.variables),
+        "before": [*profile.script.before, *given.before],
+        "profile": profile.name,
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _rank_words(
