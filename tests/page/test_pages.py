@@ -203,6 +203,8 @@ def test_a_run_shows_what_it_is_and_what_it_left(yard: Home, me: str, open_page:
     with page.expect_download() as saved:
         page.get_by_role("link", name="Download").click()
     assert Path(saved.value.path()).read_text() == "1 2 3"
+    used_by = page.locator(".used-by").get_by_role("link", name="spiral-1", exact=True)
+    expect(used_by).to_have_attribute("href", re.compile("/runs/run1$"))
 
     page.goto(page.url.replace("run0", "run1").split("?")[0] + "?tab=artifacts")
     expect(page.get_by_role("link", name="run0")).to_be_visible()

@@ -25,7 +25,7 @@ def yard(module_home: Home) -> Yard:
     random.seed(3)
     yard = open_yard(module_home)
     search = yard.sweep({**SEARCH, "method": "random", "name": "the search"})
-    yard.work(search, 30, loss_of, stop=0.3)
+    yard.work(search, 30, loss_of, stop=0.3, job="48213_2", node="ng30202")
     yard.work(yard.sweep({**TWO_AIMS, "name": "two aims"}), 14, trade_off)
     yard.keep_busy(search)
     record_jobs(yard, search)
@@ -189,15 +189,75 @@ def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
     expect(working).to_contain_text("71 %")
     past = page.get_by_role("article", name="Job 48101")
     expect(past).to_contain_text("9 GB of 33.6 GB")
-    waiting.get_by_role("button", name="Cancel").click()
-    page.get_by_role("button", name="Cancel the job").click()
+    waiting.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the job", exact=True).click()
     expect(waiting).to_contain_text("runyard cancel 48220")
     assert yard.connection.get("/api/job", name="48220")["wish"] == "cancel"
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
     expect(waiting.get_by_role("button", name="Cancel", exact=True)).to_be_visible()
     assert yard.connection.get("/api/job", name="48220")["wish"] is None
-    waiting.get_by_role("button", name="Logs").click()
-    expect(page.get_by_role("dialog")).to_contain_text("runyard logs 48220")
+
+
+def test_a_jobs_log_is_read_searched_and_grows(yard: Yard, open_page: OpenPage) -> None:
+    page = show(yard, open_page, "jobs")
+    running = page.get_by_role("article", name="Job 48213")
+    running.get_by_role("button", name="Log", exact=True).click()
+    log = page.get_by_role("dialog", name="Log of job 48213")
+    expect(log.locator(".console-line", has_text="node ng30201")).to_contain_text("48213_1")
+    log.get_by_label("Search the output").fill("out of memory")
+    expect(log.get_by_text("1 of 1")).to_be_visible()
+    found = log.locator(".console-line.hit")
+    expect(found).to_contain_text("48213_2")
+    expect(found.locator(".ansi-1")).to_be_visible()
+    log.get_by_label("Search the output").fill("")
+    with (yard.home.path / "job logs/48213_3.log").open("a") as file:
+        file.write("a new line\n")
+    expect(log.get_by_text("a new line")).to_be_visible()
+    log.get_by_label("Which task").select_option("2")
+    expect(log.locator(".console-line", has_text="48213_1")).to_have_count(0)
+    assert "task=2" in page.url
+    page.reload()
+    expect(log.locator(".console-line", has_text="48213_2").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(log).to_have_count(0)
+    # Where the server does not see the files, the command is said.
+    past = page.get_by_role("article", name="Job 48101")
+    past.get_by_role("button", name="Log", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("does not see /scratch/ada")
+    expect(page.get_by_role("dialog")).to_contain_text("runyard logs 48101")
+
+
+def test_what_failed_in_a_job_is_retried_from_the_page(yard: Yard, open_page: OpenPage) -> None:
+    sweep = yard.sweep({**SEARCH, "method": "random", "name": "failing", "run_cap": 6})
+    yard.connection.post(
+        "/api/jobs", {"job_id": "500", "kind": "agents", "name": "failing", "sweep": sweep["key"]}
+    )
+    yard.work(sweep, 6, loss_of, job="500")  # One of them fails.
+    page = show(yard, open_page, "jobs")
+    job = page.get_by_role("article", name="Job 500", exact=True)
+    job.get_by_role("button", name="Retry 1 failed", exact=True).click()
+    told = page.get_by_role("dialog", name="1 trial wait")
+    expect(told).to_contain_text(f"runyard agents add {sweep['id']} --on slurm")
+    assert yard.connection.get(f"/api/sweeps/{sweep['key']}")["counts"]["waiting"] == 1
+    page.keyboard.press("Escape")
+    expect(job.get_by_role("button", name="Retry 1 failed", exact=True)).to_have_count(0)
+
+
+def test_a_run_shows_its_jobs_script_and_environment(
+    yard: Yard, open_page: OpenPage, search: Any
+) -> None:
+    trial = yard.connection.get(f"/api/sweeps/{search['key']}/trials", state="finished")[0]
+    page = show(yard, open_page, yard.me(), "birds", "runs", trial["id"], "overview")
+    card = page.get_by_role("region", name="Job", exact=True)
+    expect(card).to_contain_text("48213_2")
+    expect(card).to_contain_text("cuda/12.2")
+    card.get_by_role("button", name="Script", exact=True).click()
+    expect(card.get_by_label("Script", exact=True)).to_contain_text("#SBATCH --time=1-00:00:00")
+    attempts = page.get_by_role("region", name="Attempts")
+    expect(attempts).to_contain_text("on ng30202, job 48213_2")
+    expect(page.get_by_role("link", name="the search", exact=True)).to_be_visible()
+    card.get_by_role("link", name="Log", exact=True).click()
+    expect(page.get_by_role("dialog", name="Log of job 48213")).to_contain_text("48213_2")
 
 
 def test_without_slurm_the_page_of_jobs_says_what_it_would_show(
