@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from runyard.client.api import Api
+from runyard.client.http import Connection
 from runyard.home import Home
 from tests.page.accessibility import serious
 from tests.page.conftest import OpenPage, login_link
@@ -78,9 +81,9 @@ def test_a_sweep_shows_how_far_it_is_what_won_and_what_matters(
     expect(space).to_contain_text("numbers on a log scale from 1e-05 to 0.1")
     trials = page.get_by_role("grid", name="Trials")
     expect(trials).to_contain_text("early")
-    trials.get_by_role("button", name="val_loss").click()
+    trials.get_by_role("button", name="val_loss", exact=True).click()
     first = trials.get_by_role("row").nth(1)
-    trials.get_by_role("button", name="val_loss").click()
+    trials.get_by_role("button", name="val_loss", exact=True).click()
     expect(first).to_contain_text("best")
 
 
@@ -97,7 +100,7 @@ def test_a_brush_chooses_trials_everywhere_and_stands_in_the_address(
     )
     assert depths
     assert max(depths) <= 7, "depth goes from 2 to 12"
-    assert "brush=depth" in page.url
+    expect(page).to_have_url(re.compile("brush=depth"))
     again = open_page(as_another(yard, page.url))
     expect(again.get_by_role("button", name="chosen: show all")).to_be_visible()
     chosen.click()
@@ -121,23 +124,25 @@ def test_a_sweep_is_steered_and_an_action_undone(yard: Yard, open_page: OpenPage
         found: str = yard.connection.get(f"/api/sweeps/{sweep['key']}")["state"]
         return found
 
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text("Paused: what runs goes on")).to_be_visible()
     assert state() == "paused"
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     assert state() == "running"
 
-    page.get_by_role("button", name="change how many trials").click()
+    page.get_by_role("button", name="change how many trials", exact=True).click()
     page.get_by_label("At most this many trials").fill("12")
     page.get_by_role("button", name="Change", exact=True).click()
-    expect(page.get_by_role("button", name="change how many trials")).to_have_text("Cap: 12")
+    expect(page.get_by_role("button", name="change how many trials", exact=True)).to_have_text(
+        "Cap: 12"
+    )
     assert yard.connection.get(f"/api/sweeps/{sweep['key']}")["run_cap"] == 12
 
     page.get_by_role("button", name="Cancel", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("nothing is at work")
-    page.get_by_role("button", name="Cancel the sweep").click()
-    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    page.get_by_role("button", name="Cancel the sweep", exact=True).click()
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     assert state() == "canceled"
 
 
@@ -149,7 +154,7 @@ def test_two_aims_have_a_front(yard: Yard, open_page: OpenPage) -> None:
     scatter = page.get_by_role("region", name="Scatter")
     scatter.get_by_role("combobox", name="over").select_option("depth")
     expect(scatter.get_by_role("img", name="over depth")).to_be_visible()
-    assert "x=depth" in page.url
+    expect(page).to_have_url(re.compile("x=depth"))
 
 
 def test_sweeps_of_a_project_are_listed(yard: Yard, open_page: OpenPage) -> None:
@@ -163,14 +168,14 @@ def test_sweeps_of_a_project_are_listed(yard: Yard, open_page: OpenPage) -> None
 
 def test_a_sweep_is_made_of_a_pasted_file(yard: Yard, open_page: OpenPage) -> None:
     page = show(yard, open_page, yard.me(), "birds", "sweeps")
-    page.get_by_role("button", name="New sweep").click()
+    page.get_by_role("button", name="New sweep", exact=True).click()
     page.get_by_label("The sweep's file").fill("method: grid\nparameters: {lr: {vals: [1]}}")
-    page.get_by_role("button", name="Make the sweep").click()
+    page.get_by_role("button", name="Make the sweep", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("vals")
     page.get_by_label("The sweep's file").fill(
         "name: pasted\nprogram: train.py\nmethod: grid\nparameters: {lr: {values: [1, 2]}}"
     )
-    page.get_by_role("button", name="Make the sweep").click()
+    page.get_by_role("button", name="Make the sweep", exact=True).click()
     expect(page.get_by_role("heading", level=1, name="pasted")).to_be_visible()
     expect(page.get_by_text("runyard agent")).to_be_visible()
 
@@ -215,7 +220,7 @@ def test_a_jobs_log_is_read_searched_and_grows(yard: Yard, open_page: OpenPage) 
     expect(log.get_by_text("a new line")).to_be_visible()
     log.get_by_label("Which task").select_option("2")
     expect(log.locator(".console-line", has_text="48213_1")).to_have_count(0)
-    assert "task=2" in page.url
+    expect(page).to_have_url(re.compile("task=2"))
     page.reload()
     expect(log.locator(".console-line", has_text="48213_2").first).to_be_visible()
     page.keyboard.press("Escape")
@@ -260,11 +265,12 @@ def test_a_run_shows_its_jobs_script_and_environment(
     expect(page.get_by_role("dialog", name="Log of job 48213")).to_contain_text("48213_2")
 
 
-def test_without_slurm_the_page_of_jobs_says_what_it_would_show(
-    state_folder: Home, open_page: OpenPage
+def test_who_submitted_nothing_is_told_what_the_page_of_jobs_would_show(
+    yard: Yard, open_page: OpenPage
 ) -> None:
-    empty = open_yard(state_folder)
-    page = show(empty, open_page, "jobs")
+    made = yard.connection.post("/api/users", {"name": "newcomer"})
+    code = Api(Connection(yard.url, made["key"])).login_code()["code"]
+    page = open_page(f"{yard.url}/jobs#code={code}")
     expect(page.get_by_text("Nothing has been submitted to Slurm yet")).to_be_visible()
     expect(page.get_by_text("runyard submit -- python train.py")).to_be_visible()
 
@@ -273,20 +279,20 @@ def test_a_report_is_written_linked_and_saved_as_one_file(
     yard: Yard, open_page: OpenPage, tmp_path: Any
 ) -> None:
     page = open_page(login_link(yard.home, f"{yard.me()}/birds/reports"))
-    page.get_by_role("button", name="New report").click()
+    page.get_by_role("button", name="New report", exact=True).click()
     page.get_by_label("Title").fill("What <b>won</b>")
     notes = (
         "## Adam\n\nIt **wins** at `1e-3`.\n\n- [here](javascript:alert(1))\n\n<script>x</script>"
     )
     page.get_by_label("Notes, in Markdown").fill(notes)
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("heading", name="What <b>won</b>")).to_be_visible()
     expect(page.locator(".markdown strong")).to_have_text("wins")
     assert page.locator(".markdown a").count() == 0, "a script is no link"
     expect(page.get_by_role("region", name="Chart of val_loss")).to_be_visible()
 
     with page.expect_download() as saving:
-        page.get_by_role("button", name="HTML").click()
+        page.get_by_role("button", name="HTML", exact=True).click()
     file = tmp_path / "report.html"
     saving.value.save_as(file)
     text = file.read_text()
@@ -309,8 +315,18 @@ def test_below_a_proxy_that_holds_streams_back(
         path = f"{yard.me()}/birds/sweeps/{search['id']}"
         page = open_page(login_link(yard.home, path, base))
         expect(page.get_by_role("region", name="Progress")).to_contain_text("of 60")
-        page.get_by_role("link", name="Jobs").click()
-        expect(page.get_by_role("article", name="Job 48213")).to_be_visible()
+        expect(page.get_by_role("img", name="over")).not_to_have_count(0)
+        page.get_by_role("link", name="Jobs", exact=True).click()
+        job = page.get_by_role("article", name="Job 48213")
+        job.get_by_role("button", name="Log", exact=True).click()
+        expect(page.get_by_role("dialog")).to_contain_text("48213_1")
+        page.goto(f"{base}/{yard.me()}/birds/reports")
+        page.get_by_role("button", name="New report", exact=True).click()
+        page.get_by_label("Title").fill("below a path")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_role("heading", name="below a path")).to_be_visible()
+        expect(page.get_by_role("region", name="Chart of val_loss")).to_be_visible()
+        assert page.url.startswith(f"{base}/{yard.me()}/birds/reports/")
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])

@@ -262,9 +262,10 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
                 "started_at": now - 90_000,
                 "ended_at": now - 86_400,
                 "used": {
-                    "seconds": 3600,
+                    "longest_seconds": 3600,
                     "memory_peak": 9_000_000_000,
                     "cpu_seconds": 14_000,
+                    "cpu_seconds_held": 57_600,
                     "gpu_use": 0.62,
                 },
             },
@@ -275,7 +276,7 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
                 "states": {"TIMEOUT": 1},
                 "started_at": now - 200_000,
                 "ended_at": now - 180_000,
-                "used": {"seconds": 20_000, "memory_peak": 31_000_000_000},
+                "used": {"longest_seconds": 86_400, "memory_peak": 31_000_000_000},
             },
         ),
     ]

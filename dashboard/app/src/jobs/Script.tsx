@@ -4,7 +4,7 @@ import { Copied } from "../components/Copied";
 import type { JobDetail } from "./data";
 
 const WORDS: Record<string, string> = {
-  kind: "Kind",
+  kind: "Environment",
   name: "Name",
   path: "Folder",
   image: "Image",
@@ -15,18 +15,18 @@ const WORDS: Record<string, string> = {
   profile: "Cluster's profile",
 };
 
+/** Rows of a list of facts. */
 export function Environment({ job }: { job: JobDetail }) {
   const known = Object.entries(job.environment).filter(([name, value]) => name in WORDS && value !== null);
-  if (!known.length) return null;
   return (
-    <dl class="facts">
+    <>
       {known.map(([name, value]) => (
         <>
           <dt>{WORDS[name]}</dt>
           <dd>{spoken(value)}</dd>
         </>
       ))}
-    </dl>
+    </>
   );
 }
 

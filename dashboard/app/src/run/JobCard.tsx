@@ -47,8 +47,8 @@ export function JobCard({ run }: { run: RunDetail }) {
                 </dd>
               </>
             )}
+            <Environment job={job} />
           </dl>
-          <Environment job={job} />
           <button class="section-head" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
             <Icon name={isOpen ? "down" : "right"} size={14} /> Script
           </button>
