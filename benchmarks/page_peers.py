@@ -94,11 +94,11 @@ def _open_aim(page: Page, place: Place) -> str:
     page.goto(f"{place.url}/metrics")
     with contextlib.suppress(Exception):
         page.get_by_text("Skip", exact=True).click(timeout=5_000)
-    page.get_by_role("button", name="Metrics", exact=True).click()
-    page.get_by_text("loss", exact=True).first.click()
+    page.locator("button", has_text="Metrics").first.click()
+    page.get_by_text("loss", exact=True).last.click()  # The first is the heading above it.
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Search", exact=True).click()
-    page.wait_for_url("**/metrics?**select=**")
+    page.locator("button", has_text="Search").first.click()
+    page.wait_for_url(lambda url: "select=" in url)
     return page.url
 
 
@@ -156,6 +156,8 @@ def main() -> int:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
+    # Servers are ended by what is left on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with contextlib.ExitStack() as stack:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         return compare(stack, folder.resolve(), given.rounds)
@@ -178,6 +180,7 @@ def compare(stack: contextlib.ExitStack, folder: Path, rounds: int) -> int:
     shown.append((ours, context, url))
     for peer in PEERS:
         try:
+            print(f"{peer.name}: installed, filled, served, shown once", file=sys.stderr)
             place = install(folder, peer)
             fill(place, peer, curves)
             stack.enter_context(served(place, peer))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from runyard.home import Home
 from tests.conftest import end_server
@@ -186,7 +186,7 @@ def show(context: BrowserContext, yard: Yard, shot: Shot, height: int) -> Page:
     page.set_viewport_size({"width": (page.viewport_size or {})["width"], "height": height})
     page.goto(f"{yard.url}/{shot.path}")
     page.locator(shot.found).first.wait_for()
-    page.wait_for_function("!document.querySelector('.spinner')")
+    expect(page.locator(".spinner")).to_have_count(0, timeout=120_000)
     page.wait_for_timeout(1_500)  # Curves are fetched when their charts are seen.
     return page
 

@@ -202,7 +202,7 @@ def test_a_run_shows_what_it_is_and_what_it_left(yard: Home, me: str, open_page:
     page.keyboard.press("Escape")
 
     page.get_by_role("tab", name="Artifacts").click()
-    page.get_by_role("button", name="weights:v0", exact=True).click()
+    page.get_by_role("button", name="weights:v0").click()
     expect(page.get_by_text("weights.txt")).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("link", name="Download").click()
