@@ -100,6 +100,8 @@ def _work(api: Api, submission: Submission, command: list[str], *, keep: bool) -
             "submitted_at": time.time(),
             "folder": str(folder),
             "asked": dict(plan.asked),
+            "script": shell_script(plan),
+            "environment": dict(plan.environment),
         }
     )
     if not (os.environ.get("TMUX") or os.environ.get("STY")):
