@@ -30,50 +30,8 @@ if TYPE_CHECKING:
     from runyard.launch.snapshot import Snapshot
     from runyard.launch.submitting import Submitted
 
-HERE, SLURM = "here", "slurm"
 _LONG_SECONDS = 6 * 3600.0
 _PATIENCE_IN_A_JOB = 60.0
-
-
-def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
-    """What every command has that can work on the cluster. Call it after the command's own."""
-    parser.add_argument("--on", choices=(HERE, SLURM), default=default,
-                        help=f"where it runs (default {default})")  # fmt: skip
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing before submitting")
-    parser.add_argument("--no-snapshot", action="store_true",
-                        help="run the project's files as they are when a job starts, not as they "
-                        "are now")  # fmt: skip
-    if default != HERE or _may_be_meant(parser):
-        from runyard.config.flags import add_resource_flags
-
-        add_resource_flags(parser, title="on slurm")
-
-
-def _may_be_meant(parser: argparse.ArgumentParser) -> bool:
-    """Whether somebody may want the cluster's options. To load them is most of the start of a
-    command that works here."""
-    words = sys.argv[1:]
-    own = words[: words.index("--")] if "--" in words else words
-    known = parser._option_string_actions
-    options = {word.partition("=")[0] for word in own if word.startswith("-")}
-    asked = options & {"-h", "--help", "--on"} or "help" in own[:1]
-    return bool(asked) or "_ARGCOMPLETE" in os.environ or not options <= set(known)
-
-
-def refuse_slurm_options(args: argparse.Namespace) -> None:
-    """Without --on slurm, what is meant for the cluster is no option: it would be passed over."""
-    # Where programs share GPUs, how many is an option here too.
-    meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
-    given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
-    if args.on != SLURM and given:
-        from runyard.config.flags import given_flags
-
-        flags = given_flags(args).given
-        named = next(iter(flags[name.removeprefix("request:")].option for name in given))
-        raise UsageError(
-            f"{named} is for the cluster, and this would run here",
-            mend="add --on slurm, or leave it out",
-        )
 
 
 @dataclass(frozen=True)
@@ -139,6 +97,7 @@ class Submission:
         """Submit it for this sweep, and have the server remember the jobs."""
         from runyard.clusters.slurm_name import cluster_name
         from runyard.launch.held import hold
+        from runyard.launch.script import script
         from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
         plan = with_sweep(self.plan, sweep["key"])
@@ -155,6 +114,8 @@ class Submission:
             "log_pattern": plan.log_pattern,
             "asked": dict(plan.asked),
             "snapshot": (plan.job.get("snapshot") or {}).get("digest"),
+            "script": script(plan),
+            "environment": dict(plan.environment),
         }
         if done.left:
             hold(plan, done, sweep["key"], record)
@@ -414,16 +375,6 @@ def send_or_undo(
         raise
     tell(submission.plan, done, sweep, as_json=as_json)
     return 0
-
-
-def not_here(args: argparse.Namespace, *names: str) -> None:
-    """Refuse options that mean something on this machine alone."""
-    for name in names:
-        if getattr(args, name.replace("-", "_"), None):
-            raise UsageError(
-                f"--{name} is for this machine, and has no meaning with --on slurm",
-                mend="leave one of the two out",
-            )
 
 
 def nothing_was_submitted() -> int:
