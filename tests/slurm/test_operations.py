@@ -37,12 +37,18 @@ if number in (3, 13, 23) and not (here / "mended").exists():
     sys.exit("no luck today")
 """
 
-# Long enough for Slurm, which looks every five seconds, to see it.
+# Long enough for Slurm, which looks every five seconds, to see it. At its end it says what the
+# kernel knows of it.
 BUSY = """
-import time
+import json, pathlib, resource, time
 memory, end = bytearray(30 << 20), time.time() + 6
 while time.time() < end:
     pass
+status = pathlib.Path("/proc/self/status").read_text()
+used = resource.getrusage(resource.RUSAGE_SELF)
+truth = {"peak": int(status.partition("VmHWM:")[2].split()[0]) << 10,
+         "cpu": used.ru_utime + used.ru_stime}
+pathlib.Path(__file__).with_name("truth.json").write_text(json.dumps(truth))
 """
 
 
@@ -221,6 +227,29 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
         assert yard.json("usage")["source"] == "runyard's own ledger"
     [used_hours] = yard.json("usage", "--ledger")["accounts"]
     assert used_hours["cpu_hours"] * 3600 >= 6
+    _check_report(yard, sweep, job)
+
+
+def _check_report(yard: Yard, sweep: str, job: str) -> None:
+    """A report says the same, from accounting or from what agents measured; and what to ask for."""
+    truth = json.loads((yard.project / "truth.json").read_text())
+    of_job, of_sweep = (yard.json("report", what) for what in (f"job:{job}", sweep))
+    assert (of_job["kind"], of_sweep["kind"]) == ("job", "sweep")
+    for told in (of_job, of_sweep):
+        [group] = told["jobs"]
+        assert group["source"] == ["accounting" if _has_accounting(yard) else "agents"]
+        # Accounting sees the agent as well; and an agent looks every two seconds.
+        assert truth["peak"] - (4 << 20) <= group["memory_peak"] <= truth["peak"] + (150 << 20)
+        assert truth["cpu"] * 0.9 - 2.5 <= group["cpu_used"] <= truth["cpu"] + 10
+        assert group["cpu_idle"] == pytest.approx(max(0, group["cpu_held"] - group["cpu_used"]))
+        assert (group["memory_asked"], group["limit"]) == (400 << 20, 300)
+        words = " ".join(one["words"] for one in group["changes"])
+        assert "ask --mem 256M instead of 400M" in words
+        assert "--time" not in words  # Five minutes are the least that one asks for.
+    assert [one["state"] for one in of_job["trials"]] == ["finished"]
+    shown = run_runyard("report", job, cwd=yard.project)
+    assert "ASKED AND USED" in shown.stdout
+    assert ("the site keeps no accounting" in shown.stdout) is not _has_accounting(yard)
 
 
 def test_a_job_a_task_or_a_sweep_is_cancelled(yard: Yard) -> None:
@@ -293,6 +322,7 @@ def test_one_question_to_slurm_serves_all_jobs(yard: Yard, tmp_path: Path) -> No
         ("retry", "99999999"),
         ("shell", "99999999_1"),
         ("jobs", "job:99999999"),
+        ("report", "99999999"),
         ("status", "4021_"),
         ("status", "4021; rm -rf"),
         ("cancel", "job:nothing like it"),

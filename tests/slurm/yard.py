@@ -99,18 +99,19 @@ class Yard:
         return file
 
     def batch_shells(self, *variables: str) -> list[int]:
-        """The processes that run a job's script, told by what is in their environment.
+        """The same, of this cluster alone."""
+        return batch_shells(f"SLURM_CONF={self.cluster.env['SLURM_CONF']}", *variables)
 
-        Jobs of other clusters on this machine may have the same numbers, hence the state folder.
-        """
-        wanted = {one.encode() for one in (*variables, f"RUNYARD_HOME={self.home.path}")}
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                is_script = b"slurm_script" in (process / "cmdline").read_bytes()
-                environ = (process / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if is_script and wanted.issubset(environ):
-                found.append(int(process.name))
-        return found
+
+def batch_shells(*variables: str) -> list[int]:
+    """The processes that run a job's script, told by what is in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            is_script = b"slurm_script" in (process / "cmdline").read_bytes()
+            environ = (process / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if is_script and all(one.encode() in environ for one in variables):
+            found.append(int(process.name))
+    return found

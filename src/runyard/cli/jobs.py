@@ -169,23 +169,20 @@ def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
 
 
 def _measured(api: Api, job: Job) -> dict[str, float]:
-    """What the agents of a job measured of their trials' processes; of each, the newest attempt."""
+    """What the agents of a job measured of their programs."""
     if job["sweep"] is None:
         return {}
-    found = [
-        one["usage"]
-        for one in api.sweeps.trials(job["sweep"])
-        if one["usage"] and (one["job"] or "").partition("_")[0] == job["job_id"]
-    ]
-    peaks = [one["memory_peak"] for one in found if "memory_peak" in one]
-    seconds = [one["cpu_seconds"] for one in found if "cpu_seconds" in one]
-    told: dict[str, float] = {"memory_peak": max(peaks)} if peaks else {}
-    held = job["used"].get("seconds")
-    if seconds:
-        told["cpu_seconds"] = sum(seconds)
-    if seconds and held:
-        told["cpu_seconds_held"] = held * (job["asked"].get("cpus") or 1)
-    return told
+    from runyard.report.efficiency import use_of
+
+    work = api.sweeps.work(job["sweep"])
+    use = use_of(job, work["agents"], work["attempts"], now=time.time())
+    told = {
+        "longest_seconds": use.longest,
+        "memory_peak": use.memory_peak,
+        "cpu_seconds": use.cpu_used,
+        "cpu_seconds_held": use.cpu_held,
+    }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:

@@ -95,7 +95,7 @@ class Submission:
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
         from runyard.launch.script import arguments, script
-        from runyard.launch.submitting import parts_of
+        from runyard.launch.submitting import follows, parts_of
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
@@ -103,7 +103,8 @@ class Submission:
         words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
         say(f"this is sent to:  {shlex.join(words)}")
         if len(parts) > 1:
-            say(f"as {len(parts)} jobs, of {parts[0].count} and fewer tasks; the first is:")
+            after = ", each after the one before it" if follows(self.plan) else ""
+            say(f"as {len(parts)} jobs{after}, of {parts[0].count} and fewer tasks; the first is:")
         sys.stdout.write(script(self.plan, parts[0]))
         say("nothing was made or submitted")
 
@@ -221,6 +222,7 @@ def plan_submission(
     from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project
     from runyard.launch.commands import find_slurm
+    from runyard.launch.maintenance import mind_maintenance
     from runyard.launch.plan import Interpreter, Work, plan
     from runyard.launch.settling_environment import settle_environment
 
@@ -228,7 +230,7 @@ def plan_submission(
         find_slurm()
     request = with_environment(read_project(folder, given_flags(args)), os.environ)
     checked = check(request)
-    request = checked.accepted()
+    request, warned = mind_maintenance(checked.accepted(), os.environ)
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
     check_staging(request, places)
@@ -260,7 +262,7 @@ def plan_submission(
             snapshot=code if copy is None else copy.record,
         )
 
-    notes = (*request.warnings, *checked.notes)
+    notes = (*request.warnings, *checked.notes, *warned)
     return Submission(make(None), request, home, make, settle, copy, notes)
 
 
@@ -363,6 +365,9 @@ def describe(plan: Plan) -> str:
         "jobs": "one job" if plan.agents == 1 else f"{plan.agents} jobs",
     }[plan.form]
     at_once = f", {plan.at_once} at once" if plan.at_once else ""
+    if plan.chain is not None:
+        side = f", {plan.chain.lanes} side by side" if plan.chain.lanes > 1 else ""
+        what, at_once = f"a chain of {plan.chain.links} links{side} ({plan.chain.form})", ""
     options = " ".join(plan.header.lines()[1:])
     return f"to {plan.profile.name}: {what}{at_once}; {options}"
 

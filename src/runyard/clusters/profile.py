@@ -313,6 +313,12 @@ class Elasticity:
     preempt_signal: str | None = setting(Text("SIGNAL"), "what a job gets when it has to leave")
     grace: float | None = setting(Span(), "how long it then has")
     requeue: bool = setting(Flag(), "whether jobs may go back to the queue", True)
+    chain: str = setting(
+        Word("array", "dependency", "requeue"),
+        "how the jobs of a chain follow one another: tasks of one array, jobs that wait for one "
+        "another, or one job that goes back to the queue",
+        "array",
+    )
 
 
 @dataclass(frozen=True)

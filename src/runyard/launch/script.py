@@ -262,7 +262,8 @@ def _one(plan: Plan) -> list[str]:
         'wait "$process"; code=$?',
         "# A signal interrupts the waiting, and the code is then not the agent's.",
         'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
-        '[ ! -r "$ended" ] || code="$(cat "$ended")"',
+        'left=""',
+        '[ ! -r "$ended" ] || read -r code left <"$ended"',
         'rm -f "$ended"',
     ]
 
@@ -373,5 +374,18 @@ def _clean_up(plan: Plan) -> list[str]:
         *_top_up(plan),
         _STEWARD_ENDS,
         'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
+        *_again(plan),
         'exit "$code"',
+    ]
+
+
+def _again(plan: Plan) -> list[str]:
+    """A chain that is one job: back to the queue, if the agent left work behind."""
+    if plan.chain is None or plan.chain.form != "requeue":
+        return []
+    last = plan.chain.links - 1
+    return [
+        f'if [ "$left" = left ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {last} ]; then',
+        '  scontrol requeue "$SLURM_JOB_ID"  # The next link.',
+        "fi",
     ]

@@ -59,7 +59,8 @@ process=$!
 wait "$process"; code=$?
 # A signal interrupts the waiting, and the code is then not the agent's.
 while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done
-[ ! -r "$ended" ] || code="$(cat "$ended")"
+left=""
+[ ! -r "$ended" ] || read -r code left <"$ended"
 rm -f "$ended"
 
 # Whatever became of it.

@@ -43,6 +43,7 @@ STEPS: tuple[str, ...] = (
     reports.TABLES,
     wishes.TABLES,
     processes.USAGE,
+    processes.AGENT,
 )
 
 
