@@ -9,6 +9,7 @@ from runyard.server.store.schema import (
     artifacts,
     consoles,
     contents,
+    figures,
     history,
     jobs,
     people,
@@ -43,6 +44,7 @@ STEPS: tuple[str, ...] = (
     reports.TABLES,
     wishes.TABLES,
     processes.USAGE,
+    figures.TABLES,
 )
 
 
