@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.server.asgi import Client
+from tests.server.conftest import Upsert
 from tests.server.sweeping import Agent, create
 
 FIGURES = {"whole_seconds": 60.0, "memory_peak": 10**9}
@@ -75,3 +76,15 @@ def test_others_neither_see_nor_write_it(client: Client) -> None:
     assert seen == {"figures": [], "sweeps": []}
     told = {"project": "birds", "kind": "t.py", "figures": FIGURES, "entity": "ada"}
     assert client.post("/api/figures", told, key=bob).status == 403
+
+
+def test_a_trial_that_tells_how_far_it_is_has_a_time_left(client: Client, upsert: Upsert) -> None:
+    sweep = create(client)
+    held = Agent(client, sweep["key"]).claim()
+    summary = '{"progress/step": 10, "progress/total": 100, "progress/seconds_left": 90}'
+    upsert(name=held["run"]["id"], summaryMetrics=summary)
+    [trial] = client.get(f"/api/sweeps/{sweep['key']}/trials").json()
+    assert trial["seconds_left"] == pytest.approx(90, abs=5)
+    # Six trials in all, one at a time, each about as long as this one says.
+    whole = client.get(f"/api/sweeps/{sweep['key']}").json()
+    assert whole["eta_seconds"] == pytest.approx(6 * 90, rel=0.1)
