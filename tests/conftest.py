@@ -45,7 +45,7 @@ class RunRunyard(Protocol):
         env: dict[str, str] | None = None,
         cwd: Path | None = None,
         stdin: str | None = None,
-        timeout: float = 60,
+        timeout: float = 180,
     ) -> subprocess.CompletedProcess[str]: ...
 
 
@@ -98,7 +98,7 @@ def run_runyard(
     env: dict[str, str] | None = None,
     cwd: Path | None = None,
     stdin: str | None = None,
-    timeout: float = 60,
+    timeout: float = 180,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "runyard", *words],

@@ -148,7 +148,7 @@ class SlurmCluster:
                 raise ClusterError(f"job {job_id} is {seen}, not {wanted}: {records}")
             time.sleep(POLL_SECONDS)
 
-    def cancel_jobs(self, timeout: float = 10) -> None:
+    def cancel_jobs(self, timeout: float = 60) -> None:
         """Cancel every job and wait for them to be gone, or for the time to be over."""
         deadline = time.monotonic() + timeout
         cancelled: set[str] = set()

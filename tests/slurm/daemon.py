@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 STOP_SECONDS = 2.0
 POLL_SECONDS = 0.02
 LOG_LINES_SHOWN = 15
@@ -43,6 +43,14 @@ class Daemon:
         code = self.process.poll()
         if code is not None:
             raise ClusterError(f"{self.name} ended with exit code {code}:\n{self.last_words()}")
+
+    def has_ended(self, seconds: float = STOP_SECONDS) -> bool:
+        """Whether it is over, or is within a moment: who lost it may notice first."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def last_words(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
