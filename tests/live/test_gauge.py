@@ -122,6 +122,7 @@ def test_more_at_a_time_to_where_it_stops_paying_and_a_whole_file(
     )
     assert whole.returncode == 0, whole.stderr
     assert "2 of 3 command lines, all at the same time" in whole.stderr
+    assert "next, run it:  runyard farm tasks.txt --on slurm --time 5m" in whole.stderr
     assert "host memory fit" in whole.stdout
     assert max(map(len, whole.stdout.splitlines())) <= 80
     failed = runyard("gauge", "--no-keep", "--tasks", "tasks.txt", env=with_python(), cwd=project)

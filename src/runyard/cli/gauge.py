@@ -254,7 +254,18 @@ def _finish(args: argparse.Namespace, request: Request, raw: Raw, words: list[st
 
         path = write_settings(request.folder, _settings(found, request))
         say(f"written into {path}")
+    if not args.json:
+        say(f"next, run it:  {_next(args, found, words)}")
     return 0 if found.fits in (None, True) else 1
+
+
+def _next(args: argparse.Namespace, found: Conclusion, words: list[str]) -> str:
+    from runyard.cli.gauge_view import ask_text
+
+    asked = "" if args.write else f" {ask_text(found.ask)}"
+    if args.tasks is not None:
+        return f"runyard farm {shlex.quote(args.tasks)} --on slurm{asked}"
+    return f"runyard submit{asked} -- {shlex.join(words)}"
 
 
 def _settings(found: Conclusion, request: Request) -> dict[tuple[str, str], str]:
