@@ -23,10 +23,12 @@ class Daemon:
     name: str
     process: subprocess.Popen[bytes]
     log: Path
+    command: Sequence[str]
+    env: Mapping[str, str]
 
     @classmethod
     def start(cls, name: str, command: Sequence[str], env: Mapping[str, str], log: Path) -> Daemon:
-        with log.open("wb") as output:
+        with log.open("ab") as output:
             process = subprocess.Popen(
                 command,
                 env=env,
@@ -37,7 +39,16 @@ class Daemon:
                 # A Ctrl-C in the terminal is for the tests, which then end the daemons in order.
                 start_new_session=True,
             )
-        return cls(name, process, log)
+        return cls(name, process, log, command, env)
+
+    def kill(self) -> None:
+        """Without a word, as a power cut does."""
+        self.process.kill()
+        self.process.wait()
+
+    def again(self) -> Daemon:
+        """The same, started anew."""
+        return Daemon.start(self.name, self.command, self.env, self.log)
 
     def check_alive(self) -> None:
         code = self.process.poll()

@@ -41,7 +41,8 @@ class ClusterDaemons:
         if self.spec.accounting:
             self._start_accounting()
         self._start_controller()
-        self._start_nodes()
+        if not self.spec.elastic:
+            self._start_nodes()
 
     def stop(self) -> None:
         while self._stages:
@@ -50,6 +51,18 @@ class ClusterDaemons:
     def check_alive(self) -> None:
         for daemon in self:
             daemon.check_alive()
+
+    def find(self, name: str) -> Daemon:
+        return next(daemon for daemon in self if daemon.name == name)
+
+    def start_again(self, name: str) -> None:
+        """One that was killed."""
+        for stage in self._stages:
+            for index, daemon in enumerate(stage):
+                if daemon.name == name:
+                    stage[index] = daemon.again()
+        if name == "slurmctld":
+            self.find(name).wait_until(lambda: _answers(self.site.controller_port))
 
     def _start_munge(self) -> None:
         site = self.site
@@ -87,7 +100,8 @@ class ClusterDaemons:
     def _start_database(self) -> Daemon:
         site = self.site
         options = ["--no-defaults", f"--datadir={site.database}", *DATABASE_OPTIONS]
-        options.append(f"--user={site.user}")
+        # Not /tmp, where two that begin at once remove each other's tables.
+        options += [f"--user={site.user}", f"--tmpdir={site.folder}"]
         prepare = [
             _program("mariadb-install-db", "mysql_install_db"),
             *options,

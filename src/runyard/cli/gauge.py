@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file
-from runyard.cli.on_slurm import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.errors import ProgramError, UsageError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.errors import ConfigError
+from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
 from runyard.launch.header import Header, header
 from runyard.launch.rules import follow_rules
@@ -105,6 +106,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     """What was left out or changed, and why: for the user."""
     asked: Mapping[str, Any] = field(default_factory=dict)
+    chain: Chain | None = None
 
     @property
     def log_pattern(self) -> str:
@@ -136,7 +138,14 @@ def plan(
     """Plan a submission; ConfigError where the site would not take it."""
     agents = request.agents
     ruled = follow_rules(request, profile, slots=_slots(request, work))
-    count, at_once = _how_many(request, profile, work)
+    lanes, at_once = _how_many(request, profile, work)
+    chain = plan_chain(request, lanes)
+    count = lanes if chain is None else chain.agents
+    if chain is not None and chain.form == "array":
+        at_once = min(lanes, at_once or lanes)
+    form = "jobs" if count == 1 and agents.form == "array" else agents.form
+    if chain is not None and chain.form == "dependency" and lanes == 1 and form == "array":
+        form = "jobs"
     wrapping = wrapping or Wrapping()
     _refuse_secrets(request)
     grace = request.checkpoints.grace
@@ -155,7 +164,9 @@ def plan(
         "mps": agents.mps if profile.gpus.mps else "off",
         "count": agents.trials_each,
         "folder": str(places.work),
-        "grace": grace,
+        # Else the agent goes by the job's real length: Slurm may have shortened it.
+        "grace": request.checkpoints.grace,
+        "limit": ruled.time if ruled.asks_time else None,
         "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
         "staging": _staging(request),
         "chain": agents.chain,
@@ -166,7 +177,7 @@ def plan(
     }
     return Plan(
         name=name,
-        form="jobs" if count == 1 and agents.form == "array" else agents.form,
+        form=form,
         agents=count,
         at_once=at_once,
         header=header(
@@ -175,9 +186,9 @@ def plan(
             profile,
             ruled,
             form=agents.form,
-            agents=count,
+            agents=lanes,
             grace=grace,
-            more=wrapping.header,
+            more=(*wrapping.header, *(() if chain is None else chain.options)),
         ),
         places=places,
         runyard=runyard,
@@ -191,7 +202,8 @@ def plan(
         before=(*profile.script.before, *request.environment.before),
         job={name: value for name, value in job.items() if value not in (None, [])},
         notes=wrapping.notes,
-        asked=ruled.asked,
+        asked={**ruled.asked, **({} if chain is None else {"chain": chain.record})},
+        chain=chain,
     )
 
 
@@ -208,6 +220,8 @@ def _rank_words(
         "nodes": asked.nodes or 1,
         "tasks": 1 if request.distributed in _ONE_A_NODE else each,
         "processes": max(asked.gpus or 0, each),
+        # A node's driver names all of its GPUs, also to a job that has none.
+        "has_gpus": bool(asked.gpus or profile.gpus.implicit) or None,
         "interface": network.interface,
         "suffix": network.address_suffix,
         "ports": network.port_range,
@@ -243,10 +257,8 @@ def _slots(request: Request, work: Work) -> int:
 
 
 def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int | None]:
-    """Agents, and how many of them at once."""
+    """Agents, of each link where there is a chain, and how many of them at once."""
     agents, resources = request.agents, request.resources
-    if agents.chain is not None:
-        return agents.chain, 1
     count = agents.count
     if count is None and agents.form == "nodes":
         count = resources.nodes

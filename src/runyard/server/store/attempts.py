@@ -37,6 +37,7 @@ def begin(
     pid: int,
     now: float,
     at_least: int = 1,
+    agent: int | None = None,
 ) -> int:
     """Start the next attempt of a run and return its number, which is at least that."""
     known = connection.execute(
@@ -49,7 +50,7 @@ def begin(
     number = connection.execute(
         "SELECT max(coalesce(max(number), 0) + 1, ?) FROM attempts WHERE run = ?", (at_least, run)
     ).fetchone()[0]
-    _insert(connection, run, number, token, host, pid, now)
+    _insert(connection, run, number, token, host, pid, now, agent)
     runs.update(
         connection,
         run,
@@ -74,11 +75,12 @@ def _insert(
     host: str,
     pid: int,
     now: float,
+    agent: int | None,
 ) -> None:
     connection.execute(
-        "INSERT INTO attempts (run, number, token, host, pid, started_at) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (run, number, token, host, pid, now),
+        "INSERT INTO attempts (run, number, token, host, pid, started_at, agent) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (run, number, token, host, pid, now, agent),
     )
 
 
@@ -187,6 +189,16 @@ def lose(connection: sqlite3.Connection, run: int, number: int, now: float) -> N
 def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
     return connection.execute(
         "SELECT * FROM attempts WHERE run = ? ORDER BY number", (run,)
+    ).fetchall()
+
+
+def of_sweep(connection: sqlite3.Connection, sweep: int) -> list[Row]:
+    """All that its agents ran, by trial; `trial` is its number."""
+    return connection.execute(
+        "SELECT attempts.*, trials.number AS trial FROM trials "
+        "CROSS JOIN attempts ON attempts.run = trials.run "
+        "WHERE trials.sweep = ? ORDER BY trials.number, attempts.number",
+        (sweep,),
     ).fetchall()
 
 

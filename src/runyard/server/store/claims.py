@@ -236,6 +236,7 @@ def _take(
             pid=claim.pid or 0,
             now=now,
             at_least=number,
+            agent=claim.agent,
         )
     else:
         runs.update(connection, key, state="pending", stop_asked=0, preempting=0, exit_code=None)

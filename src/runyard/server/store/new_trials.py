@@ -20,7 +20,8 @@ _RUN = (
     "created_at, started_at, heartbeat_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ATTEMPT = (
-    "INSERT INTO attempts (run, number, token, host, pid, started_at) VALUES (?, 1, ?, ?, ?, ?)"
+    "INSERT INTO attempts (run, number, token, host, pid, started_at, agent) "
+    "VALUES (?, 1, ?, ?, ?, ?, ?)"
 )
 _TRIAL = (
     "INSERT INTO trials (sweep, number, run, id, name, setting, point, settings, state, agent, "
@@ -128,6 +129,7 @@ class NewTrials:
                     run.claim.host,
                     run.claim.pid or 0,
                     now,
+                    run.claim.agent,
                 )
                 for key, run in own
             ],

@@ -42,3 +42,6 @@ CREATE TABLE resume_questions (          -- a client has asked where a run stopp
 
 # Of an attempt, as its agent saw it: peak memory, CPU seconds and so on, JSON.
 USAGE = "ALTER TABLE attempts ADD COLUMN usage TEXT;"
+
+# Who ran it, and by that in which job; NULL: no agent, or one from before this column.
+AGENT = "ALTER TABLE attempts ADD COLUMN agent INTEGER;"
