@@ -70,13 +70,15 @@ def asked_of(submission: Submission, trials: int | None) -> Asked:
     if isinstance(per_gpu, int):
         slots = max(slots, per_gpu * max(1, gpus))
     nodes = request.resources.nodes or 1 if plan.form != "nodes" else 1
+    # The links of a chain follow one another: side by side are its lanes.
+    agents = plan.agents if plan.chain is None else plan.chain.lanes
     return Asked(
         trials=trials,
-        agents=plan.agents,
+        agents=agents,
         slots=slots,
         cpus=int(plan.asked.get("cpus") or 1) * nodes,
         gpus=gpus * nodes,
-        at_once=plan.at_once,
+        at_once=plan.at_once if plan.chain is None else None,
         time=plan.asked.get("time"),
         memory=plan.asked.get("memory"),
         chain=request.agents.chain,

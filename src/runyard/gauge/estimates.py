@@ -106,8 +106,6 @@ def estimate(basis: Basis, asked: Asked) -> Estimate:
     if asked.trials is None:
         return Estimate(each, None, None, None, basis.said, basis.memory_peak)
     running = min(asked.agents, asked.at_once or asked.agents)
-    if asked.chain is not None:
-        running = 1
     places = max(1, running * asked.slots)
     wall = math.ceil(asked.trials / places) * each
     # An agent is paid for while any of its slots works.
