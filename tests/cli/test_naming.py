@@ -11,6 +11,7 @@ import pytest
 from runyard.cli import naming
 from runyard.cli.connect import server
 from runyard.client.api import Api
+from runyard.config.task_list import Line, make_tasks, sweep_config
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import Home
 
@@ -74,6 +75,17 @@ def test_what_is_a_sweep_and_a_run_alike_is_told(api: Api, yard: dict[str, Any])
     assert "sweep:tune" in str(caught.value.mend)
     assert naming.find(api, "sweep:tune").sweep is not None
     assert naming.find(api, "trial:tune").run is not None
+
+
+def test_a_sweep_is_meant_where_its_trial_has_the_same_name(api: Api, yard: dict[str, Any]) -> None:
+    listed = sweep_config(make_tasks("submit", [Line(1, "true")]).renamed("first"), "/bin/sh")
+    sweep = api.sweeps.create(listed, project="birds", name="first")
+    agent = api.sweeps.begin_agent(sweep["key"], token="a", host="n1", pid=1, slots=1)
+    api.sweeps.claim(agent["agent"], token="c")
+    assert api.run("first")["name"] == "first"
+    found = naming.find(api, "first")
+    assert found.sweep is not None
+    assert (found.sweep["key"], found.run) == (sweep["key"], None)
 
 
 def test_an_id_is_nearer_than_a_part_of_a_name(api: Api, yard: dict[str, Any]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from runyard.cli.best import Aim, ranked, settings_of
 from runyard.cli.sweep_view import live
 from runyard.client.sweeps import Sweep, Trial
 from runyard.home import Home
+from runyard.report.settings import Aim, ranked, settings_of
 from tests.conftest import RunRunyard
 
 GRID: dict[str, Any] = {

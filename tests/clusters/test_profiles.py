@@ -222,6 +222,22 @@ def test_a_groups_profile_goes_before_the_one_that_it_inherits(tmp_path: Path) -
     assert recognise(Place(("narval1",)), [tmp_path, SHIPPED]).name == "lab"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "identity: {hosts: [lab*]}\n",
+        "limits:\n  longest: 2d\nidentity:\n  hosts:\n  - lab*\n# the end\n",
+        '{"identity": {"hosts": ["lab*"]}, "limits": {"longest": "2d"}}',
+        "inherits: fir\n'identity': {hosts: [lab*]}\n",
+        "limits: {longest: never}\nidentity: {hosts: [lab*]}\n",  # Told when it is used.
+    ],
+)
+def test_a_cluster_is_recognised_however_its_profile_is_written(tmp_path: Path, text: str) -> None:
+    (tmp_path / "lab.yaml").write_text(text)
+    (tmp_path / "other.yaml").write_text("gpus: {form: no such form}\n")
+    assert recognise(Place(("lab3",)), [tmp_path, SHIPPED]).name == "lab"
+
+
 def test_scratch_must_be_set_unless_the_profile_has_it(tmp_path: Path) -> None:
     narval = load_profile("narval", folders=[SHIPPED])
     with pytest.raises(ConfigError, match="SCRATCH is not set") as caught:

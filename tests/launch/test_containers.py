@@ -191,6 +191,20 @@ def test_apptainer_is_contained_clean_and_writable_on_the_nodes_own_disk(node: N
     assert "--nv" not in node.recorded()["words"]
 
 
+def test_where_there_is_only_singularity_it_runs_the_same_image(node: Node) -> None:
+    own = node.folder / "bin"
+    (own / "apptainer").rename(own / "singularity")
+    # Nothing of the machine's own, which may have the real one.
+    node.environ["PATH"] = f"{own}:/usr/bin:/bin"
+    done = node.run("apptainer", box_of(node), sys.executable, "-c", SEES, "as given")
+    assert done.returncode == 0, done.stderr
+    told = node.recorded()
+    assert told["program"] == "singularity"
+    assert str(node.folder / "local") in next(one for one in told["words"] if "image" in one)
+    assert told["environ"]["SINGULARITYENV_WANDB_API_KEY"] == KEY
+    assert json.loads(done.stdout)["argv"] == ["as given"]
+
+
 def test_a_user_base_with_more_libraries_comes_in(node: Node) -> None:
     base = node.folder / "extra packages"
     base.mkdir()
@@ -261,7 +275,7 @@ def test_signals_and_exit_codes_are_the_programs_own(node: Node, tmp_path: Path)
     )  # fmt: skip
     until(lambda: (tmp_path / "up").exists(), "the program")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=20) == 7
+    assert process.wait(timeout=90) == 7
 
 
 def test_a_start_script_of_the_image_gets_the_command(node: Node, tmp_path: Path) -> None:

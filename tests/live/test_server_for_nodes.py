@@ -60,7 +60,7 @@ def test_a_server_is_opened_under_a_program_that_logs(
     assert (run["state"], run["exit_code"]) == ("finished", 0)
     assert curves(state_folder, run["id"])["value"]["steps"] == list(range(40))
     # Who is on the cluster's network without the key gets nothing.
-    connection = HTTPConnection(host, after.port, timeout=20)
+    connection = HTTPConnection(host, after.port, timeout=90)
     connection.request("GET", "/api/health", headers={"Authorization": basic("0" * 40)})
     assert connection.getresponse().status == 401
     connection.close()

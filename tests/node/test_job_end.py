@@ -50,12 +50,16 @@ def test_an_older_slurm_is_asked(
 def test_a_machine_that_has_no_slurm_after_all_has_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW) is None
+    # Nor does a controller that is away say when: then it is what was asked for.
+    assert find_end(None, {"SLURM_JOB_ID": "77"}, NOW, limit=90) == NOW + 90
 
 
 def test_the_grace_is_two_minutes_or_a_tenth() -> None:
     assert JobEnd(NOW + 7200, NOW).grace == 120
     assert JobEnd(NOW + 600, NOW).grace == 60
     assert JobEnd(NOW + 600, NOW, grace=300).grace == 300
+    # Slurm may have shortened the job, and it is to do something besides saving.
+    assert JobEnd(NOW + 60, NOW, grace=300).grace == 45
     short = JobEnd(NOW + 60, NOW, grace=20)
     assert short.deadline == NOW + 55  # The last call comes before the end, not at it.
     assert not short.is_near(NOW)

@@ -38,7 +38,7 @@ def holder(base: Path, name: str, *words: str) -> subprocess.Popen[str]:
 
 
 def wait_gone(path: Path) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 90
     while path.exists():
         assert time.monotonic() < end, f"{path} is still there"
         time.sleep(0.01)

@@ -80,7 +80,7 @@ def test_megabytes_go_through_both_ways_for_who_has_the_key(
 def test_it_goes_when_nobody_needs_it(door: OpenDoor) -> None:
     assert door.process.stdin is not None
     door.process.stdin.close()
-    door.process.wait(timeout=20)
+    door.process.wait(timeout=90)
     until(lambda: not _is_alive(door.pid), "the end of the process behind the door")
     with contextlib.closing(socket.socket()) as probe, pytest.raises(ConnectionRefusedError):
         probe.connect(("127.0.0.1", door.port))
@@ -93,7 +93,7 @@ def test_killed_with_its_agent_it_leaves_nothing(door: OpenDoor) -> None:
 
 def _ask(port: int, key: str | None) -> str:
     head = f"Authorization: {basic(key)}\r\n" if key is not None else ""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=90) as connection:
         connection.sendall(f"GET /api/health HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
         return connection.recv(4096).decode()
 
@@ -138,7 +138,7 @@ def test_nodes_without_a_way_of_their_own_come_through_the_jobs_first_one(
             assert done.returncode == 0, done.stderr
         finally:
             relay.terminate()
-            relay.wait(timeout=20)
+            relay.wait(timeout=90)
     assert not where.exists()
     states = [trial["state"] for trial in api.sweeps.trials(sweep["key"])]
     assert states == ["finished", "finished"]

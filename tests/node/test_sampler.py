@@ -78,6 +78,7 @@ def test_gpu_memory_is_that_of_the_program_not_of_the_card(
         told = sample(started.pid, tmp_path, [UUID])
     seen = told["attempts"]["a"]
     assert (seen["vram_peak"], seen["gpu_use"], seen["gpu"]) == (3000000000, 0.75, UUID)
+    assert seen["vram_total"] == 80 << 30
     assert told["gpus"][UUID]["used"] == 12000000000
     assert told["gpus"][UUID]["total"] == 80 << 30
 

@@ -7,6 +7,8 @@ import pytest
 from runyard.reading.units import (
     read_mebibytes,
     read_seconds,
+    round_memory,
+    round_time,
     short_memory,
     short_time,
     slurm_time,
@@ -55,3 +57,8 @@ def test_written_out_it_is_what_slurm_takes(seconds: float, slurm: str, short: s
 
 def test_memory_is_written_as_short_as_it_can_be() -> None:
     assert (short_memory(16384), short_memory(1500), short_memory(0)) == ("16G", "1500M", "0M")
+
+
+def test_what_is_asked_for_is_rounded_up_to_what_a_person_would_write() -> None:
+    assert [round_time(one) for one in (10, 301, 1801, 5 * 3600)] == [300, 360, 2100, 18000]
+    assert [round_memory(one << 20) for one in (3, 300, 2047, 2049)] == [256, 512, 2048, 3072]

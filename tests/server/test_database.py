@@ -132,7 +132,7 @@ def test_after_closing_a_change_is_refused_at_once(tmp_path: Path, database: Dat
     database.read(_values).result()
     database.close()
     with pytest.raises(Closed):
-        database.write(_insert("late")).result(timeout=5)
+        database.write(_insert("late")).result(timeout=60)
     database.close()  # Once more does no harm.
     # Nobody holds the file any more: the last connection takes its helpers along.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["runyard.db"]
@@ -160,7 +160,7 @@ def test_a_request_that_ends_while_its_change_is_made_harms_nobody(database: Dat
         free.set()
 
     asyncio.run(give_up())
-    assert database.write(_insert("after")).result(timeout=5) == 1
+    assert database.write(_insert("after")).result(timeout=60) == 1
 
 
 @pytest.mark.parametrize("word", ["BEGIN", "COMMIT", "ROLLBACK"])
@@ -177,22 +177,22 @@ def test_the_writer_outlives_a_transaction_that_cannot(database: Database, word:
 
     first = database.write(forbid)
     with pytest.raises(sqlite3.DatabaseError):
-        first.result(timeout=5)
+        first.result(timeout=60)
     second = database.write(_insert("lost"))
     if word == "ROLLBACK":  # The first failure already led to a fresh connection.
-        assert second.result(timeout=5) == 1
+        assert second.result(timeout=60) == 1
         return
     with pytest.raises(sqlite3.DatabaseError):
-        second.result(timeout=5)
+        second.result(timeout=60)
     allow(database._connection)
-    assert database.write(_insert("kept")).result(timeout=5) == 1
+    assert database.write(_insert("kept")).result(timeout=60) == 1
     assert database.read(_values).result() == ["kept"]
 
 
 def test_the_writer_outlives_a_change_that_ends_its_own_transaction(database: Database) -> None:
     with pytest.raises(sqlite3.OperationalError):
-        database.write(lambda c: c.execute("ROLLBACK")).result(timeout=5)
-    assert database.write(_insert("a")).result(timeout=5) == 1
+        database.write(lambda c: c.execute("ROLLBACK")).result(timeout=60)
+    assert database.write(_insert("a")).result(timeout=60) == 1
 
 
 def test_a_limit_is_met_and_lifted(database: Database) -> None:
@@ -206,7 +206,7 @@ def test_a_limit_is_met_and_lifted(database: Database) -> None:
     busy.let_go()
     for future in (small, *large):  # One transaction: all of it, or nothing.
         with pytest.raises(DiskFull):
-            future.result(timeout=5)
+            future.result(timeout=60)
     assert database.read(_values).result() == []
     assert database.write(_insert("small")).result() == 1
     database.write(lambda c: c.execute("PRAGMA max_page_count = 100000").fetchone()).result()

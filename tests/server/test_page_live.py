@@ -111,7 +111,7 @@ def test_a_rolled_back_change_is_not_told(client: Client, upsert: Upsert) -> Non
 def events(api: Api, key: str, path: str, since: int | None = None) -> Iterator[Any]:
     """The stream of a page, as it comes."""
     host = api.url.removeprefix("http://")
-    connection = http.client.HTTPConnection(host, timeout=20)
+    connection = http.client.HTTPConnection(host, timeout=90)
     headers = {"Authorization": basic(key), "Accept": "text/event-stream"}
     if since is not None:
         headers["Last-Event-ID"] = str(since)

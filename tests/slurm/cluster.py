@@ -7,11 +7,12 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -56,6 +57,7 @@ class SlurmCluster:
     def __init__(self, spec: ClusterSpec | None = None) -> None:
         self.spec = spec or ClusterSpec()
         self._site: ClusterSite | None = None
+        self._daemons: ClusterDaemons | None = None
         self._undo = contextlib.ExitStack()
 
     def __enter__(self) -> SlurmCluster:
@@ -100,6 +102,10 @@ class SlurmCluster:
     def stop(self) -> None:
         """Cancel the jobs, end every process of the cluster and remove its folder."""
         self._undo.close()
+
+    def give_power(self) -> None:
+        """Let the nodes of an elastic cluster start that jobs wait for."""
+        self._running_site().power.touch()
 
     def run(
         self, *command: str, check: bool = True, cwd: Path | None = None, stdin: str = ""
@@ -148,7 +154,7 @@ class SlurmCluster:
                 raise ClusterError(f"job {job_id} is {seen}, not {wanted}: {records}")
             time.sleep(POLL_SECONDS)
 
-    def cancel_jobs(self, timeout: float = 10) -> None:
+    def cancel_jobs(self, timeout: float = 60) -> None:
         """Cancel every job and wait for them to be gone, or for the time to be over."""
         deadline = time.monotonic() + timeout
         cancelled: set[str] = set()
@@ -161,6 +167,39 @@ class SlurmCluster:
                 return
             time.sleep(POLL_SECONDS)
 
+    @contextlib.contextmanager
+    def without_controller(self) -> Iterator[None]:
+        """slurmctld is killed with -9; afterwards it is there again."""
+        daemons = self._running_daemons()
+        daemons.find("slurmctld").kill()
+        try:
+            yield
+        finally:
+            daemons.start_again("slurmctld")
+            self._wait_for_nodes(daemons, states="idle,alloc,mix,comp,down")
+
+    @contextlib.contextmanager
+    def without_node(self, name: str) -> Iterator[None]:
+        """A node loses its power: slurmd and all that runs there is killed with -9; afterwards the
+        node is there again."""
+        daemons = self._running_daemons()
+        daemons.find(f"slurmd {name}").kill()
+        while there := warden.processes_with(f"SLURMD_NODENAME={name}", self.folder):
+            for pid in there:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        try:
+            yield
+        finally:
+            daemons.start_again(f"slurmd {name}")
+            self.run("scontrol", "update", f"nodename={name}", "state=resume", check=False)
+            self._wait_for_nodes(daemons, states="idle,alloc,mix,comp")
+
+    def _running_daemons(self) -> ClusterDaemons:
+        if self._daemons is None:
+            raise ClusterError("this cluster is not running")
+        return self._daemons
+
     def _start(self) -> None:
         ports = reserve_ports(self.spec.ports_needed)
         self._undo.callback(ports.release)
@@ -171,23 +210,23 @@ class SlurmCluster:
         self._undo.callback(warden.end_processes, folder, spare={guard.pid})
         self._site = ClusterSite(folder, _short_host_name(), _user_name(), ports.first)
         write_files(self.spec, self._site)
-        daemons = ClusterDaemons(self.spec, self._site, self.env)
+        self._daemons = daemons = ClusterDaemons(self.spec, self._site, self.env)
         self._undo.callback(daemons.stop)
         daemons.start()
         self._wait_for_nodes(daemons)
         self._undo.callback(self.cancel_jobs, timeout=STOP_JOBS_SECONDS)
 
-    def _wait_for_nodes(self, daemons: ClusterDaemons) -> None:
+    def _wait_for_nodes(self, daemons: ClusterDaemons, states: str = "idle") -> None:
         deadline = time.monotonic() + START_SECONDS
-        while self._count_idle_nodes() < self.spec.nodes:
+        while self._count_nodes(states) < self.spec.nodes:
             daemons.check_alive()
             if time.monotonic() > deadline:
                 raise ClusterError(f"not all nodes are idle:\n{self.run('sinfo', '-lN').stdout}")
             time.sleep(POLL_SECONDS)
 
-    def _count_idle_nodes(self) -> int:
-        answer = self.run("sinfo", "-h", "-p", "main", "-t", "idle", "-o", "%D", check=False).stdout
-        return int(answer or 0)
+    def _count_nodes(self, states: str) -> int:
+        words = ("sinfo", "-h", "-p", "main", "-t", states, "-o", "%D")
+        return sum(int(one) for one in self.run(*words, check=False).stdout.split())
 
     def _running_site(self) -> ClusterSite:
         if self._site is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 STOP_SECONDS = 2.0
 POLL_SECONDS = 0.02
 LOG_LINES_SHOWN = 15
@@ -23,10 +23,12 @@ class Daemon:
     name: str
     process: subprocess.Popen[bytes]
     log: Path
+    command: Sequence[str]
+    env: Mapping[str, str]
 
     @classmethod
     def start(cls, name: str, command: Sequence[str], env: Mapping[str, str], log: Path) -> Daemon:
-        with log.open("wb") as output:
+        with log.open("ab") as output:
             process = subprocess.Popen(
                 command,
                 env=env,
@@ -37,12 +39,29 @@ class Daemon:
                 # A Ctrl-C in the terminal is for the tests, which then end the daemons in order.
                 start_new_session=True,
             )
-        return cls(name, process, log)
+        return cls(name, process, log, command, env)
+
+    def kill(self) -> None:
+        """Without a word, as a power cut does."""
+        self.process.kill()
+        self.process.wait()
+
+    def again(self) -> Daemon:
+        """The same, started anew."""
+        return Daemon.start(self.name, self.command, self.env, self.log)
 
     def check_alive(self) -> None:
         code = self.process.poll()
         if code is not None:
             raise ClusterError(f"{self.name} ended with exit code {code}:\n{self.last_words()}")
+
+    def has_ended(self, seconds: float = STOP_SECONDS) -> bool:
+        """Whether it is over, or is within a moment: who lost it may notice first."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def last_words(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]

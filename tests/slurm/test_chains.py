@@ -1,7 +1,7 @@
 """Work that is longer than a job: the next link goes on where the last one was cut off.
 
-`RUNYARD_LONG_JOBS=1` cuts links by Slurm's time limit, whose grain is a minute; the short form
-sends the signal that comes before it.
+`RUNYARD_LONG_JOBS=1` has links cut by Slurm's time limit, whose grain is a minute; the short forms
+have Slurm send the signal that comes before it.
 """
 
 from __future__ import annotations
@@ -9,43 +9,26 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.live.small_image import host_mounts, make_image
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.yard import Yard, batch_shells, open_yard
+from tests.slurm.trainer import TRAINS, history, sweep_file, uncut
+from tests.slurm.yard import Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
-LONG = os.environ.get("RUNYARD_LONG_JOBS") == "1"
-
-# Ends when it has been cut off three times, and some steps later.
-TRAINS = """\
-import json, os, pathlib, signal, sys, time
-import wandb
-state = pathlib.Path(os.environ["RUNYARD_CHECKPOINT_DIR"]) / "state.json"
-step, cuts = json.loads(state.read_text()) if state.exists() else (0, 0)
-told = []
-signal.signal(signal.SIGUSR2, lambda *_: told.append(1))
-run = wandb.init()
-last = step + 5 if cuts == 3 else 10_000
-print("link", cuts, "from", step, flush=True)
-while step < last:
-    run.log({"loss": 1 / (step + 1)}, step=step)
-    step += 1
-    time.sleep(0.1)
-    if told:
-        aside = state.with_suffix(".new")
-        aside.write_text(json.dumps((step, cuts + 1)))
-        aside.rename(state)
-        run.finish()
-        sys.exit(75)
-run.finish()
-print("ended at", step, flush=True)
-"""
+by_the_clock = pytest.mark.skipif(
+    os.environ.get("RUNYARD_LONG_JOBS") != "1",
+    reason="RUNYARD_LONG_JOBS=1: Slurm's time limits have a grain of a minute",
+)
+LINKS = 4
 
 
 @pytest.fixture(scope="module")
@@ -55,46 +38,105 @@ def yard(
     slurm_cluster: SlurmCluster,
 ) -> Iterator[Yard]:
     with open_yard(tmp_path_factory.mktemp("chains"), module_environment, slurm_cluster) as opened:
+        opened.write("trains.py", TRAINS)
         yield opened
 
 
-def until(found: Callable[[], object], what: str, seconds: float = 60) -> None:
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_image(tmp_path_factory.mktemp("images") / "small")
+
+
+def until(found: Callable[[], object], what: str, seconds: float = 90) -> None:
     end = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < end, what
         time.sleep(0.05)
 
 
-def until_said(yard: Yard, said: dict[str, Any], words: str) -> None:
-    until(lambda: words in yard.logs(said), words)
+def starts(yard: Yard, said: dict[str, Any], lr: int = 1) -> list[int]:
+    """From which steps a trial went on."""
+    return [int(one) for one in re.findall(rf"lr {lr} goes on from (\d+)", yard.logs(said))]
+
+
+def until_held(yard: Yard, said: dict[str, Any], step: int, lrs: Sequence[int] = (1,)) -> None:
+    """Until trials stay where their program is told to."""
+    words = [f"lr {lr} holds at {step}\n" for lr in lrs]
+    until(lambda: all(one in yard.logs(said) for one in words), f"hold at {step}", 180)
+
+
+def cut(yard: Yard, job: str, link: int) -> None:
+    """As Slurm does it before the time limit: a signal to the batch shell. (By `scancel --batch`
+    release 22.05 cannot reach one task of an array alone.)"""
+    of = f"SLURM_ARRAY_JOB_ID={job}", f"SLURM_ARRAY_TASK_ID={link}"
+    (script,) = yard.batch_shells(*of)
+    os.kill(script, signal.SIGUSR2)
+
+
+def check_one_run(yard: Yard, said: dict[str, Any], steps: int, lrs: list[int]) -> None:
+    """Each trial ended as one run with the curve of an uncut one; no link computed after that."""
+    found = yard.api.sweeps.find(said["sweep"])
+    assert found["counts"]["finished"] == len(lrs)
+    for job in said["jobs"]:
+        # What is left of the chain ends at once.
+        yard.cluster.wait_for(job["job_id"], FINAL_STATES, 120)
+    trials = {trial["values"].get("lr", 1): trial for trial in yard.api.sweeps.trials(found["key"])}
+    assert sorted(trials) == lrs
+    for lr, trial in trials.items():
+        assert history(yard.api, trial["id"]) == uncut(steps, lr)
+        begun = starts(yard, said, lr)
+        assert (min(begun), len(begun)) == (0, len(set(begun))), "a link began where another had"
+        assert yard.logs(said).count(f"lr {lr} ended at {steps}") == 1
 
 
 def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
-    yard.write("trains.py", TRAINS)
-    limit = ("--time", "1m", "--grace", "45s") if LONG else ("--time", "5m")
-    said = yard.submit("submit", "--chain", "6", *limit, "--", "python", "trains.py")
+    words = ("python", "trains.py", "--steps", "40", "--hold", "10", "20", "30")
+    said = yard.submit("submit", "--chain", "6", "--time", "5m", "--", *words)
     (job,) = said["jobs"]
     assert job["array"] == "1-6"
-    for link in range(0 if LONG else 3):
-        until_said(yard, said, f"link {link} from")
-        # As Slurm does it before the time limit: to the batch shell, and through it to the agent.
-        task = f"SLURM_ARRAY_TASK_ID={link + 1}"
-        (script,) = batch_shells(f"SLURM_ARRAY_JOB_ID={job['job_id']}", task)
-        os.kill(script, signal.SIGUSR2)
-    found = yard.ended(said["sweep"], 400 if LONG else 90)
-    assert found["counts"]["finished"] == 1
-    # What is left of the chain ends at once, and computes nothing again.
-    yard.cluster.wait_for(job["job_id"], FINAL_STATES, 60)
-    logs = yard.logs(said)
-    starts = [int(one) for one in re.findall(r"link \d from (\d+)", logs)]
-    (last,) = re.findall(r"ended at (\d+)", logs)
-    assert (starts[0], len(starts)) == (0, 4), logs
-    assert starts == sorted(set(starts))
-    (trial,) = yard.api.sweeps.trials(found["key"])
-    rows = list(yard.api.rows(yard.api.run(trial["id"])))
-    assert [(row["_step"], row["loss"]) for row in rows] == [
-        (step, 1 / (step + 1)) for step in range(int(last))
-    ]
+    for link in range(1, LINKS):
+        until_held(yard, said, 10 * link)
+        cut(yard, job["job_id"], link)
+    yard.ended(said["sweep"], 180)
+    assert len(starts(yard, said)) == LINKS
+    check_one_run(yard, said, 40, [1])
+
+
+def test_three_trials_of_a_sweep_in_a_container_go_on_side_by_side(yard: Yard, image: Path) -> None:
+    yard.write("sweep.yaml", sweep_file([1, 2, 3], steps=20, hold=10, python=sys.executable))
+    said = yard.submit(
+        "sweep", "sweep.yaml", "--on", "slurm", "--chain", "3", *in_container(yard, image)
+    )
+    (job,) = said["jobs"]
+    assert job["array"] == "1-9"
+    until_held(yard, said, 10, (1, 2, 3))
+    for link in (1, 2, 3):
+        cut(yard, job["job_id"], link)
+    yard.ended(said["sweep"], 180)
+    check_one_run(yard, said, 20, [1, 2, 3])
+    assert all(len(starts(yard, said, lr)) == 2 for lr in (1, 2, 3))
+
+
+def in_container(yard: Yard, image: Path) -> tuple[str, ...]:
+    mounts = [word for mount in host_mounts() for word in ("--mount", mount)]
+    return ("--environment", "charliecloud", "--container", str(image), *mounts)
+
+
+@by_the_clock
+def test_four_times_the_time_limit(yard: Yard, image: Path) -> None:
+    """One run, three trials of a sweep, and one run in a container, at the same time."""
+    steps, pause = 1200, 0.2
+    limit = ("--time", "1m", "--grace", "10s", "--chain", "9")
+    trains = ("trains.py", "--steps", str(steps), "--pause", str(pause))
+    yard.write("long.yaml", sweep_file([1, 2, 3], steps=steps, pause=pause))
+    alone = yard.submit("submit", *limit, "--", "python", *trains)
+    swept = yard.submit("sweep", "long.yaml", "--on", "slurm", *limit)
+    boxed = yard.submit("submit", *limit, *in_container(yard, image), "--", sys.executable, *trains)
+    for said, lrs in ((alone, [1]), (swept, [1, 2, 3]), (boxed, [1])):
+        yard.ended(said["sweep"], 900)
+        check_one_run(yard, said, steps, lrs)
+        for lr in lrs:
+            assert len(starts(yard, said, lr)) > LINKS, yard.logs(said)
 
 
 # Knows of nothing but its own file; written aside, then renamed.

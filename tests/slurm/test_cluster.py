@@ -34,7 +34,7 @@ time.sleep(300)
 """
 
 
-def wait_until(true: Callable[[], bool], timeout: float = 15) -> None:
+def wait_until(true: Callable[[], bool], timeout: float = 90) -> None:
     deadline = time.monotonic() + timeout
     while not true():
         assert time.monotonic() < deadline, "still not so"

@@ -33,6 +33,20 @@ def processes_of(folder: Path, spare: Collection[int] = ()) -> set[int]:
     return found
 
 
+def processes_with(variable: str, folder: Path) -> set[int]:
+    """Of the folder's processes those with this in their environment, and who started them for
+    Slurm."""
+    found = set()
+    for pid in processes_of(folder):
+        try:
+            environ = (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if variable.encode() in environ:
+            found |= {pid, *([_parent(pid)] if _is_step(_parent(pid)) else [])}
+    return found
+
+
 def end_processes(folder: Path, spare: Collection[int] = (), timeout: float = 10) -> None:
     """Kill the folder's processes and return once none is left."""
     deadline = time.monotonic() + timeout
@@ -78,6 +92,13 @@ def _mentions(pid: int, folder: bytes) -> bool:
         if os.geteuid() not in (0, entry.stat().st_uid):
             return False  # Another user's process, which only happens to name the folder.
         return any(folder in (entry / part).read_bytes() for part in ("cmdline", "environ"))
+    except OSError:
+        return False
+
+
+def _is_step(pid: int) -> bool:
+    try:
+        return b"slurmstepd" in (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
         return False
 

@@ -98,6 +98,10 @@ class Yard:
         file.write_text(text)
         return file
 
+    def batch_shells(self, *variables: str) -> list[int]:
+        """The same, of this cluster alone."""
+        return batch_shells(f"SLURM_CONF={self.cluster.env['SLURM_CONF']}", *variables)
+
 
 def batch_shells(*variables: str) -> list[int]:
     """The processes that run a job's script, told by what is in their environment."""

@@ -19,6 +19,7 @@ COMMANDS = {
     "usage": "the hours that you have used",
     "shell": "a shell on a compute node, or inside a job",
     "best": "show a sweep's best trials",
+    "report": "what a sweep, a job or a project cost, and what came of it",
     "compare": "compare runs or sweeps, over their seeds",
     "ui": "open the page: charts, runs, sweeps and jobs in a browser",
     "runs": "list runs",

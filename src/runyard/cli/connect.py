@@ -44,6 +44,16 @@ def complete_sweep(prefix: str, **_: object) -> list[str]:
     return [name for name in names if name.startswith(prefix)]
 
 
+def complete_project(prefix: str, **_: object) -> list[str]:
+    """Completion of a project's name. Never starts anything, and never fails."""
+    try:
+        api = find_server(locate())
+        found = api.projects() if api else []
+    except Exception:
+        return []
+    return [name for name in dict.fromkeys(one["name"] for one in found) if name.startswith(prefix)]
+
+
 def complete_file(prefix: str, **_: object) -> list[str]:
     from argcomplete.completers import FilesCompleter
 

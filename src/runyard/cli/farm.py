@@ -26,18 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file, server
 from runyard.cli.halting import halt
-from runyard.cli.on_slurm import (
-    SLURM,
-    add_slurm_arguments,
-    not_here,
-    nothing_was_submitted,
-    plan_submission,
-    refuse_slurm_options,
-    send_or_undo,
-)
+from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say
 from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 
@@ -197,6 +190,9 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     confirmed = submission.confirmed(args)
     if confirmed is None:
         return nothing_was_submitted()
+    told = confirmed.request.tracking
+    args.project = args.project or os.environ.get("WANDB_PROJECT") or told.project
+    args.entity = args.entity or os.environ.get("WANDB_ENTITY") or told.entity
     made = make_list(args, found, folder=folder)
     many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
     say(f"{_named(made)}: {many}")

@@ -15,6 +15,7 @@ from runyard.client.jobs import Job
 from runyard.launch.reasons import read_reason
 from runyard.launch.states import read_state, states_of, states_text
 from runyard.launch.watching import Looked
+from runyard.reading.units import memory_text as memory_text
 
 Line = tuple[str, str | None]
 _MOST_ENDED = 3
@@ -131,20 +132,6 @@ def asked_text(asked: dict[str, Any]) -> str:
     if asked.get("time"):
         parts.append(duration(float(asked["time"])))
     return ", ".join(parts)
-
-
-def memory_text(count: int) -> str:
-    """Memory as Slurm counts it, in powers of 1024, so that it can be compared with a request."""
-    left: float = count
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if left < 1024:
-            return f"{_three(left)} {unit}"
-        left /= 1024
-    return f"{_three(left)} TB"
-
-
-def _three(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def task_lines(job: Job, task: str, looked: Looked) -> list[Line]:

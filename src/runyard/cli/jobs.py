@@ -13,6 +13,7 @@ there all the same, from runyard's own ledger.
 from __future__ import annotations
 
 import argparse
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,8 @@ def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
     print_lines(efficiency_lines(now))
     if note is not None and now["ended_at"] is not None:
         say(f"{note}: CPU and memory are what agents measured of the trials")
+    elif now["ended_at"] is not None and (command := _site_command()) is not None:
+        say(f"as the site tells it:  {command} {job['job_id']}")
     print_lines(age_lines(looked))
     if script is not None:
         print(f"\n{Path(job['folder']) / 'script.sh'}\n")
@@ -168,24 +171,30 @@ def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
     return 0
 
 
+def _site_command() -> str | None:
+    """What the site has to show a job's efficiency, where it is there."""
+    from runyard.clusters.load import load_profile
+    from runyard.clusters.place import recognise, this_place
+
+    command = load_profile(recognise(this_place()).name).accounting.efficiency_command
+    return command if command and shutil.which(command.split()[0]) else None
+
+
 def _measured(api: Api, job: Job) -> dict[str, float]:
-    """What the agents of a job measured of their trials' processes; of each, the newest attempt."""
+    """What the agents of a job measured of their programs."""
     if job["sweep"] is None:
         return {}
-    found = [
-        one["usage"]
-        for one in api.sweeps.trials(job["sweep"])
-        if one["usage"] and (one["job"] or "").partition("_")[0] == job["job_id"]
-    ]
-    peaks = [one["memory_peak"] for one in found if "memory_peak" in one]
-    seconds = [one["cpu_seconds"] for one in found if "cpu_seconds" in one]
-    told: dict[str, float] = {"memory_peak": max(peaks)} if peaks else {}
-    held = job["used"].get("seconds")
-    if seconds:
-        told["cpu_seconds"] = sum(seconds)
-    if seconds and held:
-        told["cpu_seconds_held"] = held * (job["asked"].get("cpus") or 1)
-    return told
+    from runyard.report.efficiency import use_of
+
+    work = api.sweeps.work(job["sweep"])
+    use = use_of(job, work["agents"], work["attempts"], now=time.time())
+    told = {
+        "longest_seconds": use.longest,
+        "memory_peak": use.memory_peak,
+        "cpu_seconds": use.cpu_used,
+        "cpu_seconds_held": use.cpu_held,
+    }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:

@@ -2,9 +2,9 @@
 
 The order is fixed. A number (123, 123_4, CLUSTER/123) is a job; it can be the whole id or name of a
 sweep or a run, where there is no such job, but no part of one. Anything else is a sweep or a run,
-whichever it is nearer to: its id, then its name, then a part. What is as near to both is told, and
-so is what means several of a kind. At last, the name of a job. `job:`, `sweep:` or `trial:` before
-the word leaves no choice.
+whichever it is nearer to: its id, then its name, then a part. What is as near to both is told,
+unless the run is a trial of that sweep, and so is what means several of a kind. At last, the name
+of a job. `job:`, `sweep:` or `trial:` before the word leaves no choice.
 """
 
 from __future__ import annotations
@@ -114,6 +114,8 @@ def _nearer(words: str, sweep: Sweep, run: RunDetail) -> Named:
     to_sweep, to_run = _distance(words, sweep), _distance(words, run)
     if to_sweep != to_run:
         return Named(sweep=sweep) if to_sweep < to_run else Named(run=run)
+    if run["trial"] is not None and run["trial"]["sweep"] == sweep["key"]:
+        return Named(sweep=sweep)  # Its own trial: one program that was submitted under a name.
     raise UsageError(
         f"{words!r} is a sweep ({sweep['id']} {sweep['name']}) and a run ({run['id']} "
         f"{run['name']})",

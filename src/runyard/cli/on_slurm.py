@@ -30,50 +30,8 @@ if TYPE_CHECKING:
     from runyard.launch.snapshot import Snapshot
     from runyard.launch.submitting import Submitted
 
-HERE, SLURM = "here", "slurm"
 _LONG_SECONDS = 6 * 3600.0
 _PATIENCE_IN_A_JOB = 60.0
-
-
-def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
-    """What every command has that can work on the cluster. Call it after the command's own."""
-    parser.add_argument("--on", choices=(HERE, SLURM), default=default,
-                        help=f"where it runs (default {default})")  # fmt: skip
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing before submitting")
-    parser.add_argument("--no-snapshot", action="store_true",
-                        help="run the project's files as they are when a job starts, not as they "
-                        "are now")  # fmt: skip
-    if default != HERE or _may_be_meant(parser):
-        from runyard.config.flags import add_resource_flags
-
-        add_resource_flags(parser, title="on slurm")
-
-
-def _may_be_meant(parser: argparse.ArgumentParser) -> bool:
-    """Whether somebody may want the cluster's options. To load them is most of the start of a
-    command that works here."""
-    words = sys.argv[1:]
-    own = words[: words.index("--")] if "--" in words else words
-    known = parser._option_string_actions
-    options = {word.partition("=")[0] for word in own if word.startswith("-")}
-    asked = options & {"-h", "--help", "--on"} or "help" in own[:1]
-    return bool(asked) or "_ARGCOMPLETE" in os.environ or not options <= set(known)
-
-
-def refuse_slurm_options(args: argparse.Namespace) -> None:
-    """Without --on slurm, what is meant for the cluster is no option: it would be passed over."""
-    # Where programs share GPUs, how many is an option here too.
-    meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
-    given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
-    if args.on != SLURM and given:
-        from runyard.config.flags import given_flags
-
-        flags = given_flags(args).given
-        named = next(iter(flags[name.removeprefix("request:")].option for name in given))
-        raise UsageError(
-            f"{named} is for the cluster, and this would run here",
-            mend="add --on slurm, or leave it out",
-        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +53,7 @@ class Submission:
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
         from runyard.launch.script import arguments, script
-        from runyard.launch.submitting import parts_of
+        from runyard.launch.submitting import follows, parts_of
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
@@ -103,7 +61,8 @@ class Submission:
         words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
         say(f"this is sent to:  {shlex.join(words)}")
         if len(parts) > 1:
-            say(f"as {len(parts)} jobs, of {parts[0].count} and fewer tasks; the first is:")
+            after = ", each after the one before it" if follows(self.plan) else ""
+            say(f"as {len(parts)} jobs{after}, of {parts[0].count} and fewer tasks; the first is:")
         sys.stdout.write(script(self.plan, parts[0]))
         say("nothing was made or submitted")
 
@@ -115,8 +74,9 @@ class Submission:
         for advice in advise(self):
             say(advice)
         found, asks = self, not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
-        if asks and self.request.agents.count is None and self.plan.agents > 1:
-            found = self.with_agents(_ask_number("how many agents?", self.plan.agents))
+        usual = self.plan.agents if self.plan.chain is None else self.plan.chain.lanes
+        if asks and self.request.agents.count is None and usual > 1:
+            found = self.with_agents(_ask_number("how many agents?", usual))
         say(describe(found.plan))
         if asks and not _ask_yes("submit this?"):
             return None
@@ -224,6 +184,7 @@ def plan_submission(
     from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project
     from runyard.launch.commands import find_slurm
+    from runyard.launch.maintenance import mind_maintenance
     from runyard.launch.plan import Interpreter, Work, plan
     from runyard.launch.settling_environment import settle_environment
 
@@ -231,7 +192,7 @@ def plan_submission(
         find_slurm()
     request = with_environment(read_project(folder, given_flags(args)), os.environ)
     checked = check(request)
-    request = checked.accepted()
+    request, warned = mind_maintenance(checked.accepted(), os.environ)
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
     check_staging(request, places)
@@ -263,7 +224,7 @@ def plan_submission(
             snapshot=code if copy is None else copy.record,
         )
 
-    notes = (*request.warnings, *checked.notes)
+    notes = (*request.warnings, *checked.notes, *warned)
     return Submission(make(None), request, home, make, settle, copy, notes)
 
 
@@ -366,6 +327,9 @@ def describe(plan: Plan) -> str:
         "jobs": "one job" if plan.agents == 1 else f"{plan.agents} jobs",
     }[plan.form]
     at_once = f", {plan.at_once} at once" if plan.at_once else ""
+    if plan.chain is not None:
+        side = f", {plan.chain.lanes} side by side" if plan.chain.lanes > 1 else ""
+        what, at_once = f"a chain of {plan.chain.links} links{side} ({plan.chain.form})", ""
     options = " ".join(plan.header.lines()[1:])
     return f"to {plan.profile.name}: {what}{at_once}; {options}"
 
@@ -411,16 +375,6 @@ def send_or_undo(
         raise
     tell(submission.plan, done, sweep, as_json=as_json)
     return 0
-
-
-def not_here(args: argparse.Namespace, *names: str) -> None:
-    """Refuse options that mean something on this machine alone."""
-    for name in names:
-        if getattr(args, name.replace("-", "_"), None):
-            raise UsageError(
-                f"--{name} is for this machine, and has no meaning with --on slurm",
-                mend="leave one of the two out",
-            )
 
 
 def nothing_was_submitted() -> int:

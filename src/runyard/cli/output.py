@@ -9,6 +9,9 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from runyard.reading.units import duration as duration
+from runyard.reading.units import number as number
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -81,18 +84,6 @@ def ago(then: float | None) -> str:
     return "-" if then is None else f"{duration(max(0.0, time.time() - then))} ago"
 
 
-def duration(seconds: float) -> str:
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    if seconds < 119.5:
-        return f"{seconds:.0f} s"
-    minutes = int((seconds + 0.5) // 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    hours = minutes // 60
-    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} days"
-
-
 def size(count: int) -> str:
     """Bytes, as short as they can be said."""
     left: float = count
@@ -101,15 +92,6 @@ def size(count: int) -> str:
             return f"{left:.3g} {unit}"
         left /= 1000
     return f"{left:.3g} TB"
-
-
-def number(value: Any) -> str:
-    """A value as short as it can be said."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, int):
-        return str(value)
-    return f"{value:.4g}"
 
 
 def _speaks_unicode() -> bool:

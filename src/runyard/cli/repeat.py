@@ -19,8 +19,8 @@ from typing import Any
 
 from runyard.cli.connect import server
 from runyard.cli.farm import add_work_arguments, preview, start, submit_list
-from runyard.cli.on_slurm import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.output import number, print_table, say
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 

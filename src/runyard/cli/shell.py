@@ -21,8 +21,9 @@ from pathlib import Path
 
 from runyard.cli import naming
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import SLURM, Submission, add_slurm_arguments, plan_submission
+from runyard.cli.on_slurm import Submission, plan_submission
 from runyard.cli.output import print_json, say
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.errors import UsageError

@@ -21,6 +21,7 @@ from typing import Any
 from runyard.cli import naming
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.best import values_text
+from runyard.cli.chain_view import ChainState, chain_json, chain_lines, chain_of
 from runyard.cli.connect import server
 from runyard.cli.job_view import (
     Line,
@@ -70,6 +71,8 @@ class Shown:
     jobs: list[Job] = field(default_factory=list)
     looked: Looked = field(default_factory=lambda: Looked([]))
     task: str | None = None
+    chains: dict[int, ChainState | None] = field(default_factory=dict)
+    """By the sweep's key."""
 
     def of(self, sweep: Sweep) -> list[Job]:
         return [job for job in self.jobs if job["sweep"] == sweep["key"]]
@@ -97,6 +100,7 @@ def run(args: argparse.Namespace) -> int:
         if before is None or time.monotonic() - asked_at >= _ASK_SLURM_EVERY:
             before, asked_at = look(api.jobs, shown.jobs), time.monotonic()
         shown = _with(shown, before)
+        shown.chains = _chains(api, shown)
         if args.json:
             print_json(_as_json(shown))
         else:
@@ -107,6 +111,18 @@ def run(args: argparse.Namespace) -> int:
             return 0
         time.sleep(_EVERY)
         api = server()
+
+
+def _chains(api: Api, shown: Shown) -> dict[int, ChainState | None]:
+    if not any(job["asked"].get("chain") for job in shown.jobs):
+        return {}
+    from runyard.launch.held import count_held
+
+    held = count_held(locate().path)
+    return {
+        sweep["key"]: chain_of(api, shown.of(sweep), held.get(sweep["key"], 0))
+        for sweep, _ in shown.sweeps
+    }
 
 
 def _send_held(api: Api) -> None:
@@ -175,6 +191,7 @@ def _as_json(shown: Shown) -> dict[str, Any]:
             {
                 **sweep,
                 "failures": [{"trial": one, "why": why} for one, why in failed],
+                "chain": chain_json(shown.chains.get(sweep["key"])),
                 "jobs": [job_json(job, shown.looked) for job in shown.of(sweep)],
             }
             for sweep, failed in shown.sweeps
@@ -192,6 +209,8 @@ def _print(shown: Shown) -> None:
     for sweep, failed in shown.sweeps:
         jobs = shown.of(sweep)
         print_lines(sweep_lines(sweep, failed, jobs))
+        is_open = sweep["state"] in _OPEN
+        print_lines(chain_lines(shown.chains.get(sweep["key"]), is_open=is_open))
         print_lines(jobs_lines(jobs, shown.looked, sweep["id"]))
     for one in shown.runs:
         print_lines(_run_lines(one))

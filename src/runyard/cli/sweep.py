@@ -20,24 +20,23 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from runyard.cli.connect import complete_sweep_or_file, server
-from runyard.cli.on_slurm import (
-    SLURM,
-    add_slurm_arguments,
-    nothing_was_submitted,
-    plan_submission,
-    refuse_slurm_options,
-    send_or_undo,
-)
+from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
+
+if TYPE_CHECKING:
+    from runyard.cli.on_slurm import Submission
+    from runyard.cli.sweep_plan import Plan
 
 _OVER = ("finished", "canceled", "failed")
 
@@ -159,10 +158,11 @@ def _create(args: argparse.Namespace) -> int:
         preview(plan, as_json=args.json)
         return 0
     api = server()
+    project, entity = _owner(args, plan, submission)
     made = api.sweeps.create(
         plan.config,
-        project=plan.project,
-        entity=plan.entity,
+        project=project,
+        entity=entity,
         folder=str(plan.folder),
         prior_runs=args.prior_run,
         seed=plan.sweep.options.seed,
@@ -183,6 +183,18 @@ def _create(args: argparse.Namespace) -> int:
         say("it ends with Ctrl-C, `runyard sweep --stop`, or a --run-cap")
     say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
     return _work(args, made, str(plan.folder))
+
+
+def _owner(
+    args: argparse.Namespace, plan: Plan, submission: Submission | None
+) -> tuple[str | None, str | None]:
+    """Project and entity, as an option, the shell, the sweep file or runyard.yaml names them."""
+    if submission is None:
+        return plan.project, plan.entity
+    told, file = submission.request.tracking, plan.sweep
+    is_named = args.project or os.environ.get("WANDB_PROJECT") or file.project
+    project = plan.project if is_named else told.project or plan.project
+    return project, plan.entity or (None if file.entity else told.entity)
 
 
 def _join(args: argparse.Namespace) -> int:

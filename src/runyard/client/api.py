@@ -193,6 +193,20 @@ class LoginCode(TypedDict):
     seconds: int
 
 
+class Project(TypedDict):
+    """A project, and what is in it."""
+
+    entity: str
+    name: str
+    created_at: float
+    last_at: float
+    sweeps: int
+    reports: int
+    runs: int
+    running: int
+    counts: dict[str, int]
+
+
 class Api:
     """Every call of the server's own API."""
 
@@ -238,6 +252,11 @@ class Api:
         """Have the server copy its state folder there, on its machine; the copy's size."""
         size: int = self._connection.post("/api/server/backup", {"path": path})["bytes"]
         return size
+
+    def projects(self) -> list[Project]:
+        """The one with the latest activity first."""
+        found: list[Project] = self._connection.get("/api/projects")["projects"]
+        return found
 
     def runs(
         self,

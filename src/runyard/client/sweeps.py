@@ -94,6 +94,65 @@ class CreatedSweep(Sweep):
     warnings: list[Problem]
 
 
+class Worker(TypedDict):
+    """An agent that works on a sweep, or did; `job` is Slurm's: 123, or 123_4 in an array."""
+
+    key: int
+    kind: str
+    host: str
+    slots: int
+    job: str | None
+    node: str | None
+    created_at: float
+    heard_at: float
+    left_at: float | None
+
+
+class Effort(TypedDict):
+    """One attempt of a trial, by the trial's number; `usage` is what its agent measured."""
+
+    trial: int
+    number: int
+    agent: int | None
+    host: str
+    started_at: float
+    ended_at: float | None
+    exit_code: int | None
+    cause: str | None
+    usage: dict[str, Any] | None
+
+
+class Work(TypedDict):
+    """All that was done for a sweep; `causes` says in words why attempts end."""
+
+    agents: list[Worker]
+    attempts: list[Effort]
+    causes: dict[str, str]
+
+
+class Columns(TypedDict):
+    """A sweep's trials as columns; `convergence` has each that was better than all before it."""
+
+    metrics: list[dict[str, Any]]
+    parameters: list[dict[str, Any]]
+    trials: dict[str, list[Any]]
+    values: dict[str, list[Any]]
+    places: dict[str, list[float | None]]
+    measured: dict[str, list[Any]]
+    front: list[int]
+    convergence: list[dict[str, Any]]
+
+
+class Importance(TypedDict):
+    """How much each parameter matters; `explained` is null where too few trials tell."""
+
+    metric: str
+    trials: int
+    needed: int
+    explained: float | None
+    parameters: list[dict[str, Any]]
+
+
 class Begun(TypedDict):
     """An agent's key, and within how many seconds it must be heard again."""
 
@@ -201,6 +260,20 @@ class SweepApi:
         found: list[Trial] = self._connection.get(
             f"/api/sweeps/{key}/trials", state=state, last=last
         )
+        return found
+
+    def work(self, key: int) -> Work:
+        """Who worked on it, and every attempt."""
+        found: Work = self._connection.get(f"/api/sweeps/{key}/work")
+        return found
+
+    def columns(self, key: int) -> Columns:
+        found: Columns = self._connection.get(f"/api/sweeps/{key}/columns")
+        return found
+
+    def importance(self, key: int) -> Importance:
+        """For the first of its metrics; NotFoundError where it has none."""
+        found: Importance = self._connection.get(f"/api/sweeps/{key}/importance")
         return found
 
     def set_state(

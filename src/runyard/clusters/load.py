@@ -7,13 +7,15 @@ of another profile, found in a folder before it, stands in its place, and may in
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from runyard.clusters.profile import Profile
+from runyard.clusters.profile import Identity, Profile
 from runyard.clusters.soundness import contradictions
 from runyard.errors import ConfigError, NotFoundError
 from runyard.reading.documents import Document, DocumentError, read_document
@@ -25,7 +27,7 @@ from runyard.reading.records import merge, read_record, without_empty
 SHIPPED = Path(__file__).parent / "profiles"
 GENERIC = "generic"
 FOLDERS = "RUNYARD_CLUSTERS"
-_INHERITS = "inherits"
+_INHERITS, _IDENTITY = "inherits", "identity"
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,32 @@ def load_profile(
     return profile
 
 
-def _chain(name: str, folders: tuple[Path, ...]) -> list[ProfileFile]:
+@dataclass(frozen=True)
+class Known:
+    """What a profile is recognised by, and how many files it is made of."""
+
+    name: str
+    identity: Identity
+    depth: int
+
+
+def known_profiles(folders: Sequence[Path]) -> list[Known]:
+    """Every profile, read no further than to recognise it: most commands use one of them."""
+    read = functools.cache(_read_identity)
+    found = []
+    for name in profile_names(folders):
+        chain = _chain(name, tuple(folders), read)
+        data: Mapping[str, Any] = {}
+        for file in chain:
+            data = merge(data, file.data.get(_IDENTITY) or {})
+        identity = read_record(Identity, Fields(without_empty(data), (), Findings()))
+        found.append(Known(name, identity, len(chain)))
+    return found
+
+
+def _chain(
+    name: str, folders: tuple[Path, ...], read: Callable[[str, Path], ProfileFile] | None = None
+) -> list[ProfileFile]:
     """The files that a profile is made of, the most general first."""
     chain: list[ProfileFile] = []
     wanted: str | None = name
@@ -100,7 +127,7 @@ def _chain(name: str, folders: tuple[Path, ...]) -> list[ProfileFile]:
         found = [file for file in _candidates(wanted, folders) if file not in seen]
         if not found:
             raise _missing(wanted, folders, asked_by, is_loop=bool(_candidates(wanted, folders)))
-        asked_by = _read(wanted, found[0])
+        asked_by = (read or _read)(wanted, found[0])
         chain.append(asked_by)
         wanted = asked_by.inherits
     return chain[::-1]
@@ -120,9 +147,28 @@ def _files(folder: Path) -> list[Path]:
         return []
 
 
-def _read(name: str, path: Path) -> ProfileFile:
+def _read_identity(name: str, path: Path) -> ProfileFile:
+    return _read(name, path, part=_identity_part)
+
+
+def _identity_part(text: str) -> str:
+    """A profile's text without the sections that do not tell which cluster it is, line by line in
+    its place; all of it where it is not written section by section."""
+    kept, is_kept = [], False
+    for line in text.splitlines():
+        if line[:1] not in ("", " ", "\t", "#"):
+            key = re.match(r"(\w+):", line)
+            if key is None:
+                return text
+            is_kept = key[1] in (_INHERITS, _IDENTITY)
+        kept.append(line if is_kept else "")
+    return "\n".join(kept)
+
+
+def _read(name: str, path: Path, part: Callable[[str], str] | None = None) -> ProfileFile:
     try:
-        document = read_document(path.read_bytes().decode("utf-8-sig"), clocks=True)
+        text = path.read_bytes().decode("utf-8-sig")
+        document = read_document(part(text) if part else text, clocks=True)
     except OSError as error:
         raise ConfigError(f"the profile {path} cannot be read", said=error.strerror) from None
     except UnicodeDecodeError:

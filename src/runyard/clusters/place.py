@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from runyard.clusters.load import GENERIC, load_profile, profile_folders, profile_names
+from runyard.clusters.load import GENERIC, known_profiles, profile_folders
 from runyard.clusters.slurm_name import cluster_name
 
 CLUSTER = "RUNYARD_CLUSTER"
@@ -47,9 +47,8 @@ def recognise(place: Place, folders: Sequence[Path] | None = None) -> Recognised
     if named:
         return Recognised(named, f"{CLUSTER} says so")
     folders = profile_folders(place.environ) if folders is None else folders
-    known = [load_profile(name, folders=folders) for name in profile_names(folders)]
     # A group's profile has the hosts of the one that it inherits, and goes before it.
-    known.sort(key=lambda profile: -len(profile.files))
+    known = sorted(known_profiles(folders), key=lambda profile: -profile.depth)
     for profile in known:
         if _matches(place.cluster_name, profile.identity.cluster_names):
             return Recognised(profile.name, f"Slurm calls the cluster {place.cluster_name}")

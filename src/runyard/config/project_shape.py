@@ -51,7 +51,9 @@ class CommandLine(Kind):
 class ClusterFile:
     """What a project says for one cluster only."""
 
-    name: str | None = setting(Text(), "name of the experiment", flags=("-e", "--exp-name"))
+    name: str | None = setting(
+        Text(), "name of the experiment", flags=("-e", "--exp-name", "--name")
+    )
     command: tuple[str, ...] | None = setting(CommandLine(), "the program and its arguments")
     command_file: str | None = setting(
         Text("FILE"), "a file that holds the command", flags=("-C", "--configs", "--command-file")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from runyard.home import write_whole
 from runyard.launch.commands import SlurmError
 from runyard.launch.script import Part, held_file, renumber
-from runyard.launch.submitting import Sender, Sheet, Submitted
+from runyard.launch.submitting import Sender, Sheet, Submitted, follows
 from runyard.locks import FolderLock
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def hold(plan: Plan, done: Submitted, sweep: int, record: Mapping[str, Any]) -> 
             "name": plan.name,
             "form": plan.form,
             "pause": plan.profile.limits.pause,
+            "follows": follows(plan),
+            "before": [one.job_id for one in done.jobs],
             "sweep": sweep,
             "record": dict(record),
         },
@@ -117,13 +119,15 @@ def _send(
         form=content["form"],
         text=lambda part: renumber(text, part),
         pause=content["pause"],
+        follows=content["follows"],
     )
     try:
-        done = Sender(sheet, environ).send(parts)
+        done = Sender(sheet, environ, before=content["before"]).send(parts)
     except SlurmError:  # Too many, still; or Slurm is away. Whoever comes next tries again.
         return 0
     taken(content["record"], done)
     if done.left:
+        content["before"] += [one.job_id for one in done.jobs]
         _write(file, content, done.left)
     else:
         file.unlink(missing_ok=True)

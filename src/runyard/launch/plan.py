@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.errors import ConfigError
+from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
 from runyard.launch.header import Header, header
 from runyard.launch.rules import follow_rules
@@ -107,6 +108,7 @@ class Plan:
     asked: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     """In what programs run, for whoever looks at the job later."""
+    chain: Chain | None = None
 
     @property
     def log_pattern(self) -> str:
@@ -138,7 +140,14 @@ def plan(
     """Plan a submission; ConfigError where the site would not take it."""
     agents = request.agents
     ruled = follow_rules(request, profile, slots=_slots(request, work))
-    count, at_once = _how_many(request, profile, work)
+    lanes, at_once = _how_many(request, profile, work)
+    chain = plan_chain(request, lanes)
+    count = lanes if chain is None else chain.agents
+    if chain is not None and chain.form == "array":
+        at_once = min(lanes, at_once or lanes)
+    form = "jobs" if count == 1 and agents.form == "array" else agents.form
+    if chain is not None and chain.form == "dependency" and lanes == 1 and form == "array":
+        form = "jobs"
     wrapping = wrapping or Wrapping()
     _refuse_secrets(request)
     grace = request.checkpoints.grace
@@ -157,7 +166,9 @@ def plan(
         "mps": agents.mps if profile.gpus.mps else "off",
         "count": agents.trials_each,
         "folder": str(places.work),
-        "grace": grace,
+        # Else the agent goes by the job's real length: Slurm may have shortened it.
+        "grace": request.checkpoints.grace,
+        "limit": ruled.time if ruled.asks_time else None,
         "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
         "staging": _staging(request),
         "chain": agents.chain,
@@ -168,7 +179,7 @@ def plan(
     }
     return Plan(
         name=name,
-        form="jobs" if count == 1 and agents.form == "array" else agents.form,
+        form=form,
         agents=count,
         at_once=at_once,
         header=header(
@@ -177,9 +188,9 @@ def plan(
             profile,
             ruled,
             form=agents.form,
-            agents=count,
+            agents=lanes,
             grace=grace,
-            more=wrapping.header,
+            more=(*wrapping.header, *(() if chain is None else chain.options)),
         ),
         places=places,
         runyard=runyard,
@@ -193,8 +204,9 @@ def plan(
         before=(*profile.script.before, *request.environment.before),
         job={name: value for name, value in job.items() if value not in (None, [])},
         notes=wrapping.notes,
-        asked=ruled.asked,
         environment=_environment(request, profile),
+        asked={**ruled.asked, **({} if chain is None else {"chain": chain.record})},
+        chain=chain,
     )
 
 
@@ -227,6 +239,8 @@ def _rank_words(
         "nodes": asked.nodes or 1,
         "tasks": 1 if request.distributed in _ONE_A_NODE else each,
         "processes": max(asked.gpus or 0, each),
+        # A node's driver names all of its GPUs, also to a job that has none.
+        "has_gpus": bool(asked.gpus or profile.gpus.implicit) or None,
         "interface": network.interface,
         "suffix": network.address_suffix,
         "ports": network.port_range,
@@ -262,10 +276,8 @@ def _slots(request: Request, work: Work) -> int:
 
 
 def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int | None]:
-    """Agents, and how many of them at once."""
+    """Agents, of each link where there is a chain, and how many of them at once."""
     agents, resources = request.agents, request.resources
-    if agents.chain is not None:
-        return agents.chain, 1
     count = agents.count
     if count is None and agents.form == "nodes":
         count = resources.nodes

@@ -121,11 +121,20 @@ def _logs_by_slurm(plan: Plan) -> bool:
     return is_plain(plan.logs) and is_plain(plan.log_prefix)
 
 
+_IN_A_JOB = """\
+if [ -z "${SLURM_JOB_ID:-}" ]; then
+  echo "runyard: this is the script of a job; srun, which it may use, works in no other place" >&2
+  echo "  try:  sbatch $0; or, for an allocation to run it in:  runyard shell, salloc" >&2
+  exit 2
+fi"""
+
+
 def _opening(plan: Plan, part: Part) -> list[str]:
     kind = "one agent a task," if plan.form == "array" else "agents"
     lines = [
         f"# Made by runyard {__version__}: {kind} of one sweep. Which one is in job.json.",
         f"job={quote(plan.places.job)}",
+        _IN_A_JOB,
     ]
     if not _logs_by_slurm(plan):
         number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
@@ -262,7 +271,8 @@ def _one(plan: Plan) -> list[str]:
         'wait "$process"; code=$?',
         "# A signal interrupts the waiting, and the code is then not the agent's.",
         'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
-        '[ ! -r "$ended" ] || code="$(cat "$ended")"',
+        'left=""',
+        '[ ! -r "$ended" ] || read -r code left <"$ended"',
         'rm -f "$ended"',
     ]
 
@@ -373,5 +383,18 @@ def _clean_up(plan: Plan) -> list[str]:
         *_top_up(plan),
         _STEWARD_ENDS,
         'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
+        *_again(plan),
         'exit "$code"',
+    ]
+
+
+def _again(plan: Plan) -> list[str]:
+    """A chain that is one job: back to the queue, if the agent left work behind."""
+    if plan.chain is None or plan.chain.form != "requeue":
+        return []
+    last = plan.chain.links - 1
+    return [
+        f'if [ "$left" = left ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {last} ]; then',
+        '  scontrol requeue "$SLURM_JOB_ID"  # The next link.',
+        "fi",
     ]

@@ -63,6 +63,9 @@ class Submitted:
 
 def parts_of(plan: Plan, array_size: int) -> list[Part]:
     """The jobs that a plan becomes."""
+    chain = plan.chain
+    if plan.form != "jobs" and chain is not None and chain.form == "dependency":
+        return [Part(chain.lanes, link * chain.lanes) for link in range(chain.links)]
     if plan.form == "nodes":
         return [Part(plan.agents)]
     if plan.form == "jobs":
@@ -82,6 +85,8 @@ class Sheet:
     form: str
     text: Callable[[Part], str]
     pause: float = 0.0
+    follows: int = 0
+    """In a chain: how many jobs before it is the one that a job waits for."""
 
     @property
     def options(self) -> set[str]:
@@ -107,12 +112,23 @@ def submit(
         form=plan.form,
         text=lambda part: script(plan, part),
         pause=plan.profile.limits.pause,
+        follows=follows(plan),
     )
     return Sender(sheet, environ, notice, sleep).send(parts)
 
 
+def follows(plan: Plan) -> int:
+    """How many jobs before it is the one that a job of the plan waits for; 0: it waits for none."""
+    if plan.chain is None or plan.chain.form == "requeue":
+        return 0
+    return plan.chain.lanes if plan.form == "jobs" else 1
+
+
 class Sender:
-    """Sends parts one after another, and remembers what was taken."""
+    """Sends parts one after another, and remembers what was taken.
+
+    `before`: the ids of jobs of a chain that were sent earlier.
+    """
 
     def __init__(
         self,
@@ -120,7 +136,9 @@ class Sender:
         environ: Mapping[str, str],
         notice: Callable[[str], None] | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        before: Sequence[str] = (),
     ) -> None:
+        self._before = list(before)
         self._sheet = sheet
         self._environ = clean_environment(environ, sheet.options)
         self._notice = notice
@@ -165,7 +183,7 @@ class Sender:
         """None where Slurm took it, else its answer."""
         sheet = self._sheet
         answer = ask(
-            ["sbatch", "--parsable", *arguments(sheet.job)],
+            ["sbatch", "--parsable", *self._dependency(), *arguments(sheet.job)],
             stdin=sheet.text(part),
             environ=self._environ,
             before_again=self._find_taken,
@@ -180,6 +198,12 @@ class Sender:
         array = f"1-{part.count}" if sheet.form == "array" else None
         self._jobs.append(SubmittedJob(job_id, part.count, array, part.offset))
         return None
+
+    def _dependency(self) -> list[str]:
+        """However the one before ends: whether there is work left is found out in the job."""
+        sent = [*self._before, *(one.job_id for one in self._jobs)]
+        back = self._sheet.follows
+        return [f"--dependency=afterany:{sent[-back]}"] if 0 < back <= len(sent) else []
 
     def _find_taken(self) -> Answer | None:
         """Whether a submission whose answer got lost was taken all the same."""

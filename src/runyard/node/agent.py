@@ -147,6 +147,11 @@ class Agent:
 
         return exit_code(self._work)
 
+    @property
+    def leaves_work(self) -> bool:
+        """Whether it ended because its job does, and there may be more to do."""
+        return self._work.leaves_work
+
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone.
 
@@ -181,6 +186,7 @@ class Agent:
         """The job is about to end, by the clock or by its own word: what runs is to save."""
         if self._work.is_draining:
             return
+        self._work.leaves_work = True
         end, now = self._work.end, time.time()
         is_time = end.is_near(now)
         seconds = max(0.0, end.seconds_left(now)) if is_time else end.grace
@@ -388,7 +394,7 @@ def main(words: list[str] | None = None) -> int:
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
         show=_shown(options),
-        end=_read_end(options),
+        end=_read_end(options, job.get("limit")),
         report=report,
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
@@ -403,7 +409,7 @@ def main(words: list[str] | None = None) -> int:
     if "ended" in options:
         from runyard.node.job_file import write_end
 
-        write_end(options["ended"], code)
+        write_end(options["ended"], code, leaves_work=agent.leaves_work)
     return code
 
 
@@ -443,11 +449,11 @@ def _shown(options: dict[str, str]) -> Show | None:
     return Show(int(options["output"]))
 
 
-def _read_end(options: dict[str, str]) -> JobEnd:
+def _read_end(options: dict[str, str], limit: float | None) -> JobEnd:
     now = time.time()
     seconds = float(options["time"]) if "time" in options else None
     grace = float(options["grace"]) if "grace" in options else None
-    return JobEnd(find_end(seconds, os.environ, now), now, grace)
+    return JobEnd(find_end(seconds, os.environ, now, limit), now, grace)
 
 
 def _read_options(words: list[str]) -> dict[str, str]:

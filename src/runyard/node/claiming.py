@@ -65,6 +65,7 @@ class Claiming:
         work, now = self._work, time.time()
         if not work.end.is_too_late_for(work.typical, now, saves=work.saves):
             return False
+        work.leaves_work = True
         left = max(0.0, work.end.seconds_left(now))
         work.report(f"begins no more: its job ends in {left:.0f} s")
         return True

@@ -49,7 +49,10 @@ def exit_code(work: Work) -> int:
     return code if code > 0 else 128 - code
 
 
-def write_end(path: str, code: int) -> None:
-    """For the job's script: a shell whose waiting was interrupted by a signal may lose the code."""
+def write_end(path: str, code: int, *, leaves_work: bool) -> None:
+    """For the job's script: a shell whose waiting was interrupted by a signal may lose the code.
+
+    `leaves_work`: it ends because its job does, and another could go on.
+    """
     with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
-        file.write(f"{code}\n")
+        file.write(f"{code}{' left' if leaves_work else ''}\n")

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 # Before the end, programs are told to save: this long, or a tenth of the time if that is less.
 _LONGEST_GRACE = 120.0
 _SHARE_OF_TIME = 0.1
+# A job may be shorter than what was asked for, and is to do something besides saving.
+_LARGEST_SHARE = 0.75
 # Of the grace, at most this long is left between asking a program to end and killing it.
 _LONGEST_LAST_CALL = 10.0
 _SLURM_SECONDS = 5.0
@@ -24,7 +26,7 @@ class JobEnd:
         self.end = end
         whole = _LONGEST_GRACE if end is None else max(0.0, end - now)
         usual = _LONGEST_GRACE if end is None else min(_LONGEST_GRACE, whole * _SHARE_OF_TIME)
-        self.grace = usual if grace is None else min(grace, whole)
+        self.grace = usual if grace is None else min(grace, whole * _LARGEST_SHARE)
 
     @property
     def last_call(self) -> float:
@@ -54,11 +56,22 @@ class JobEnd:
         return typical is not None and typical > useful and not saves
 
 
-def find_end(seconds: float | None, environ: Mapping[str, str], now: float) -> float | None:
-    """The soonest of what was asked for and what Slurm says."""
+def find_end(
+    seconds: float | None,
+    environ: Mapping[str, str],
+    now: float,
+    limit: float | None = None,
+) -> float | None:
+    """The soonest of what was asked for and what Slurm says.
+
+    `limit`: how long the job may take, where Slurm does not say when it ends: its controller may be
+    away, and the job runs all the same.
+    """
     asked = None if seconds is None else now + seconds
-    found = [end for end in (asked, _slurm_end(environ)) if end is not None]
-    return min(found, default=None)
+    told = _slurm_end(environ)
+    if told is None and limit is not None:
+        told = now + limit
+    return min((end for end in (asked, told) if end is not None), default=None)
 
 
 def _slurm_end(environ: Mapping[str, str]) -> float | None:

@@ -36,7 +36,7 @@ class _Watched:
         self.pid = int(told["pid"])
         self.gpus: list[str] = told.get("gpus") or []
         self.rows = RowCount(told["folder"], told["run"])
-        self.memory_peak = self.vram_peak = 0
+        self.memory_peak = self.vram_peak = self.vram_total = 0
         self.cpu_seconds = 0.0
         self.read = self.written = 0
         self.gpu: str | None = None
@@ -60,6 +60,7 @@ class _Watched:
         if not held:
             return
         self.vram_peak = max(self.vram_peak, sum(held.values()))
+        self.vram_total = max(self.vram_total, sum(gpus[name]["total"] for name in held))
         self.gpu = ",".join(sorted(held))
         used = [gpus[name]["use"] for name in held if gpus[name]["use"] is not None]
         if used:
@@ -78,6 +79,7 @@ class _Watched:
         }
         if self.vram_peak:
             found["vram_peak"] = self.vram_peak
+            found["vram_total"] = self.vram_total
         if self.gpu is not None:
             found["gpu"] = self.gpu
         if self._looks:

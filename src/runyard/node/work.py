@@ -84,6 +84,8 @@ class Work:
         self.untold: set[Attempt] = set()
         self.unclear: set[Attempt] = set()
         self.is_draining = False
+        self.leaves_work = False
+        """It begins no more because its job ends, not because nothing is left."""
         self.gave_up = False
         self.sampling: Sampling | None = None
 

@@ -1,12 +1,20 @@
-"""Lengths of time and amounts of memory, as people and Slurm write them."""
+"""Lengths of time, amounts of memory and numbers, as people and Slurm write them."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from typing import Any
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 # Slurm's units are powers of 1024, whatever follows the letter.
 _MEBIBYTES = {"m": 1, "g": 1024, "t": 1024**2}
+
+# Steps to which a time is rounded up, for times up to so long.
+_TIME_STEPS = ((1800.0, 60.0), (4 * 3600.0, 300.0), (math.inf, 1800.0))
+_SHORTEST = 300.0
+_SMALL = 2048
 
 TIME_FORMS = "90s, 30m, 2h, 1-12:00:00"
 MEMORY_FORMS = "500M, 16G"
@@ -62,3 +70,52 @@ def short_memory(mebibytes: int) -> str:
     if mebibytes and mebibytes % 1024 == 0:
         return f"{mebibytes // 1024}G"
     return f"{mebibytes}M"
+
+
+def round_time(seconds: float) -> float:
+    """Up, to what a person would ask for; never less than five minutes."""
+    step = next(step for most, step in _TIME_STEPS if seconds <= most)
+    return max(_SHORTEST, math.ceil(seconds / step) * step)
+
+
+def round_memory(size: float) -> int:
+    """Bytes to MiB, up to quarters of a GiB, above two GiB to whole ones."""
+    mebibytes = math.ceil(size / (1 << 20))
+    step = 256 if mebibytes <= _SMALL else 1024
+    return max(256, math.ceil(mebibytes / step) * step)
+
+
+def duration(seconds: float) -> str:
+    """A length of time, to be read: 1.5 s, 90 s, 25 min, 3 h 20 min, 5 days."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 119.5:
+        return f"{seconds:.0f} s"
+    minutes = int((seconds + 0.5) // 60)
+    if minutes < 120:
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} days"
+
+
+def memory_text(count: int) -> str:
+    """Memory as Slurm counts it, in powers of 1024, so that it can be compared with a request."""
+    left: float = count
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if left < 1024:
+            return f"{_three(left)} {unit}"
+        left /= 1024
+    return f"{_three(left)} TB"
+
+
+def _three(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def number(value: Any) -> str:
+    """A value as short as it can be said."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.4g}"

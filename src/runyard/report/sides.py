@@ -15,7 +15,7 @@ from runyard.report.differences import Sample
 # Where a program keeps the number that makes its repeats differ.
 SEED_NAMES = ("seed", "random_seed", "rng_seed")
 # And what a list of command lines has besides, for each of its own.
-_OWN = (*SEED_NAMES, "task", "command_line")
+OWN = (*SEED_NAMES, "task", "command_line")
 
 
 @dataclass(frozen=True)
@@ -119,5 +119,5 @@ def are_repeats(settings: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _without_seeds(values: Mapping[str, Any]) -> str:
-    left = {name: value for name, value in flat(values).items() if name not in _OWN}
+    left = {name: value for name, value in flat(values).items() if name not in OWN}
     return json.dumps(left, sort_keys=True, default=str)

@@ -14,6 +14,7 @@ NUMBERS = (
     "read_bytes",
     "written_bytes",
     "vram_peak",
+    "vram_total",
     "gpu_use",
     "steps_per_second",
 )

@@ -21,7 +21,7 @@ from runyard.server.permissions import may_read, readable
 from runyard.server.store import sweep_changes, sweeps, trials
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
-from runyard.server.sweep_json import sweep_json, trial_json
+from runyard.server.sweep_json import sweep_json, trial_json, work_json
 from runyard.server.sweeps.creation import BadPrior, new_sweep
 from runyard.server.sweeps.files import BadSweep, read_file
 
@@ -118,6 +118,12 @@ async def list_trials(request: Request) -> Response:
     return answer(await tracker_of(request).read(_trials, row, state, last))
 
 
+async def list_work(request: Request) -> Response:
+    """Who worked on a sweep, in which job, and every attempt with what it used."""
+    row = await readable_sweep(request)
+    return answer(await tracker_of(request).read(work_json, row["key"]))
+
+
 async def change_state(request: Request) -> Response:
     row = await own_sweep(request)
     state = arguments.field(await read_json(request), "state", str)
@@ -199,6 +205,7 @@ ROUTES = [
     Route("/api/sweeps", create_sweep, methods=["POST"]),
     Route("/api/sweeps/{key:int}", show_sweep),
     Route("/api/sweeps/{key:int}/trials", list_trials),
+    Route("/api/sweeps/{key:int}/work", list_work),
     Route("/api/sweeps/{key:int}/state", change_state, methods=["POST"]),
     Route("/api/sweeps/{key:int}/cap", change_cap, methods=["POST"]),
     Route("/api/sweeps/{key:int}/retry", retry, methods=["POST"]),

@@ -8,10 +8,11 @@ from typing import Any
 
 from runyard.server import json_text
 from runyard.server.attempt_usage import together, usage_json
+from runyard.server.ledger.causes import CAUSES, cause_of_exit
 from runyard.server.ledger.estimates import eta_seconds
 from runyard.server.ledger.rules import Rules
 from runyard.server.ledger.transitions import STATES
-from runyard.server.store import agents, sweeps, trials
+from runyard.server.store import agents, attempts, sweeps, trials
 from runyard.server.store.runs import Row
 
 
@@ -75,6 +76,34 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "seconds": trial["seconds"],
         "exit_code": trial["exit_code"],
     }
+
+
+def work_json(connection: sqlite3.Connection, sweep: int) -> dict[str, Any]:
+    """The agents of a sweep, also those that left, and all attempts; `causes` in words."""
+    who = ("key", "kind", "host", "slots", "job", "node", "created_at", "heard_at", "left_at")
+    told = ("trial", "number", "agent", "host", "started_at", "ended_at", "exit_code")
+    found = [
+        {
+            **{name: row[name] for name in told},
+            "cause": _cause(row),
+            "usage": usage_json(row["usage"]),
+        }
+        for row in attempts.of_sweep(connection, sweep)
+    ]
+    return {
+        "agents": [{name: row[name] for name in who} for row in agents.of_sweep(connection, sweep)],
+        "attempts": found,
+        "causes": {name: cause.told for name, cause in CAUSES.items()},
+    }
+
+
+def _cause(attempt: Row) -> str | None:
+    """In the ledger's words; what only an exit code tells of is read from that."""
+    if attempt["ended_at"] is None or attempt["cause"] in CAUSES:
+        cause: str | None = attempt["cause"]
+        return cause
+    code = attempt["exit_code"]
+    return "node" if code is None else cause_of_exit(code)
 
 
 def _if_there(row: Row, name: str) -> Any:

@@ -79,6 +79,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", "/api/sweeps", "Make a sweep of a file's text or data", body="config: any, project?: text, entity?: text, folder?: text, name?: text, prior_runs?: [text], seed?: int", answer=SWEEP),
         Entry("GET", "/api/sweeps/{key}", "A sweep with its counts, its best trial and its end", answer=SWEEP),
         Entry("GET", "/api/sweeps/{key}/trials", "Its trials", query="state: text", answer=TRIAL, is_list=True),
+        Entry("GET", "/api/sweeps/{key}/work", "Its agents, also those that left, and every attempt with what it used", answer="agents: [object], attempts: [object], causes: object"),
         Entry("GET", "/api/sweeps/{key}/columns", "A sweep for drawing: trials as columns, places in the space, front and convergence; with `since`, the trials that changed", query="since: int", answer="revision: int, whole: bool, sweep: object, parameters: [object], metrics: [object], limits: [object], trials: object, values: object, places: object, measured: object, front: [int], convergence: [object]"),
         Entry("GET", "/api/sweeps/{key}/importance", "How much each parameter matters for a metric", query="metric: text", answer="metric: text, trials: int, needed: int, explained: number?, parameters: [object]"),
         Entry("POST", "/api/sweeps/{key}/state", "running, paused, finished (what runs goes on) or canceled (it ends)", body="state: text", answer=SWEEP),

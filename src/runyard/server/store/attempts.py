@@ -75,7 +75,7 @@ def _insert(
     host: str,
     pid: int,
     now: float,
-    agent: int | None = None,
+    agent: int | None,
 ) -> None:
     connection.execute(
         "INSERT INTO attempts (run, number, token, host, pid, started_at, agent) "
@@ -192,6 +192,16 @@ def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
         "SELECT attempts.*, agents.job AS job, agents.node AS node FROM attempts "
         "LEFT JOIN agents ON agents.key = attempts.agent WHERE run = ? ORDER BY number",
         (run,),
+    ).fetchall()
+
+
+def of_sweep(connection: sqlite3.Connection, sweep: int) -> list[Row]:
+    """All that its agents ran, by trial; `trial` is its number."""
+    return connection.execute(
+        "SELECT attempts.*, trials.number AS trial FROM trials "
+        "CROSS JOIN attempts ON attempts.run = trials.run "
+        "WHERE trials.sweep = ? ORDER BY trials.number, attempts.number",
+        (sweep,),
     ).fetchall()
 
 

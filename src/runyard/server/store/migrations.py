@@ -43,8 +43,8 @@ STEPS: tuple[str, ...] = (
     reports.TABLES,
     wishes.TABLES,
     processes.USAGE,
-    jobs.SCRIPT,
     processes.AGENT,
+    jobs.SCRIPT,
 )
 
 

@@ -43,5 +43,5 @@ CREATE TABLE resume_questions (          -- a client has asked where a run stopp
 # Of an attempt, as its agent saw it: peak memory, CPU seconds and so on, JSON.
 USAGE = "ALTER TABLE attempts ADD COLUMN usage TEXT;"
 
-# Of an attempt: the agent that ran it, by which it is known in which job and on which node.
+# Who ran it, and by that in which job; NULL: no agent, or one from before this column.
 AGENT = "ALTER TABLE attempts ADD COLUMN agent INTEGER;"

@@ -1,0 +1,110 @@
+"""What a sweep, a job or a project cost, and what came of it: asked against
+used, what was wasted and what to ask for instead, failures by cause, the best
+trials, which parameters matter.
+
+  runyard report                       the newest sweep, in the terminal
+  runyard report SWEEP -o report.html  one file, to keep or send: works offline
+  runyard report SWEEP -o appendix.tex its tables in LaTeX (.md: Markdown)
+  runyard report SWEEP -o plots.png    all plots (.svg too); --plot NAME: one
+  runyard report SWEEP -o trials.csv   a row a trial: settings, results, use
+  runyard report SWEEP -o results/     all of these, in a folder
+  runyard report 4021                  a job of Slurm's
+  runyard report --project spirals     all sweeps and jobs of a project
+
+CPU and memory are what Slurm's accounting says; where a site has none, what
+agents measured of each attempt. GPUs are always what agents measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runyard.cli import naming
+from runyard.cli.connect import complete_file, complete_project, complete_sweep, server
+from runyard.cli.output import print_json, say
+from runyard.errors import UsageError
+
+if TYPE_CHECKING:
+    from runyard.report.findings import Report
+
+METAVAR = "SWEEP|JOB|PROJECT"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_argument(
+        "what", nargs="?", metavar=METAVAR, help="what to report on (default: the newest sweep)"
+    )
+    which.completer = _complete  # type: ignore[attr-defined]
+    project = parser.add_argument(
+        "-p", "--project", metavar="NAME", help="report on this project (NAME or ENTITY/NAME)"
+    )
+    project.completer = complete_project  # type: ignore[attr-defined]
+    output = parser.add_argument(
+        "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
+        help="write it there: .html .md .tex .csv .json .txt .svg .png, or a folder for all; "
+        "may be repeated",
+    )  # fmt: skip
+    output.completer = complete_file  # type: ignore[attr-defined]
+    parser.add_argument("--plot", metavar="NAME", help="of .svg and .png: only this plot")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.what is not None and args.project is not None:
+        raise UsageError(
+            "a report is of one thing: of what is named, or of the project",
+            mend=f"runyard report {args.what}, or runyard report --project {args.project}",
+        )
+    from runyard.report.files import check_output, write
+
+    for target in args.output:
+        check_output(target, args.plot)
+    if args.plot and not args.output:
+        raise UsageError("--plot is for pictures", mend="name one: -o convergence.png")
+    # What can be wrong with the words is said before anything is asked or started.
+    from runyard.cli import reporting
+
+    api = server()
+    if args.project is not None:
+        report = reporting.report_on_project(api, args.project)
+    elif args.what is not None:
+        report = reporting.report_on(api, args.what)
+    else:
+        newest = api.sweeps.sweeps(limit=1)
+        if not newest:
+            say("no sweeps yet: `runyard sweep sweep.yaml` makes one; `runyard report JOB` and "
+                "`--project NAME` report on others")  # fmt: skip
+            return 0
+        report = reporting.report_on_sweep(api, newest[0])
+    for target in args.output:
+        for written in write(report, target, args.plot):
+            say(f"wrote {written}")
+    if args.json:
+        print_json(report.to_json())
+    elif not args.output:
+        _print(report)
+    return 0
+
+
+def _print(report: Report) -> None:
+    import os
+    import shutil
+    import sys
+
+    from runyard.report.forms.text import WIDTH, text
+
+    is_terminal = sys.stdout.isatty()
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns if is_terminal else WIDTH
+    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    shown = text(report, max(60, min(columns, 120)), bold=is_terminal and not plain)
+    print(shown, end="")
+
+
+def _complete(prefix: str, **rest: object) -> list[str]:
+    return [
+        *complete_sweep(prefix, **rest),
+        *naming.complete_job(prefix, **rest),
+        *complete_project(prefix, **rest),
+    ]

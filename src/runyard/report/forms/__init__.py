@@ -1,0 +1,1 @@
+"""The forms in which a report is written: text, HTML, Markdown, LaTeX."""
