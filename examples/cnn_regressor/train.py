@@ -6,7 +6,6 @@ python train.py --config=laptop
 import os
 from pathlib import Path
 
-import wandb
 from trainer import Trainer
 
 from runyard import train
@@ -34,7 +33,7 @@ def main(
         owner = {"project": params.project, "entity": params.entity}
 
         def trial(values: dict[str, object]) -> None:
-            run(ranks, params.merge(values), config, Path(root_dir), sweep_id, values)
+            run(ranks, params.merge(values), config, Path(root_dir), None, values)
 
         if not train.sweep_trial(sweep_id, trial, **owner):
             ranks.print(f"sweep {sweep_id} has no trial left")
@@ -45,26 +44,20 @@ def run(
     params: train.Params,
     config: str,
     root: Path,
-    number: str,
+    number: str | None,
     values: dict[str, object],
 ) -> None:
     """Name the run and its folder, open it on rank 0, tell all ranks, and train."""
     # Rank 0's word counts: an agent that it asked told it alone.
-    sweep, run_id = ranks.from_main(
-        lambda: (os.environ.get("WANDB_SWEEP_ID"), os.environ.get("WANDB_RUN_ID", ""))
-    )
-    if sweep:
-        params.name = train.trial_name(config, values, run_id)
-        folder = root / "sweeps" / sweep / params.name
-    else:
-        params.name = f"{config}-{number}"
-        folder = root / "expts" / config / number
+    params.name, folder = ranks.from_main(lambda: place_of(config, root, number, values))
     params.group = config
     if ranks.main:
         for part in ("checkpoints", "wandb"):
             (folder / part).mkdir(parents=True, exist_ok=True)
     same_run = train.Checkpoint(folder=folder / "checkpoints").wandb()
     if ranks.main and params.log_to_wandb:
+        import wandb  # Here, as in the trainer: the other ranks need none, and start sooner.
+
         opened = wandb.init(
             dir=folder,
             config=params.plain(),
@@ -72,7 +65,7 @@ def run(
             group=params.group,
             project=params.project,
             entity=params.entity,
-            **same_run,
+            **{"resume": "allow", **same_run},
         )
         params.merge(opened.config)  # What a sweep chose is in there, and wins.
     params = ranks.from_main(lambda: params)
@@ -82,6 +75,19 @@ def run(
             print(params, flush=True)
     loss = Trainer(params, ranks, folder).train()
     ranks.print(f"done: val_loss {loss!r}")
+
+
+def place_of(
+    config: str, root: Path, number: str | None, values: dict[str, object]
+) -> tuple[str, Path]:
+    """The run's name, and its folder, which is called like it in a sweep."""
+    given = os.environ.get("RUNYARD_CHECKPOINT_DIR")
+    if given and number is not None:  # runyard has named the trial and made its folder.
+        return Path(given).parent.name, Path(given).parent
+    if sweep := os.environ.get("WANDB_SWEEP_ID"):
+        name = train.trial_name(config, values, os.environ.get("WANDB_RUN_ID", ""))
+        return name, root / "sweeps" / sweep / name
+    return f"{config}-{number}", root / "expts" / config / number
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import torch
-import wandb
 from data import build_loader
 from model import build_loss, build_model, build_optimizer, build_schedule
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -98,7 +96,10 @@ class Trainer:
                 f"val_loss {logged['val_loss']:.6f}, {logged['time_per_epoch']:.1f} s",
                 flush=True,
             )
-        if wandb.run is not None:
+        if self.params.log_to_wandb:
+            import matplotlib.pyplot as plt
+            import wandb
+
             figure, axes = plt.subplots(1, 2, figsize=(8, 4))
             for axis, image, title in zip(axes, self.shown, ("target", "prediction"), strict=True):
                 figure.colorbar(axis.imshow(image), ax=axis)

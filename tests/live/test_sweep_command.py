@@ -78,6 +78,29 @@ def test_a_grid_runs_from_the_file_to_the_best_trial(
     assert not list(state_folder.spool.iterdir())
 
 
+def test_the_sweeps_values_and_project_win_inside_the_program(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    """Over defaults, flags and what `wandb.init` is told; the client warns, and nothing fails."""
+    program = (
+        "import sys, wandb\n"
+        "given = {'lr': float(sys.argv[1]), 'bs': 16}\n"
+        "with wandb.init(project='elsewhere', config=given) as run:\n"
+        "    run.log({'loss': run.config.lr})\n"
+    )
+    file = write_sweep(
+        tmp_path / "p", program, project="here", command=["python", "${program}", "0.5"],
+        parameters={"lr": {"values": [0.25]}},
+    )  # fmt: skip
+    ended = runyard("sweep", str(file), env=with_python(), timeout=LONG)
+    assert ended.returncode == 0, ended.stderr
+    (run,) = list_runs(runyard)
+    assert (run["project"], run["config"]["lr"], run["config"]["bs"]) == ("here", 0.25, 16)
+    assert run["summary"]["loss"] == 0.25
+    told = runyard("logs", run["id"]).stdout
+    assert re.search(r"Ignor\w+ .*project.* when running a sweep", told), told
+
+
 def test_seeds_count_together(runyard: RunRunyard, tmp_path: Path) -> None:
     file = write_sweep(
         tmp_path / "p", WITH_WANDB, metric=LOSS,

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 _TORCH = "torch==2.13.0+cpu" if sys.platform == "linux" else "torch==2.13.0"
 REQUIREMENTS = {
     "torch": (_TORCH, "matplotlib", "lightning"),
+    "keras": ("keras",),
     "jax": ("jax", "equinox", "diffrax", "optax", "matplotlib"),
 }
 
@@ -26,7 +27,12 @@ def ensure_framework(name: str) -> Path:
     def install(python: Path) -> None:
         # numpy, wandb and the rest are here already: the environment looks here after itself.
         (site,) = python.parents[1].glob("lib/python*/site-packages")
-        (site / "beside.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+        beside = [sysconfig.get_path("purelib")]
+        if name == "keras":  # On torch, which has an environment already.
+            beside += map(
+                str, ensure_framework("torch").parents[1].glob("lib/python*/site-packages")
+            )
+        (site / "beside.pth").write_text("\n".join(beside) + "\n")
         # Compiled when imported: most of torch's modules never are.
         pip_install(python, name, ("--no-compile", *REQUIREMENTS[name]))
 

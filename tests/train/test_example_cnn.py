@@ -1,4 +1,7 @@
-"""The CNN regressor: on one rank and two, cut off and resumed, tracked by the real server."""
+"""The CNN regressor on a laptop: tracked, cut off and resumed; with W&B's own sweeps.
+
+On several ranks and nodes: tests/slurm/test_examples.py.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,14 @@ from typing import Any
 
 import pytest
 
-from runyard.train import Params, folders
+from runyard.config.sweep_file import read_sweep_file
+from runyard.home import Home
+from runyard.train import Params
 from tests.conftest import RunRunyard
-from tests.live.programs import list_runs
+from tests.live.programs import curves, list_runs, stock_client
 from tests.train.frameworks import ROOT, program_environment
+from tests.train.ranks import run_ranks
+from tests.train.results import weights_of
 from tests.train.warm import WarmPython
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.live]
@@ -23,64 +30,42 @@ LOGGED = {
 }  # fmt: skip
 
 
-def weights_of(folder: Path) -> tuple[int, str]:
-    """The step of the newest checkpoint, and the digest of its model."""
-    entry = folders.saved(folder / "checkpoints")[-1]
-    digest: str = folders.verify(entry.path)["files"]["model.pt"][1]
-    return entry.step, digest
+def test_tracked_on_one_rank_and_over_a_cut(
+    runyard: RunRunyard, state_folder: Home, torch_python: Path, tmp_path: Path
+) -> None:
+    def train(**more: str) -> int:
+        ended = runyard(
+            "run", "-p", "cnn-regressor", "--", str(torch_python), str(EXAMPLE),
+            "--config=laptop", f"--root_dir={tmp_path}", "--max_epochs=3", "--lr=2E-3",
+            env=program_environment(WANDB_RUN_ID="thesame", **more), cwd=tmp_path, timeout=300,
+        )  # fmt: skip
+        assert ended.returncode in (0, 75), ended.stderr
+        return ended.returncode
 
+    stop = tmp_path / "stop"
+    stop.touch()
+    assert train(RUNYARD_STOP_FILE=str(stop)) == 75
+    folder = tmp_path / "expts" / "laptop" / "0"
+    assert weights_of(folder)[0] == 1
+    assert train() == 0
 
-def test_tracked_on_one_rank(runyard: RunRunyard, torch_python: Path, tmp_path: Path) -> None:
-    ended = runyard(
-        "run", "--", str(torch_python), str(EXAMPLE),
-        "--config=laptop", f"--root_dir={tmp_path}", "--max_epochs=3", "--lr=2E-3",
-        env=program_environment(), cwd=tmp_path, timeout=300,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr
     (run,) = list_runs(runyard)
     assert run["state"] == "finished"
     summary: dict[str, Any] = run["summary"]
     assert set(summary) >= LOGGED
-    assert summary["_step"] == 3
+    # Each epoch once, as if it had not been cut off.
+    assert curves(state_folder, "thesame")["val_loss"]["steps"] == [1, 2, 3]
     # Nothing can be learnt but the mean: from 0.33 towards 1/12.
     assert 1 / 12 < summary["val_loss"] < 0.2
     assert (summary["progress/step"], summary["progress/total"]) == (3, 3)
     assert run["config"]["lr"] == 0.002
     assert run["config"]["train_path"] is None
-    folder = tmp_path / "expts" / "laptop" / "0"
+    # Folder, configuration, name, group and project are what W&B was started with.
+    assert (run["name"], run["group"], run["project"]) == ("laptop-0", "laptop", "cnn-regressor")
     assert Params.load(folder / "hyperparams.yaml").lr == 0.002
     assert Params.load(folder / "hyperparams.yaml").name == "laptop-0"
-    assert (folder / "wandb").is_dir()
+    assert len(list((folder / "wandb").glob("run-*-thesame"))) == 2
     assert weights_of(folder)[0] == 3
-
-
-def test_on_two_ranks_an_interrupted_run_ends_like_an_uncut_one(
-    warm: WarmPython, tmp_path: Path
-) -> None:
-    words = ["--config=laptop", "--log_to_wandb=False", "--scheduler=cosine"]
-    uncut = tmp_path / "uncut"
-    ended = warm.run_ranks(EXAMPLE, [*words, f"--root_dir={uncut}"])
-    assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr + ended[1].stderr
-    assert "epoch 4" in ended[0].stdout
-    assert ended[1].stdout == ""
-
-    cut = tmp_path / "cut"
-    stop = tmp_path / "stop"
-    stop.touch()  # From the start: every attempt does one epoch and leaves.
-    place = Path("expts", "laptop", "0")
-    for epoch in (1, 2):
-        ended = warm.run_ranks(EXAMPLE, [*words, f"--root_dir={cut}"], RUNYARD_STOP_FILE=str(stop))
-        assert [rank.returncode for rank in ended] == [75, 75], ended[0].stderr
-        assert weights_of(cut / place)[0] == epoch
-    ended = warm.run_ranks(EXAMPLE, [*words, f"--root_dir={cut}"])
-    assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr
-    assert "epoch 2" not in ended[0].stdout
-    assert weights_of(cut / place) == weights_of(uncut / place)
-    manifests = [
-        json.loads((folder / place / "checkpoints" / "latest" / folders.MANIFEST).read_text())
-        for folder in (uncut, cut)
-    ]
-    assert manifests[0]["best"][:2] == manifests[1]["best"][:2]
 
 
 def test_an_unknown_model_is_refused(warm: WarmPython, tmp_path: Path) -> None:
@@ -105,3 +90,84 @@ def test_the_default_configuration_is_beside_the_program() -> None:
     test, test2 = (Params.load(beside, section) for section in ("test", "test2"))
     assert test.lr == 0.001
     assert test2 == test | {"batch_size": 16}
+
+
+BUILT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import torch
+from model import build_optimizer, build_schedule
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+from runyard import train
+
+given = train.Params.load(sys.argv[1] + "/config.yaml", "laptop")
+for name, optimizer, schedule in (
+    ("adam", "Adam", "cosine"), ("sgd", "SGD", "plateau"), ("adam", "Adam", None)
+):
+    params = given.copy().merge({"optimizer": name, "scheduler": schedule})
+    made = build_optimizer(params, torch.nn.Linear(1, 1))
+    assert type(made).__name__ == optimizer
+    assert made.param_groups[0].get("momentum", 0.9) == 0.9
+    plan = build_schedule(params, made)
+    rates = []
+    for _ in range(12):
+        made.step()
+        plan.step(1.0) if isinstance(plan, ReduceLROnPlateau) else plan.step()
+        rates.append(made.param_groups[0]["lr"])
+    print(schedule, rates[0] == given.lr, rates[-1] == given.lr)
+"""
+
+
+def test_optimisers_and_schedules_are_built_and_take_steps(
+    warm: WarmPython, tmp_path: Path
+) -> None:
+    program = tmp_path / "built.py"
+    program.write_text(BUILT)
+    ended = warm.run(program, str(EXAMPLE.parent))
+    assert ended.returncode == 0, ended.stderr
+    # Cosine falls from the first step, plateau when nothing has become better for a while.
+    assert ended.stdout.splitlines() == [
+        "cosine False False", "plateau True False", "None True True",
+    ]  # fmt: skip
+
+
+def test_the_sweep_file_is_a_grid_of_six() -> None:
+    read = read_sweep_file(EXAMPLE.with_name("sweep.yaml"))
+    assert (read.data["method"], read.data["project"]) == ("grid", "cnn-regressor")
+    assert read.data["metric"] == {"name": "val_loss", "goal": "minimize"}
+    values = {name: entry["values"] for name, entry in read.data["parameters"].items()}
+    assert values == {"lr": [1e-5, 5e-5, 1e-4], "batch_size": [16, 32]}
+
+
+def test_launches_take_one_trial_each_until_none_is_left(
+    runyard: RunRunyard, state_folder: Home, warm: WarmPython, torch_python: Path, tmp_path: Path
+) -> None:
+    """W&B's own way: the sweep's id is an option of the program, and rank 0 asks for the trial."""
+    file = EXAMPLE.with_name("sweep.yaml")
+    made = runyard("sweep", str(file), "--no-run", "--json", "--set", "batch_size=16")
+    assert made.returncode == 0, made.stderr
+    sweep = json.loads(made.stdout)
+    assert (sweep["project"], sweep["expected"]) == ("cnn-regressor", 3)
+    words = [
+        "--config=laptop", "--max_epochs=1", f"--root_dir={tmp_path}",
+        f"--sweep_id={sweep['entity']}/cnn-regressor/{sweep['id']}",
+    ]  # fmt: skip
+    environment = stock_client(state_folder)
+    alone = [warm.start(EXAMPLE, words, **environment) for _ in range(2)]
+    together = run_ranks(torch_python, EXAMPLE, words, **environment)
+    assert [rank.returncode for rank in together] == [0, 0], together[0].stderr
+    for launch in alone:
+        ended = launch.end()
+        assert ended.returncode == 0, ended.stderr
+        assert "done: val_loss" in ended.stdout
+    last = warm.run(EXAMPLE, *words, **environment)
+    assert last.returncode == 0, last.stderr
+    assert "has no trial left" in last.stdout
+    runs = list_runs(runyard)
+    assert sorted(run["config"]["lr"] for run in runs) == [1e-5, 5e-5, 1e-4]
+    # The trained model is found from the browser: the run's name is the folder's.
+    folder = tmp_path / "sweeps" / sweep["id"]
+    assert {run["name"] for run in runs} == {place.name for place in folder.iterdir()}
+    for run in runs:
+        assert weights_of(folder / run["name"])[0] == 1
+        assert run["name"].startswith("laptop_")

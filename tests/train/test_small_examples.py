@@ -1,20 +1,35 @@
-"""The small examples: a stock wandb script, a farm, and Lightning, as their READMEs say."""
+"""The small examples as their READMEs say, and what every example has."""
 
 from __future__ import annotations
 
+import ast
+import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from runyard.clusters.load import load_profile
+from runyard.config.project_file import read_project
+from runyard.config.sweep_file import read_sweep_file
+from runyard.home import Home
 from tests.conftest import RunRunyard
-from tests.live.programs import list_runs
-from tests.train.frameworks import ROOT, program_environment, run_program
+from tests.live.programs import curves, list_runs, stock_client
+from tests.live.sweeping import with_python
+from tests.train.frameworks import ROOT, ensure_framework, program_environment
+from tests.train.warm import WarmPython
 
 EXAMPLES = ROOT / "examples"
 pytestmark = pytest.mark.live
+ALL = pytest.mark.skipif(
+    os.environ.get("RUNYARD_ALL_EXAMPLES") != "1",
+    reason="RUNYARD_ALL_EXAMPLES=1 installs packages for it",
+)
+FOLDERS = sorted(file.parent.name for file in EXAMPLES.glob("*/README.md"))
 
 
 @pytest.fixture
@@ -47,25 +62,23 @@ def test_a_farm_of_reinforcement_learning(runyard: RunRunyard, farm: Path) -> No
 
 
 @pytest.mark.frameworks
-def test_lightning_cut_off_after_each_epoch_ends_like_an_uncut_run(
-    torch_python: Path, tmp_path: Path
+def test_lightning_cut_off_after_an_epoch_ends_like_an_uncut_run(
+    warm: WarmPython, tmp_path: Path
 ) -> None:
-    program = EXAMPLES / "lightning" / "train.py"
-    words = ("--epochs", "3")
     stop = tmp_path / "stop"
     stop.touch()
 
     def train(folder: str, **more: str) -> int:
         place = {"RUNYARD_CHECKPOINT_DIR": str(tmp_path / folder), "WANDB_MODE": "disabled"}
-        ended = run_program(torch_python, program, *words, **place, **more)
+        program = EXAMPLES / "lightning" / "train.py"
+        ended = warm.run(program, "--epochs", "2", **place, **more)
         assert ended.returncode in (0, 75), ended.stderr
         return ended.returncode
 
     assert train("uncut") == 0
-    codes = [train("cut", RUNYARD_STOP_FILE=str(stop)) for _ in range(3)]
-    assert codes == [75, 75, 0]
-    compared = run_program(
-        torch_python, Path(__file__).parent / "programs" / "same_weights.py",
+    assert [train("cut", RUNYARD_STOP_FILE=str(stop)) for _ in range(2)] == [75, 0]
+    compared = warm.run(
+        Path(__file__).parent / "programs" / "same_weights.py",
         str(tmp_path / "uncut" / "last.ckpt"), str(tmp_path / "cut" / "last.ckpt"),
     )  # fmt: skip
     assert compared.stdout == "same\n", compared.stdout + compared.stderr
@@ -83,3 +96,131 @@ def test_lightning_is_tracked(runyard: RunRunyard, torch_python: Path, tmp_path:
     assert run["config"]["hidden"] == 32
     assert run["summary"]["val_loss"] < 8  # The variance of the target.
     assert run["summary"]["epoch"] == 1
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_an_example_says_all_that_it_needs(name: str) -> None:
+    folder = EXAMPLES / name
+    imported = {
+        word.partition(".")[0]
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        for word in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import)
+            else [node.module or ""] if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }  # fmt: skip
+    own = {file.stem for file in folder.glob("*.py")} | {"runyard"}
+    needed = set((folder / "requirements.txt").read_text().split())
+    assert imported - own - set(sys.stdlib_module_names) <= needed
+    for file in folder.glob("s*.yaml"):
+        assert read_sweep_file(file).warnings == ()
+    if (folder / "runyard.yaml").exists():
+        request = read_project(folder, profile=load_profile("generic"))
+        assert request.warnings == ()
+        assert request.command or request.sweep_file
+
+
+def test_the_workloads_have_all_files() -> None:
+    for name in ("cnn_regressor", "neural_ode", "mnist", "fashion_mnist"):
+        files = {file.name for file in (EXAMPLES / name).iterdir()}
+        assert files >= {"README.md", "requirements.txt", "runyard.yaml", "sweep.yaml"}
+
+
+def test_bayes_with_early_stopping_over_eight_parameters() -> None:
+    read = read_sweep_file(EXAMPLES / "fashion_mnist" / "sweep.yaml")
+    assert (read.data["method"], len(read.data["parameters"])) == ("bayes", 8)
+    assert read.data["early_terminate"] == {
+        "type": "hyperband", "s": 2, "eta": 3, "max_iter": 27,
+    }  # fmt: skip
+
+
+@ALL
+@pytest.mark.frameworks
+def test_keras_is_tracked_and_stopped_early(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(EXAMPLES / "fashion_mnist", tmp_path / "fashion_mnist")
+    python = ensure_framework("keras")
+    file = folder / "sweep.yaml"
+    command = json.dumps([str(python), "${program}", "--made_up", "${args}"])
+    file.write_text(file.read_text().replace("method:", f"command: {command}\nmethod:"))
+    ended = runyard(
+        "sweep", "sweep.yaml", "-j", "1", "--run-cap", "5", "--set", "layer_1_size=8",
+        "--set", "layer_2_size=8", cwd=folder, env=program_environment(), timeout=1800,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    runs = list_runs(runyard)
+    assert len(runs) == 5
+    epochs = sorted(run["summary"]["epoch"] + 1 for run in runs)
+    assert epochs[-1] == 27
+    assert epochs[0] < 27  # Of five, the worst does not reach the end.
+    assert all("val_accuracy" in run["summary"] for run in runs)
+
+
+@pytest.mark.frameworks
+def test_mnist_logs_each_batch_and_the_epoch(
+    runyard: RunRunyard, state_folder: Home, warm: WarmPython, tmp_path: Path
+) -> None:
+    words = ("--made_up", "--optimizer=sgd", "--fc_layer_size=256", "--learning_rate=0.05")
+    environment = {**stock_client(state_folder), "WANDB_DIR": str(tmp_path)}
+    ended = warm.run(EXAMPLES / "mnist" / "train.py", *words, **environment)
+    assert ended.returncode == 0, ended.stderr
+    assert f"{784 * 256 + 256 + 256 * 10 + 10} parameters" in ended.stdout
+    (run,) = list_runs(runyard)
+    assert (run["project"], run["config"]["dropout"]) == ("mnist", 0.3)
+    logged = curves(state_folder, run["id"])
+    batches = [float(value or 0) for value in logged["batch loss"]["values"]]
+    assert len(batches) == 13  # Every fifth of 4,000 images, 64 at a time.
+    assert batches[-1] < batches[0] / 2
+    assert logged["loss"]["values"] == [pytest.approx(sum(batches) / len(batches))]
+
+
+@pytest.mark.frameworks
+def test_the_mnist_sweep_is_submitted_by_one_command_and_lacks_nothing(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    """All that the program reads of wandb.config is given; nothing is to be pointed out."""
+    folder = shutil.copytree(EXAMPLES / "mnist", tmp_path / "mnist")
+    shown = runyard("sweep", "sweep.yaml", "--dry-run", cwd=folder, env=with_python())
+    assert shown.returncode == 0, shown.stderr
+    assert "never given" not in shown.stderr
+    config = read_sweep_file(folder / "sweep.yaml").data
+    kinds = {name: entry.get("distribution") for name, entry in config["parameters"].items()}
+    assert (kinds["learning_rate"], kinds["batch_size"]) == ("uniform", "q_log_uniform_values")
+    assert config["parameters"]["fc_layer_size"]["values"] == [128, 256, 512]
+    # Conda cannot be had here; how it is called: tests/launch/test_environments.py.
+    project = folder / "runyard.yaml"
+    project.write_text(re.sub(r"kind: conda\n  name: .*", "kind: none", project.read_text()))
+    submitted = runyard("submit", "--dry-run", cwd=folder)
+    assert "#SBATCH --array=1-20%4" in submitted.stdout, submitted.stderr
+
+
+def test_set_up_says_which_examples_there_are() -> None:
+    ended = subprocess.run([EXAMPLES / "set-up", "nothing"], capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert set(ended.stderr.split()) >= set(FOLDERS)
+
+
+@ALL
+def test_set_up_makes_the_environment_and_logs_in(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    # The script, as it stands in a checkout, beside a copy of the example.
+    place = tmp_path / "examples"
+    shutil.copytree(EXAMPLES / "gridworld", place / "gridworld")
+    shutil.copy(EXAMPLES / "set-up", place)
+    for _ in range(2):
+        ended = subprocess.run(
+            [place / "set-up", "gridworld"], env={**os.environ, **with_python()},
+            capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+    python = place / "gridworld" / ".venv" / "bin" / "python"
+    done = runyard(
+        "run", "-q", "--", str(python), "q_learning.py", "--seed", "1", cwd=place / "gridworld"
+    )
+    assert done.returncode == 0, done.stderr
+    checked = json.loads(runyard("login", "--check", "--json").stdout)
+    assert checked

@@ -12,7 +12,7 @@ import pytest
 
 from runyard.train import folders
 from tests.train.frameworks import program_environment
-from tests.train.warm import WarmPython
+from tests.train.ranks import run_ranks
 
 pytestmark = pytest.mark.frameworks
 
@@ -24,11 +24,11 @@ def results(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
-    tmp_path: Path, warm: WarmPython
+    tmp_path: Path, torch_python: Path
 ) -> None:
     uncut, cut = tmp_path / "uncut", tmp_path / "cut"
-    through = warm.run_ranks(
-        PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(uncut)
+    through = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(uncut)
     )
     assert [rank.returncode for rank in through] == [0, 0], through[0].stderr + through[1].stderr
     assert "only rank 0 prints this" in through[0].stdout
@@ -41,27 +41,37 @@ def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
     assert first["weights"] == second["weights"]
 
     # One rank gets the signal; both leave after the same step.
-    stopped = warm.run_ranks(PROGRAMS / "two_ranks.py", ["stop"], RUNYARD_CHECKPOINT_DIR=str(cut))
+    stopped = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["stop"], RUNYARD_CHECKPOINT_DIR=str(cut)
+    )
     assert [rank.returncode for rank in stopped] == [75, 75], stopped[0].stderr + stopped[1].stderr
     step = folders.saved(cut)[-1].step
     assert 21 <= step < 40
-    ended = warm.run_ranks(PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(cut))
+    ended = run_ranks(
+        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(cut)
+    )
     assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr + ended[1].stderr
     assert [result["start"] for result in results(cut)] == [step, step]
     assert [result["weights"] for result in results(cut)] == [first["weights"]] * 2
 
 
-def test_ranks_that_are_out_of_step_hear_of_it(tmp_path: Path, warm: WarmPython) -> None:
-    ended = warm.run_ranks(
-        PROGRAMS / "two_ranks.py", ["out-of-step"], RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c")
+def test_ranks_that_are_out_of_step_hear_of_it(tmp_path: Path, torch_python: Path) -> None:
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "two_ranks.py",
+        ["out-of-step"],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
     )
     assert all(rank.returncode == 1 for rank in ended)
     assert "the ranks are out of step: rank 0 is at 'score'" in ended[0].stderr
 
 
-def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, warm: WarmPython) -> None:
-    ended = warm.run_ranks(
-        PROGRAMS / "two_ranks.py", ["rank-0-fails"], RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c")
+def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, torch_python: Path) -> None:
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "two_ranks.py",
+        ["rank-0-fails"],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
     )
     assert all(rank.returncode == 1 for rank in ended)
     assert "ZeroDivisionError" in ended[0].stderr
@@ -72,17 +82,19 @@ def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, warm: WarmPython) ->
 @pytest.mark.parametrize(
     ("mode", "code", "told"),
     [
-        ("a-trial", 0, "rank {rank} trains with {{'lr': 1e-05}}"),
         ("none-left", 0, "trial: False"),
         ("no-server", 1, "no route to the tracker"),
-        ("time-is-up", 75, "rank {rank} trains with"),
+        ("time-is-up", 75, "rank {rank} trains with {{'lr': 1e-05}}"),
     ],
 )
 def test_one_trial_of_a_sweep_for_all_ranks(
-    tmp_path: Path, warm: WarmPython, mode: str, code: int, told: str
+    tmp_path: Path, torch_python: Path, mode: str, code: int, told: str
 ) -> None:
-    ended = warm.run_ranks(
-        PROGRAMS / "sweep_ranks.py", [mode], RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c")
+    ended = run_ranks(
+        torch_python,
+        PROGRAMS / "sweep_ranks.py",
+        [mode],
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
     )
     for rank, process in enumerate(ended):
         assert process.returncode == code, process.stderr

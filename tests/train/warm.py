@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.train.frameworks import program_environment
+from tests.train.ranks import LONGEST, Ended
 
 SERVER = Path(__file__).parent / "programs" / "warm.py"
-LONGEST = 300.0
-
-
-@dataclass
-class Ended:
-    """A program that is through."""
-
-    returncode: int
-    stdout: str
-    stderr: str
 
 
 class Program:
@@ -52,8 +41,8 @@ class Program:
 class WarmPython:
     """Starts programs. Their output goes to files in `folder`."""
 
-    def __init__(self, python: Path, server: subprocess.Popen[str], folder: Path) -> None:
-        self._python, self._server, self._folder, self._count = python, server, folder, 0
+    def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
+        self._server, self._folder, self._count = server, folder, 0
 
     def ask(self, **order: Any) -> dict[str, Any]:
         assert self._server.stdin is not None
@@ -76,32 +65,6 @@ class WarmPython:
     def run(self, program: Path, *words: str, **more: str) -> Ended:
         return self.start(program, words, **more).end()
 
-    def run_ranks(self, program: Path, words: Sequence[str], **more: str) -> list[Ended]:
-        """Two ranks, as torchrun or runyard would start them.
-
-        Begun afresh: ranks that were forked with torch loaded have been seen to hang.
-        """
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        started = [
-            subprocess.Popen(
-                [str(self._python), str(program), *words],
-                env=program_environment(
-                    RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank),
-                    MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **more,
-                ),
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )
-            for rank in range(2)
-        ]  # fmt: skip
-        try:
-            said = [rank.communicate(timeout=LONGEST) for rank in started]
-        finally:
-            for rank in started:
-                rank.kill()
-        return [Ended(rank.returncode, *texts) for rank, texts in zip(started, said, strict=True)]
-
 
 @contextmanager
 def warm_python(python: Path, folder: Path) -> Iterator[WarmPython]:
@@ -113,6 +76,6 @@ def warm_python(python: Path, folder: Path) -> Iterator[WarmPython]:
         text=True,
     )
     with server:
-        yield WarmPython(python, server, folder)
+        yield WarmPython(server, folder)
         assert server.stdin is not None
         server.stdin.close()

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from runyard.cli.connect import complete_sweep_or_file, server
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
@@ -32,6 +33,10 @@ from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
+
+if TYPE_CHECKING:
+    from runyard.cli.on_slurm import Submission
+    from runyard.cli.sweep_plan import Plan
 
 _OVER = ("finished", "canceled", "failed")
 
@@ -138,9 +143,12 @@ def _create(args: argparse.Namespace) -> int:
 
         return rehearse(plan, args.check, args.check_time, as_json=args.json)
     if args.on == SLURM:
+        from runyard.cli.estimating import subject_of_sweep
+
         submission = plan_submission(
-            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1
-        )
+            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1,
+            subject=lambda request: subject_of_sweep(plan, request.gauge.by),
+        )  # fmt: skip
         if args.dry_run:
             submission.preview()
             return 0
@@ -151,12 +159,14 @@ def _create(args: argparse.Namespace) -> int:
         from runyard.cli.sweep_preview import preview
 
         preview(plan, as_json=args.json)
+        _estimate_here(args, plan)
         return 0
     api = server()
+    project, entity = _owner(args, plan, submission)
     made = api.sweeps.create(
         plan.config,
-        project=plan.project,
-        entity=plan.entity,
+        project=project,
+        entity=entity,
         folder=str(plan.folder),
         prior_runs=args.prior_run,
         seed=plan.sweep.options.seed,
@@ -166,6 +176,7 @@ def _create(args: argparse.Namespace) -> int:
     say(f"sweep {made['id']}{named}: {made['method']}, {size}")
     if submission is not None:
         return send_or_undo(submission, made, as_json=args.json)
+    _estimate_here(args, plan, made)
     place = f"{made['entity']}/{made['project']}/{made['id']}"
     if args.no_run:
         say(f"to run it:  runyard sweep {made['id']}")
@@ -177,6 +188,25 @@ def _create(args: argparse.Namespace) -> int:
         say("it ends with Ctrl-C, `runyard sweep --stop`, or a --run-cap")
     say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
     return _work(args, made, str(plan.folder))
+
+
+def _estimate_here(args: argparse.Namespace, plan: Plan, made: Sweep | None = None) -> None:
+    from runyard.cli.estimating import estimate_here, options_of_kind, subject_of_sweep
+
+    subject = subject_of_sweep(plan, options_of_kind(plan.folder))
+    estimate_here(subject, plan.size, args.slots, made)
+
+
+def _owner(
+    args: argparse.Namespace, plan: Plan, submission: Submission | None
+) -> tuple[str | None, str | None]:
+    """Project and entity, as an option, the shell, the sweep file or runyard.yaml names them."""
+    if submission is None:
+        return plan.project, plan.entity
+    told, file = submission.request.tracking, plan.sweep
+    is_named = args.project or os.environ.get("WANDB_PROJECT") or file.project
+    project = plan.project if is_named else told.project or plan.project
+    return project, plan.entity or (None if file.entity else told.entity)
 
 
 def _join(args: argparse.Namespace) -> int:

@@ -1,0 +1,46 @@
+"""Two ranks of a program on this machine, begun as torchrun or runyard would begin them."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.train.frameworks import program_environment
+
+LONGEST = 300.0
+
+
+@dataclass
+class Ended:
+    """A program that is through."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_ranks(python: Path, program: Path, words: Sequence[str], **more: str) -> list[Ended]:
+    """Both to their end. Begun afresh: ranks forked with torch loaded have been seen to hang."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    started = [
+        subprocess.Popen(
+            [str(python), str(program), *words],
+            env=program_environment(
+                RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank),
+                MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **more,
+            ),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    try:
+        said = [rank.communicate(timeout=LONGEST) for rank in started]
+    finally:
+        for rank in started:
+            rank.kill()
+    return [Ended(rank.returncode, *texts) for rank, texts in zip(started, said, strict=True)]
