@@ -106,9 +106,9 @@ class Plan:
     notes: tuple[str, ...] = ()
     """What was left out or changed, and why: for the user."""
     asked: Mapping[str, Any] = field(default_factory=dict)
+    chain: Chain | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
     """In what programs run, for whoever looks at the job later."""
-    chain: Chain | None = None
 
     @property
     def log_pattern(self) -> str:
@@ -204,9 +204,9 @@ def plan(
         before=(*profile.script.before, *request.environment.before),
         job={name: value for name, value in job.items() if value not in (None, [])},
         notes=wrapping.notes,
-        environment=_environment(request, profile),
         asked={**ruled.asked, **({} if chain is None else {"chain": chain.record})},
         chain=chain,
+        environment=_environment(request, profile),
     )
 
 
