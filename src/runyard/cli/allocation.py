@@ -39,6 +39,8 @@ def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) ->
             "submitted_at": time.time(),
             "folder": str(folder),
             "asked": dict(plan.asked),
+            "script": script,
+            "environment": dict(plan.environment),
         }
     )
 

@@ -71,6 +71,7 @@ def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
         folder="",
         log_pattern=None,
         asked={},
+        failed=0,
         snapshot=None,
         submitted_at=min([*submitted, *starts, time.time()]),
         polled_at=time.time(),

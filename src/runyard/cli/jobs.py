@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     from runyard.cli.foreign_jobs import foreign_job
 
     stranger = foreign_job(found.number or "")
-    return _print_job(api, {**stranger, "agents": []}, args)
+    return _print_job(api, {**stranger, "agents": [], "script": None, "environment": {}}, args)
 
 
 def _limit(args: argparse.Namespace) -> int | None:

@@ -109,6 +109,7 @@ class Submission:
         """Submit it for this sweep, and have the server remember the jobs."""
         from runyard.clusters.slurm_name import cluster_name
         from runyard.launch.held import hold
+        from runyard.launch.script import script
         from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
         plan = with_sweep(self.plan, sweep["key"])
@@ -125,6 +126,8 @@ class Submission:
             "log_pattern": plan.log_pattern,
             "asked": dict(plan.asked),
             "snapshot": (plan.job.get("snapshot") or {}).get("digest"),
+            "script": script(plan),
+            "environment": dict(plan.environment),
         }
         if done.left:
             hold(plan, done, sweep["key"], record)

@@ -44,6 +44,7 @@ STEPS: tuple[str, ...] = (
     reports.TABLES,
     wishes.TABLES,
     processes.USAGE,
+    jobs.SCRIPT,
     processes.AGENT,
     figures.TABLES,
 )
