@@ -21,6 +21,7 @@ from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
 
 if TYPE_CHECKING:
+    from runyard.cli.estimating import Subject
     from runyard.client.api import Api
     from runyard.client.jobs import NewJob
     from runyard.client.sweeps import Sweep
@@ -49,6 +50,9 @@ class Submission:
     """The code to be copied, unless it is there."""
     notes: tuple[str, ...] = ()
     """What the site changes in what was asked."""
+    trials: int | None = None
+    subject: Subject | None = None
+    """Of what kind they are, for an estimate; None: nobody wants one."""
 
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
@@ -57,6 +61,7 @@ class Submission:
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
+        self._say_estimate()
         parts = parts_of(self.plan, self.plan.profile.limits.array_size)
         words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
         say(f"this is sent to:  {shlex.join(words)}")
@@ -77,11 +82,18 @@ class Submission:
         usual = self.plan.agents if self.plan.chain is None else self.plan.chain.lanes
         if asks and self.request.agents.count is None and usual > 1:
             found = self.with_agents(_ask_number("how many agents?", usual))
+        found._say_estimate()
         say(describe(found.plan))
         if asks and not _ask_yes("submit this?"):
             return None
         found.make_ready()
         return found
+
+    def _say_estimate(self) -> None:
+        if self.subject is not None:
+            from runyard.cli.estimating import asked_of, say_estimate
+
+            say_estimate(self.subject, asked_of(self, self.trials), self.request)
 
     def make_ready(self) -> None:
         """The environment is built or looked at; the server listens to the compute nodes."""
@@ -120,6 +132,11 @@ class Submission:
         if done.left:
             hold(plan, done, sweep["key"], record)
         remember(api, record, done)
+        if self.subject is not None:
+            from runyard.cli.estimating import asked_of, keep_estimate
+
+            gpu = self.request.resources.gpu_type
+            keep_estimate(api, sweep, self.subject, asked_of(self, self.trials), gpu)
         return done
 
     def _store(self, copy: Snapshot) -> None:
@@ -174,10 +191,12 @@ def plan_submission(
     trials: int | None,
     slots: int = 1,
     code: Mapping[str, Any] | None = None,
+    subject: Callable[[Request], Subject] | None = None,
 ) -> Submission:
     """Everything that can be known before anything is made; refuses what the site would refuse.
 
     `code`: the record of a snapshot that these agents are to run, in place of today's code.
+    `subject`: of what kind the trials are, where an estimate is wanted.
     """
     from runyard.cli.environment import builder
     from runyard.config.check import check
@@ -225,7 +244,8 @@ def plan_submission(
         )
 
     notes = (*request.warnings, *checked.notes, *warned)
-    return Submission(make(None), request, home, make, settle, copy, notes)
+    about = None if subject is None else subject(request)
+    return Submission(make(None), request, home, make, settle, copy, notes, trials, about)
 
 
 def with_environment(request: Request, environ: Mapping[str, str]) -> Request:

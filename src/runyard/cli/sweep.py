@@ -143,9 +143,12 @@ def _create(args: argparse.Namespace) -> int:
 
         return rehearse(plan, args.check, args.check_time, as_json=args.json)
     if args.on == SLURM:
+        from runyard.cli.estimating import subject_of_sweep
+
         submission = plan_submission(
-            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1
-        )
+            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1,
+            subject=lambda request: subject_of_sweep(plan, request.gauge.by),
+        )  # fmt: skip
         if args.dry_run:
             submission.preview()
             return 0
@@ -156,6 +159,7 @@ def _create(args: argparse.Namespace) -> int:
         from runyard.cli.sweep_preview import preview
 
         preview(plan, as_json=args.json)
+        _estimate_here(args, plan)
         return 0
     api = server()
     project, entity = _owner(args, plan, submission)
@@ -172,6 +176,7 @@ def _create(args: argparse.Namespace) -> int:
     say(f"sweep {made['id']}{named}: {made['method']}, {size}")
     if submission is not None:
         return send_or_undo(submission, made, as_json=args.json)
+    _estimate_here(args, plan, made)
     place = f"{made['entity']}/{made['project']}/{made['id']}"
     if args.no_run:
         say(f"to run it:  runyard sweep {made['id']}")
@@ -183,6 +188,13 @@ def _create(args: argparse.Namespace) -> int:
         say("it ends with Ctrl-C, `runyard sweep --stop`, or a --run-cap")
     say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
     return _work(args, made, str(plan.folder))
+
+
+def _estimate_here(args: argparse.Namespace, plan: Plan, made: Sweep | None = None) -> None:
+    from runyard.cli.estimating import estimate_here, options_of_kind, subject_of_sweep
+
+    subject = subject_of_sweep(plan, options_of_kind(plan.folder))
+    estimate_here(subject, plan.size, args.slots, made)
 
 
 def _owner(

@@ -79,6 +79,8 @@ def read_project(
         staging=read.staging,
         tracking=read.tracking,
         checkpoints=read.checkpoints,
+        gauge=read.gauge,
+        rehearse=read.rehearse,
         profile=chosen,
         origins=origins,
         warnings=tuple(warnings),

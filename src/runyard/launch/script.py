@@ -67,9 +67,12 @@ def script(plan: Plan, part: Part | None = None) -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
-def shell_script(plan: Plan) -> str:
-    """What `srun --pty` runs: a shell with the places, variables and environment of a job."""
-    launcher = " ".join(quote(one) for one in plan.wrapping.launcher)
+def shell_script(plan: Plan, *, wraps: bool = True) -> str:
+    """What `srun --pty` runs: a shell with the places, variables and environment of a job.
+
+    Without `wraps`, what it is given starts beside the container, where there is one.
+    """
+    launcher = " ".join(quote(one) for one in plan.wrapping.launcher) if wraps else ""
     sections = [
         [
             f"#!{plan.profile.script.interpreter}",

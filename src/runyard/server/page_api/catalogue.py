@@ -105,6 +105,12 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", "/api/jobs/{key}/wish", "`cancel`: its agents begin nothing more, and the next command on the login node cancels it; null takes that back", body="wish: text?", answer="wish: text?"),
         Entry("POST", "/api/jobs/news", "What Slurm said of jobs", body="news: [object]", answer="changed: [int]"),
     ),
+    "figures": (
+        Entry("GET", "/api/figures", "What kinds of experiments of a project need, as measured; of one `kind`, also what its sweeps were expected to take, and took", query="project: text, entity: text, kind: text", answer="figures: [object], sweeps: [object]"),
+        Entry("POST", "/api/figures", "Keep a measurement", body="project: text, kind: text, figures: object, hardware?: text, entity?: text", answer="key: int"),
+        Entry("GET", "/api/sweeps/{key}/estimate", "What was expected of a sweep, and what its trials took", answer="kind: text, estimate: object?, truth: object?"),
+        Entry("POST", "/api/sweeps/{key}/estimate", "Keep what is expected of a sweep", body="kind: text, estimate: object", answer="kind: text, estimate: object?, truth: object?"),
+    ),
     "reports": (
         Entry("GET", "/api/reports/{id}", "A kept view with its notes", answer=f"{REPORT}, view: object"),
         Entry("PUT", "/api/reports/{id}", "Save it; with `revision`, only if nobody else has since (409)", body="title?: text, notes?: text, view?: object, revision?: int", answer=f"{REPORT}, view: object"),

@@ -9,6 +9,7 @@ from runyard.server.store.schema import (
     artifacts,
     consoles,
     contents,
+    figures,
     history,
     jobs,
     people,
@@ -45,6 +46,7 @@ STEPS: tuple[str, ...] = (
     processes.USAGE,
     jobs.SCRIPT,
     processes.AGENT,
+    figures.TABLES,
 )
 
 
