@@ -45,7 +45,7 @@ from runyard.home import Home, prepare, read_discovery
 
 RUNS, STEPS, FASTER = 100, 1_000, 5.0
 VIEW = {"width": 1440, "height": 900}
-_STARTS, _FILLS, _PAINTS = 300.0, 1200.0, 240.0
+_STARTS, _FILLS, _PAINTS = 300.0, 3600.0, 600.0
 _WRITERS = Path(__file__).parent / "peers"
 
 
