@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from typing import Protocol
 
 import pytest
 
+from runyard.cli.main import main
 from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
@@ -111,6 +113,28 @@ def run_runyard(
         timeout=timeout,
         check=False,
     )
+
+
+def ask_runyard(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same in this process, a tenth of the time: for what is read over and over."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        _in_folder(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = main(list(words))
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def _in_folder(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,22 @@ def test_two_lists_of_seeds_are_compared_seed_by_seed() -> None:
     assert found["differing"] == ["lr"]
 
 
+def test_a_report_of_one_has_the_mean_over_its_seeds() -> None:
+    """Its file names no metric: every number that its runs have in common is told."""
+    done = run_runyard("report", "slow", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    [setting] = told["sweeps"][0]["over_seeds"]
+    assert setting["runs"] == 3
+    assert setting["metrics"]["loss"]["mean"] == pytest.approx(0.5 + 0.001 + 0.2)
+    assert setting["metrics"]["loss"]["deviation"] == pytest.approx(0.001)
+    # It ran on this machine: nothing was asked for, and so nothing is wasted.
+    [outside] = told["jobs"]
+    assert (outside["jobs"], outside["cpu_held"]) == ([], None)
+    assert outside["cpu_used"] > 0
+    assert {"--cpus", "--mem", "--time"} == {one["option"] for one in outside["changes"]}
+
+
 def test_the_terminal_says_it_in_words() -> None:
     done = run_runyard("compare", "slow", "fast", "-m", "loss", "--goal", "minimize")
     assert "lr" in done.stdout

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from runyard.cli import doctor_job
+from runyard.clusters.asking import USUAL_SECONDS, Answer
+from runyard.clusters.load import load_profile
+from runyard.clusters.probe_job import Outcome
+from runyard.config.flags import NO_FLAGS
+from runyard.home import Home
 from tests.conftest import RunRunyard
 
 
@@ -49,3 +58,25 @@ def test_a_mistake_in_the_file_is_a_line_and_no_crash(runyard: RunRunyard, tmp_p
     assert finding["state"] == "fail"
     assert finding["says"].startswith("runyard.yaml:1: gpus is the text")
     assert "Traceback" not in done.stderr
+
+
+def test_the_doctors_job_is_waited_for_as_long_as_nodes_may_take_to_start(
+    state_folder: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+
+    def probe(*_: object, wait: float, **_more: object) -> Outcome:
+        waited.append(wait)
+        return Outcome(None, "nothing was asked")
+
+    def ask(*_words: str, seconds: float = USUAL_SECONDS) -> Answer:
+        raise AssertionError(f"nothing is asked, for {seconds} s")
+
+    monkeypatch.setattr(doctor_job, "run_probe", probe)
+    monkeypatch.setenv("RUNYARD_CLUSTER", "generic")
+    monkeypatch.chdir(tmp_path)
+    usual = load_profile("generic")
+    late = replace(usual, elasticity=replace(usual.elasticity, start_wait=300.0))
+    for profile in (usual, late):
+        doctor_job.look_from_inside(ask, profile, NO_FLAGS, state_folder, 60.0)
+    assert waited == [60.0, 360.0]

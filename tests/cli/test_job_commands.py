@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import time
@@ -136,3 +137,30 @@ def test_eighty_columns_are_enough(tmp_path: Path) -> None:
         shown = terminal.seen.decode()
     assert "20 waiting" in shown
     assert max(len(line) for line in shown.replace("\033[33m", "").splitlines()) <= 80
+
+
+def test_the_sites_own_commands_are_used_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, lines in (("hours", 'echo "used: $1"; exit 3'), ("figures", "exit 0")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{lines}\n")
+        (tmp_path / name).chmod(0o755)
+    profile = tmp_path / "lab.yaml"
+    profile.write_text(
+        "accounting: {usage_command: hours 'all of it', efficiency_command: figures}"
+    )
+    monkeypatch.setenv("RUNYARD_CLUSTERS", str(tmp_path))
+    monkeypatch.setenv("RUNYARD_CLUSTER", "lab")
+    here = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    told = run_runyard("usage", env=here)
+    assert (told.stdout, told.returncode) == ("used: all of it\n", 3)
+    assert "as the site tells it: hours 'all of it'" in told.stderr
+    assert json.loads(run_runyard("usage", "--ledger", "--json", env=here).stdout)["accounts"]
+    assert "as the site tells it:  figures 7" in run_runyard("jobs", "7", env=here).stderr
+    assert "as the site tells it" not in run_runyard("jobs", "9", env=here).stderr
+
+    gone = run_runyard("usage")
+    assert gone.returncode == 1
+    assert "the site's command does not answer: hours 'all of it'" in gone.stderr
+    assert "--ledger" in gone.stderr
+    assert "figures" not in run_runyard("jobs", "7").stderr

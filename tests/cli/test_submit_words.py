@@ -14,7 +14,7 @@ from runyard.cli.on_slurm import Submission, advise
 from runyard.cli.submit import node_line
 from runyard.config.request import Agents, Request, Staging
 from runyard.home import Home
-from tests.conftest import RunRunyard
+from tests.conftest import RunRunyard, run_runyard
 from tests.launch.planning import planned, request
 from tests.node.terminals import RUNYARD, Terminal
 
@@ -119,6 +119,17 @@ def test_what_is_wrong_is_refused_before_anything_is_made(
     done = runyard("submit", *words, cwd=project)
     assert done.returncode == 2
     assert said in done.stderr
+    assert not state_folder.path.exists()
+
+
+@pytest.mark.parametrize("words", [("-W", "torchrun"), ("--nodes", "2")])
+def test_what_takes_srun_says_how_to_get_an_allocation(
+    state_folder: Home, project: Path, words: tuple[str, ...]
+) -> None:
+    done = run_runyard("sweep", "sweep.yaml", "--cpus", "2", *words, cwd=project)
+    assert done.returncode == 2
+    assert "takes srun, which works inside a job only" in done.stderr
+    assert "add --on slurm; or get an allocation to try it in:  runyard shell" in done.stderr
     assert not state_folder.path.exists()
 
 

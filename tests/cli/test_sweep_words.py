@@ -154,7 +154,8 @@ def trial(number: int, values: dict[str, Any], **metrics: float) -> Trial:
         "state": "finished", "cause": "finished", "values": values,
         "value": next(iter(metrics.values()), None), "metrics": metrics, "attempts": 1,
         "agent": 1, "host": "h", "created_at": 0.0, "started_at": 0.0, "ended_at": 1.0,
-        "seconds": 1.0, "exit_code": 0, "began_at": 0.0, "job": None, "node": None, "usage": {},
+        "seconds": 1.0, "seconds_left": 90.0, "exit_code": 0, "began_at": 0.0, "job": None,
+        "node": None, "usage": {},
     }  # fmt: skip
     return made
 

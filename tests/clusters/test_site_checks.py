@@ -60,3 +60,9 @@ def test_scratch_is_there_and_can_be_written(tmp_path: Path) -> None:
     assert good.state == "ok"
     assert "files go after 56 days" in good.says
     assert "which is made when it is needed" in site(SCRATCH=str(tmp_path / "new"))["scratch"].says
+
+
+def test_what_may_be_stored_is_said(tmp_path: Path) -> None:
+    found = site("nibi", HOME="/", SCRATCH=str(tmp_path))
+    assert found["quotas"].says == "you may store: scratch 1 TB, a soft limit"
+    assert "quotas" not in site(HOME="/")

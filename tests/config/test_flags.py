@@ -42,6 +42,7 @@ def test_the_seed_scripts_letters_mean_what_they_meant() -> None:
         (["--gpus-per-node", "0"], "resources.gpus", 0),
         (["--wandb-sweepid", "x"], "sweep_id", "x"),
         (["--singularity-container", "x.sif"], "environment.image", "x.sif"),
+        (["--workdir", "/work"], "environment.workdir", "/work"),
         (["--configs", "x"], "command_file", "x"),
         (["--which-distributed", "torchrun"], "distributed", "torchrun"),
         (["--reservation", "class"], "resources.reservation", "class"),

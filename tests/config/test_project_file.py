@@ -11,7 +11,7 @@ from runyard.clusters.load import SHIPPED, load_profile
 from runyard.config.flags import NO_FLAGS, Flags, add_resource_flags, given_flags
 from runyard.config.project_file import read_project
 from runyard.config.request import Request
-from runyard.errors import ConfigError, NotFoundError
+from runyard.errors import ConfigError
 
 GENERIC = load_profile("generic", folders=[SHIPPED])
 
@@ -333,31 +333,6 @@ def test_lightning_gets_a_task_a_gpu_and_torchrun_one_a_node(project: Path) -> N
     assert (lightning.tasks_per_node, lightning.cpus) == (4, 3)
     torchrun = read(project, text, flags("-W", "script")).resources
     assert (torchrun.tasks_per_node, torchrun.cpus) == (1, 12)
-
-
-@pytest.mark.parametrize(
-    ("content", "command"),
-    [
-        ("python train.py --a 1\n", ["python", "train.py", "--a", "1"]),
-        ("train.py \\\n  --a 'b c' \\\n\n  --d\n", ["python", "train.py", "--a", "b c", "--d"]),
-        ("# mine\n-m package.train --x 1,2\n", ["python", "-m", "package.train", "--x", "1,2"]),
-        ("./run.sh\n--flag\n", ["./run.sh", "--flag"]),
-    ],
-)
-def test_the_command_may_stand_in_a_text_file(
-    project: Path, content: str, command: list[str]
-) -> None:
-    (project / "experiment_configurations.txt").write_text(content)
-    request = read(project, "", flags("-C", "experiment_configurations.txt"))
-    assert list(request.command or ()) == command
-
-
-def test_a_command_file_that_is_not_there_is_told(project: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"--configs no\.txt: there is no file"):
-        read(project, "", flags("-C", "no.txt"))
-    (project / "a.txt").write_text("# nothing\n")
-    with pytest.raises(ConfigError, match="holds no command"):
-        read(project, "command_file: a.txt\n")
 
 
 def test_a_part_for_a_cluster_that_nobody_knows_is_warned_of(project: Path) -> None:

@@ -191,6 +191,20 @@ def test_apptainer_is_contained_clean_and_writable_on_the_nodes_own_disk(node: N
     assert "--nv" not in node.recorded()["words"]
 
 
+def test_where_there_is_only_singularity_it_runs_the_same_image(node: Node) -> None:
+    own = node.folder / "bin"
+    (own / "apptainer").rename(own / "singularity")
+    # Nothing of the machine's own, which may have the real one.
+    node.environ["PATH"] = f"{own}:/usr/bin:/bin"
+    done = node.run("apptainer", box_of(node), sys.executable, "-c", SEES, "as given")
+    assert done.returncode == 0, done.stderr
+    told = node.recorded()
+    assert told["program"] == "singularity"
+    assert str(node.folder / "local") in next(one for one in told["words"] if "image" in one)
+    assert told["environ"]["SINGULARITYENV_WANDB_API_KEY"] == KEY
+    assert json.loads(done.stdout)["argv"] == ["as given"]
+
+
 def test_a_user_base_with_more_libraries_comes_in(node: Node) -> None:
     base = node.folder / "extra packages"
     base.mkdir()

@@ -13,6 +13,7 @@ import pytest
 from runyard.clusters.profile import Containers, Profile, Script, Software
 from runyard.config.request import Agents, Environment
 from runyard.errors import ConfigError
+from runyard.launch.environment_checks import demand, look
 from runyard.launch.environment_places import find_image, find_setting
 from runyard.launch.environments import Setting, wrap
 from runyard.launch.script import script
@@ -165,6 +166,38 @@ def test_a_container_takes_the_containers_way() -> None:
     assert '"$program" exec' in wrapping.launcher[2]
     shifter = Environment(kind="shifter", image="docker:nersc/pytorch:24.06")
     assert wrap(shifter, PROFILE, PLACE).header == ("--image=docker:nersc/pytorch:24.06",)
+
+
+# Stands in for Apptainer: runs in "the image" what it is given, with the image's own Python.
+RUNS_INSIDE = """\
+#!/bin/sh
+[ "$1" = exec ] && [ -s "$2" ] || exit 255
+PATH={python}:/usr/bin:/bin; shift 2; exec "$@"
+"""
+
+
+def test_an_image_without_wandb_is_told_and_one_that_cannot_start_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["python3", "-m", "venv", "--without-pip", tmp_path / "inside"], check=True)
+    text = RUNS_INSIDE.format(python=tmp_path / "inside" / "bin")
+    write_script(tmp_path / "bin" / "singularity", text)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    image = write_script(tmp_path / "a.sif", "an image")
+    environment = Environment(kind="apptainer", image=str(image))
+    checks = wrap(environment, PROFILE, replace(PLACE, found=str(image))).checks
+    said: list[str] = []
+    demand(checks, said.append)
+    assert said == [
+        "wandb is not in the image; programs that log need it: add `pip install wandb` where the "
+        "image is made"
+    ]
+    (site,) = (tmp_path / "inside" / "lib").glob("python*/site-packages")
+    write_script(site / "wandb.py", "")
+    assert [one.told for one in look(checks)] == [None] * 3
+    write_script(tmp_path / "bin" / "singularity", "#!/bin/sh\nexit 255\n")
+    *_, wandb = look(checks)
+    assert (wandb.is_fine, wandb.told) == (True, "not looked at: the image does not start here")
 
 
 def test_the_environment_is_active_before_srun() -> None:

@@ -85,6 +85,14 @@ def test_zero_gpus_ask_for_none_and_a_program_gets_a_cpu() -> None:
     assert option(planned(gpus=1, cpus=1), "cpus-per-task") == "1"
 
 
+def test_where_slurm_counts_threads_a_program_gets_a_core() -> None:
+    usual = load_profile("generic")
+    threads = replace(usual, memory=replace(usual.memory, threads_per_core=2))
+    assert option(planned(request(threads), slots=4), "cpus-per-task") == "8"
+    assert option(planned(request(threads, gpus=1)), "cpus-per-task") == "4"
+    assert option(planned(request(threads, cpus=3)), "cpus-per-task") == "3"
+
+
 def test_programs_are_told_before_the_end() -> None:
     made = planned(time=7200.0)
     assert option(made, "signal") == "B:USR2@120"

@@ -20,8 +20,9 @@ from runyard.config.request import Agents, Environment, Request, Resources
 from runyard.launch.plan import Places
 from runyard.launch.script import Part, arguments, renumber, script
 from runyard.version import __version__
-from tests.launch.planning import PLACES, planned, request, without_scratch
-from tests.slurm.cluster import SlurmCluster
+from tests.launch.planning import planned, request, without_scratch
+from tests.slurm.config import ClusterSpec
+from tests.slurm.plugin import MakeCluster
 
 GOLDEN = Path(__file__).parent / "golden"
 PROFILES = sorted(file.stem for file in SHIPPED.glob("*.yaml"))
@@ -95,6 +96,19 @@ def test_the_three_forms_of_a_job(form: str) -> None:
         assert accepts(shell, text) == ""
 
 
+def test_a_script_outside_a_job_says_where_it_belongs(tmp_path: Path) -> None:
+    file = tmp_path / "script.sh"
+    file.write_text(script(planned(request(agents=Agents(count=4, form="nodes")))))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    for shell in SHELLS:
+        tried = subprocess.run(
+            [shell, file], env=environ, capture_output=True, text=True, check=False
+        )
+        assert tried.returncode == 2
+        assert "srun, which it may use, works in no other place" in tried.stderr
+        assert f"sbatch {file}; or, for an allocation to run it in:  runyard shell" in tried.stderr
+
+
 def test_everything_is_quoted_in_a_hostile_folder() -> None:
     folder = Path('/home/it\'s "mine"\n$(touch /tmp/pwned) %j')
     places = Places(
@@ -135,27 +149,40 @@ def test_logs_are_where_the_cluster_has_room() -> None:
     assert "--output=/home/kim/.runyard/jobs/" in script(planned(places=without_scratch()))
 
 
-@pytest.mark.slurm
-def test_slurm_takes_the_scripts_options(slurm_cluster: SlurmCluster, tmp_path: Path) -> None:
-    """Those that exist on the rig: it has no accounts, QOS, and GPUs of one type."""
+def options_of_profiles() -> ClusterSpec:
+    """A cluster that has what the golden scripts name: partitions, constraints, types of GPUs."""
+    named: dict[str, set[str]] = {}
     for profile in PROFILES:
-        found = typical(profile)
-        known = replace(
-            found.resources, account=None, qos=None, partition=None, constraint=None, extra=()
-        )
-        known = replace(known, gpu_type="fake" if known.gpu_type else None, cpus=1, memory=100)
-        made = planned(replace(found, resources=known), places=here(tmp_path))
-        text = "\n".join(
-            line
-            for line in script(made).splitlines()
-            if not line.startswith(("#SBATCH --module", "#SBATCH --image", "#SBATCH --beeond"))
-        )
-        said = slurm_cluster.run("sbatch", "--test-only", stdin=text, cwd=tmp_path).stderr
+        for line in sbatch_lines((GOLDEN / f"{profile}.sh").read_text()):
+            option, _, value = line.removeprefix("#SBATCH --").partition("=")
+            named.setdefault(option, set()).add(value)
+    types = {value.split(":")[0] for value in named["gpus-per-node"] if ":" in value}
+    return ClusterSpec(
+        nodes=1, cpus=256, memory_mb=2_000_000, gpus=8, enforce=True,
+        more_gpu_types=tuple(sorted(types)),
+        features=tuple(sorted(named["constraint"])),
+        more_partitions=tuple(sorted(named["partition"])),
+    )  # fmt: skip
+
+
+@pytest.mark.slurm
+def test_slurm_takes_the_scripts_options(make_slurm_cluster: MakeCluster) -> None:
+    """On a cluster with those options and no others: accounts and QOS are enforced there."""
+    cluster = make_slurm_cluster(options_of_profiles())
+    script = (GOLDEN / "perlmutter.sh").read_text()
+    refused = cluster.run("sbatch", "--test-only", stdin=script, check=False)
+    assert "Invalid account or account/partition combination" in refused.stderr
+    accounts = {line for profile in PROFILES for line in sbatch_lines(
+        (GOLDEN / f"{profile}.sh").read_text()) if "--account=" in line}  # fmt: skip
+    manage = ("sacctmgr", "--immediate", "add")
+    cluster.run(*manage, "qos", "regular")
+    for account in ("usual", *(line.partition("=")[2] for line in accounts)):
+        cluster.run(*manage, "account", account)
+        cluster.run(*manage, "user", "root", f"account={account}", "qos=normal,regular")
+    for profile in PROFILES:
+        text = (GOLDEN / f"{profile}.sh").read_text()
+        said = cluster.run("sbatch", "--test-only", stdin=text).stderr
         assert "to start at" in said, profile
-
-
-def here(folder: Path) -> Places:
-    return replace(PLACES, home=folder, job=folder, work=folder, source=folder, scratch=None)
 
 
 def test_where_the_first_node_alone_has_a_way_out_the_others_go_through_it() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Home
-from tests.conftest import RunRunyard
+from tests.conftest import RunRunyard, ask_runyard, run_runyard
 from tests.live.sweeping import processes_of, with_python, write_sweep
 
 pytestmark = pytest.mark.live
@@ -30,28 +30,28 @@ if lr > 5:
     raise SystemExit(3)
 for step in range(1000):
     run.log({"loss": math.nan if lr > 0.7 else lr})
-    time.sleep(0.05)
+    time.sleep(0.01)
 """
 SPACE = {"lr": {"min": 0.0, "max": 10.0}}
 
 
-def test_a_sweep_whose_program_has_no_such_option_is_not_made(
-    runyard: RunRunyard, state_folder: Home, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("module_home")
+def test_a_sweep_whose_program_has_no_such_option_is_not_made(tmp_path: Path) -> None:
     file = write_sweep(tmp_path / "p", STRICT, parameters={"learning_rate": {"values": [0.1]}})
-    refused = runyard("sweep", str(file), env=with_python())
+    refused = run_runyard("sweep", str(file), env=with_python())
     assert refused.returncode == 2
     assert "train.py: it has no option --learning_rate" in refused.stderr
     assert "--no-check" in refused.stderr
-    assert runyard("sweeps", "--json").stdout.strip() == "[]"
-    forced = runyard("sweep", str(file), "--no-check", "--no-run", env=with_python())
+    assert ask_runyard("sweeps", "--json", cwd=tmp_path).stdout.strip() == "[]"
+    forced = run_runyard("sweep", str(file), "--no-check", "--no-run", env=with_python())
     assert forced.returncode == 0, forced.stderr
 
 
-def test_what_only_looks_wrong_is_said_and_done(runyard: RunRunyard, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("module_home")
+def test_what_only_looks_wrong_is_said_and_done(tmp_path: Path) -> None:
     program = "import wandb\nrun = wandb.init()\nprint(run.config.batch_size)\n"
     file = write_sweep(tmp_path / "p", program, parameters={"batchsize": {"values": [1]}})
-    made = runyard("sweep", str(file), "--no-run", env=with_python(), cwd=tmp_path / "p")
+    made = run_runyard("sweep", str(file), "--no-run", env=with_python(), cwd=tmp_path / "p")
     assert made.returncode == 0, made.stderr
     assert "train.py:3: it reads wandb.config.batch_size, which it is not given" in made.stderr
     assert "did you mean batchsize?" in made.stderr
@@ -74,23 +74,23 @@ def test_a_few_settings_are_tried_and_nothing_is_made(
     assert not state_folder.database.exists()
     assert not processes_of(state_folder, "train")
 
+    (tmp_path / "p" / "train.py").write_text("print('no client at all')\n")
     told = runyard("sweep", str(file), "--check", "1", env=with_python(), timeout=120)
     assert told.returncode == 0, told.stderr
     assert "1 settings tried, 0 failed; nothing was made" in told.stdout
 
 
-def test_a_line_with_an_option_that_its_program_does_not_know(
-    runyard: RunRunyard, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("module_home")
+def test_a_line_with_an_option_that_its_program_does_not_know(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(STRICT)
     tasks = tmp_path / "tasks.txt"
     tasks.write_text("python train.py --lr 1\npython train.py --lr=2 --momentum 0.9 | cat\n")
-    refused = runyard("farm", str(tasks), cwd=tmp_path, env=with_python())
+    refused = run_runyard("farm", str(tasks), cwd=tmp_path, env=with_python())
     assert refused.returncode == 2
     assert "line 2: train.py: it has no option --momentum" in refused.stderr
-    shown = runyard("farm", str(tasks), "--dry-run", cwd=tmp_path, env=with_python())
+    shown = run_runyard("farm", str(tasks), "--dry-run", cwd=tmp_path, env=with_python())
     assert shown.returncode == 0
     assert "--momentum" in shown.stderr
     tasks.write_text("python train.py --lr 1\npython train.py --lr=2 ; echo --momentum\n")
-    ended = runyard("farm", str(tasks), cwd=tmp_path, env=with_python())
+    ended = run_runyard("farm", str(tasks), cwd=tmp_path, env=with_python())
     assert ended.returncode == 0, ended.stderr

@@ -10,14 +10,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from runyard.client.discover import restart_server, stop_server
 from runyard.home import Home, read_discovery
-from tests.conftest import RunRunyard
+from tests.conftest import run_runyard
 from tests.live.programs import curves
 from tests.live.sweeping import api_of, write_sweep
 from tests.node.terminals import until
@@ -38,8 +38,16 @@ run.finish()
 """
 
 
+# The same without the client: what it says does not matter where only its life does.
+SILENT = """\
+import os, pathlib, time
+pathlib.Path("address").write_text(os.environ["WANDB_BASE_URL"] + " nowhere")
+time.sleep(600)
+"""
+
+
 class Working:
-    """An agent with a door, and its one program, which logs step by step."""
+    """An agent with a door, and its one program."""
 
     def __init__(self, home: Home, folder: Path, key: int) -> None:
         self.home, self.folder, self.key = home, folder, key
@@ -49,13 +57,13 @@ class Working:
             [sys.executable, "-m", "runyard.node.agent", "--job", str(job)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        until(lambda: (folder / "address").exists(), "the program", 60)
+        until(lambda: " " in _read(folder / "address"), "the program", 90)
         base, self.shown = (folder / "address").read_text().split()
         self.port = int(base.rpartition(":")[2])
 
     def log(self, step: int) -> None:
         (self.folder / f"go-{step}").touch()
-        until(lambda: (self.folder / f"done-{step}").exists(), f"step {step}")
+        until(lambda: (self.folder / f"done-{step}").exists(), f"step {step}", 90)
 
     def door_pid(self) -> int:
         """The first of the agent's twins: it is opened before the keeper is made."""
@@ -68,20 +76,27 @@ class Working:
 
 
 @pytest.fixture
-def working(runyard: RunRunyard, state_folder: Home, tmp_path: Path) -> Iterator[Working]:
-    folder = tmp_path / "project"
-    command = [sys.executable, "${program}"]
-    file = write_sweep(folder, PACED, command=command, parameters={"x": {"values": [1]}})
-    made = json.loads(runyard("sweep", "--no-run", "--json", str(file), cwd=folder).stdout)
-    found = Working(state_folder, folder, made["key"])
-    yield found
-    found.agent.kill()
-    found.agent.wait()
+def start(module_home: Home, tmp_path: Path) -> Iterator[Callable[[str], Working]]:
+    begun: list[Working] = []
+
+    def begin(program: str) -> Working:
+        folder = tmp_path / "project"
+        command = [sys.executable, "${program}"]
+        file = write_sweep(folder, program, command=command, parameters={"x": {"values": [1]}})
+        made = json.loads(run_runyard("sweep", "--no-run", "--json", str(file), cwd=folder).stdout)
+        begun.append(Working(module_home, folder, made["key"]))
+        return begun[-1]
+
+    yield begin
+    for one in begun:
+        one.agent.kill()
+        one.agent.wait()
 
 
 def test_a_killed_door_is_opened_again_and_a_server_that_moved_is_found(
-    working: Working, state_folder: Home
+    start: Callable[[str], Working], module_home: Home
 ) -> None:
+    working, state_folder = start(PACED), module_home
     before = read_discovery(state_folder)
     assert before is not None
     assert working.port != before.port
@@ -108,14 +123,18 @@ def test_a_killed_door_is_opened_again_and_a_server_that_moved_is_found(
 
 
 def test_the_port_is_ours_until_the_last_program_of_a_killed_agent_is_gone(
-    working: Working, state_folder: Home
+    start: Callable[[str], Working],
 ) -> None:
-    working.log(0)
+    working = start(SILENT)
     assert _working_in(working.folder) != []
     os.kill(working.agent.pid, signal.SIGKILL)
     assert _is_open(working.port)
     until(lambda: not _is_open(working.port), "the keeper's work", 60)
     assert _working_in(working.folder) == []
+
+
+def _read(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
 
 
 def _working_in(folder: Path) -> list[Path]:

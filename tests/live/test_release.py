@@ -47,7 +47,8 @@ def test_the_wheel_alone_runs_the_quickstart(state_folder: Home, tmp_path: Path)
     assert typed("runyard", "best").count("\n") >= 3
     page = (
         "import urllib.request as u; from runyard.home import *; "
-        "print(u.urlopen(read_discovery(locate()).url).read().decode())"
+        "asked = u.Request(read_discovery(locate()).url, headers={'Accept': 'text/html'}); "
+        "print(u.urlopen(asked).read().decode())"
     )
     assert "<script" in typed("python", "-c", page)
     typed("runyard", "server", "stop")

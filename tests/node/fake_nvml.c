@@ -14,6 +14,7 @@ int nvmlDeviceGetHandleByUUID(const char *u, void **d) {
   return strcmp(u, "GPU-fake") ? 2 : 0;
 }
 int nvmlDeviceGetUUID(void *d, char *text, unsigned size) { snprintf(text, size, "GPU-fake"); return 0; }
+int nvmlDeviceGetName(void *d, char *text, unsigned size) { snprintf(text, size, "FAKE A100"); return 0; }
 int nvmlDeviceGetUtilizationRates(void *d, use *u) { u->gpu = 75; u->memory = 10; return 0; }
 int nvmlDeviceGetComputeMode(void *d, unsigned *m) { *m = getenv("FAKE_EXCLUSIVE") ? 3 : 0; return 0; }
 static unsigned read_all(process *out, unsigned most) {

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from runyard.node.ports import Port, address, is_free
+from runyard.node.ports import Port, address, is_free, listen
 from runyard.node.rank_words import (
     Meeting,
     NotPython,
@@ -114,23 +117,51 @@ def test_ranks_come_from_slurms_variables() -> None:
         ({"CUDA_VISIBLE_DEVICES": "MIG-1,MIG-2"}, 2),
         ({"CUDA_VISIBLE_DEVICES": ""}, 0),
         ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, 0),
+        ({"ROCR_VISIBLE_DEVICES": "0,1"}, 2),
         ({"SLURM_GPUS_ON_NODE": "4"}, 4),
         ({"SLURM_JOB_GPUS": "0,2"}, 2),
-        ({}, 0),
+        ({}, 8),
     ],
 )
 def test_gpus_are_counted_as_the_node_shows_them(environ: dict[str, str], count: int) -> None:
-    assert count_gpus(environ) == count
+    assert count_gpus(environ, lambda: [str(number) for number in range(8)]) == count
 
 
 def test_no_two_attempts_on_a_machine_have_one_port() -> None:
-    held = [Port((23000, 23029)) for _ in range(20)]
-    numbers = {one.number for one in held}
-    assert len(numbers) == 20
-    # Another process of ours keeps away from them too.
-    ask = "from runyard.node.ports import Port; print(Port((23000, 23029)).number)"
-    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
-    assert int(done.stdout) not in numbers
+    with contextlib.ExitStack() as held:
+        numbers = {held.enter_context(Port((23000, 23029))).number for _ in range(20)}
+        assert len(numbers) == 20
+        # Another process of ours keeps away from them too.
+        ask = "from runyard.node.ports import Port; print(Port((23000, 23029)).number)"
+        asked = [sys.executable, "-c", ask]
+        done = subprocess.run(asked, capture_output=True, text=True, check=True)
+        assert int(done.stdout) not in numbers
+
+
+def test_a_port_is_given_back_however_its_holder_ends_and_leaves_no_file(tmp_path: Path) -> None:
+    take = (
+        "import time; from runyard.node.ports import Port; "
+        "held = Port((23040, 23040)); print(held.number, flush=True); time.sleep(600)"
+    )
+    environ = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", take], stdout=subprocess.PIPE, text=True, env=environ
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "23040\n"
+        with pytest.raises(OSError, match="no free port"):
+            Port((23040, 23040))
+        holder.kill()
+    with Port((23040, 23040)) as again:
+        assert again.number == 23040
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_door_is_opened_only_where_no_rank_is_about_to_listen() -> None:
+    with Port((23050, 23051)) as claimed, listen((23050, 23051)) as door:
+        assert {door.getsockname()[1], claimed.number} == {23050, 23051}
+        with pytest.raises(OSError, match="no free port between 23050 and 23051"):
+            listen((23050, 23051))
 
 
 def test_a_port_in_use_is_not_free_and_a_range_without_one_is_told() -> None:

@@ -15,6 +15,7 @@ from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home
 from tests.live.programs import stock_client, write_program
+from tests.page.accessibility import serious
 from tests.page.conftest import OpenPage, login_link
 from tests.page.proxy import proxy
 from tests.page.training import PROJECT, train
@@ -39,8 +40,9 @@ def me(api: Api) -> str:
     return api.runs(limit=1)[0]["entity"]
 
 
-def names(page: Page) -> list[str]:
-    return page.locator(".run-link").all_inner_texts()
+def expect_runs(page: Page, *names: str) -> None:
+    """The table's runs, in its order."""
+    expect(page.locator(".run-link")).to_have_text(list(names))
 
 
 def test_a_link_logs_in_once(yard: Home, open_page: OpenPage) -> None:
@@ -61,12 +63,12 @@ def test_the_link_that_the_client_prints_leads_to_the_run(
     yard: Home, me: str, open_page: OpenPage
 ) -> None:
     page = open_page(login_link(yard, f"{me}/{PROJECT}/runs/run1"))
-    expect(page.get_by_role("heading", name="spiral-1")).to_be_visible()
+    expect(page.get_by_role("heading", name="spiral-1", exact=True)).to_be_visible()
     expect(page.get_by_role("region", name="Chart of train/loss")).to_be_visible()
     page.get_by_role("link", name=PROJECT).click()
     expect(page.get_by_text("7 runs")).to_be_visible()
     page.go_back()
-    expect(page.get_by_role("heading", name="spiral-1")).to_be_visible()
+    expect(page.get_by_role("heading", name="spiral-1", exact=True)).to_be_visible()
 
 
 def test_search_sort_and_the_whole_view_in_the_address(
@@ -77,16 +79,15 @@ def test_search_sort_and_the_whole_view_in_the_address(
     page.keyboard.press("/")
     page.keyboard.type("lr >= 0.01 and state = finished")
     expect(page.locator(".run-link")).to_have_count(3)
-    page.get_by_role("button", name="Name").click()
-    assert names(page) == ["spiral-1", "spiral-2", "spiral-5"]
+    page.get_by_role("button", name="Name", exact=True).click()
+    expect_runs(page, "spiral-1", "spiral-2", "spiral-5")
     page.get_by_role("button", name="log y", exact=True).click()
     page.get_by_label("Smoothing").fill("0.5")
     expect(page).to_have_url(re.compile(r"smooth=0.5"))
 
     again = page.context.new_page()
     again.goto(page.url)
-    expect(again.locator(".run-link")).to_have_count(3)
-    assert names(again) == ["spiral-1", "spiral-2", "spiral-5"]
+    expect_runs(again, "spiral-1", "spiral-2", "spiral-5")
     expect(again.get_by_role("button", name="log y", exact=True)).to_have_attribute(
         "aria-pressed", "true"
     )
@@ -100,34 +101,37 @@ def test_runs_are_renamed_tagged_hidden_compared_and_deleted_with_a_way_back(
     page = open_page(login_link(yard, f"{me}/{PROJECT}"))
     row = page.get_by_role("row").filter(has_text="spiral-2")
     row.hover()
-    row.get_by_role("button", name="spiral-2: more").click()
-    page.get_by_role("menuitem", name="Rename").click()
-    page.get_by_role("textbox", name="Name").fill("the best one")
-    page.get_by_role("textbox", name="Name").press("Enter")
-    expect(page.get_by_role("link", name="the best one")).to_be_visible()
+    row.get_by_role("button", name="spiral-2: more", exact=True).click()
+    page.get_by_role("menuitem", name="Rename", exact=True).click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("the best one")
+    # The page shows the new name at once; the server has it when it has answered.
+    with page.expect_response(lambda it: it.request.method == "PATCH"):
+        page.get_by_role("textbox", name="Name", exact=True).press("Enter")
+    expect(page.get_by_role("link", name="the best one", exact=True)).to_be_visible()
 
     for name in ("spiral-0", "the best one"):
-        page.get_by_role("checkbox", name=f"Select {name}").check()
-    page.get_by_role("button", name="Tags of the selected runs").click()
-    page.get_by_role("textbox", name="New tag").fill("keep")
-    page.get_by_role("textbox", name="New tag").press("Enter")
+        page.get_by_role("checkbox", name=f"Select {name}", exact=True).check()
+    page.get_by_role("button", name="Tags of the selected runs", exact=True).click()
+    page.get_by_role("textbox", name="New tag", exact=True).fill("keep")
+    with page.expect_response(lambda it: it.url.endswith("/tags")):
+        page.get_by_role("textbox", name="New tag", exact=True).press("Enter")
     expect(page.locator(".tag", has_text="keep")).to_have_count(2)
     assert sorted(api.run(f"{PROJECT}/run2")["tags"]) == ["keep"]
     assert api.run(f"{PROJECT}/run2")["name"] == "the best one"
 
-    page.get_by_role("button", name="Compare").click()
+    page.get_by_role("button", name="Compare", exact=True).click()
     table = page.get_by_role("dialog").get_by_role("table")
     expect(table.get_by_role("row", name="lr")).to_contain_text("0.001")
     expect(table.get_by_role("row", name="lr")).to_contain_text("0.1")
     expect(table).not_to_contain_text("model.width")
     page.keyboard.press("Escape")
 
-    page.get_by_role("button", name="Draw only these").click()
+    page.get_by_role("button", name="Draw only these", exact=True).click()
     expect(page.get_by_text("show 5 hidden")).to_be_visible()
-    page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_role("link", name="the best one")).to_have_count(0)
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("link", name="the best one")).to_be_visible()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_role("link", name="the best one", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.get_by_role("link", name="the best one", exact=True)).to_be_visible()
     assert api.run(f"{PROJECT}/run2")["id"] == "run2"
 
 
@@ -148,28 +152,28 @@ def test_charts_zoom_together_and_groups_have_means(
     page.keyboard.press("z")
     expect(page).not_to_have_url(re.compile("zoom="))
 
-    expect(page.get_by_role("button", name="reset")).to_have_count(0)
+    expect(page.get_by_role("button", name="reset", exact=True)).to_have_count(0)
     box = plot.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 31 / 59, box["y"] + 8, steps=3)
     expect(page.locator(".tip-row.first")).to_contain_text("spiral-1")
 
-    page.get_by_role("button", name="Group runs").click()
+    page.get_by_role("button", name="Group runs", exact=True).click()
     page.get_by_label("Group by").select_option("everything but seed")
     expect(page.get_by_text("4 groups")).to_be_visible()
     expect(page.locator(".chart-title", has_text="train/loss")).to_contain_text("mean")
     page.keyboard.press("Escape")
 
     page.get_by_role("region", name="Chart of train/loss").hover()
-    page.get_by_role("button", name="train/loss: more").click()
+    page.get_by_role("button", name="train/loss: more", exact=True).click()
     with page.expect_download() as saved:
-        page.get_by_role("menuitem", name="Save as CSV").click()
+        page.get_by_role("menuitem", name="Save as CSV", exact=True).click()
     text = Path(saved.value.path()).read_text()
     assert text.startswith("line,step,value,low,high\n")
     assert "(2 runs)" in text
-    page.get_by_role("button", name="train/loss: more").click()
+    page.get_by_role("button", name="train/loss: more", exact=True).click()
     with page.expect_download() as saved:
-        page.get_by_role("menuitem", name="Save as SVG").click()
+        page.get_by_role("menuitem", name="Save as SVG", exact=True).click()
     assert Path(saved.value.path()).read_text().count("<path") > 3
 
 
@@ -177,8 +181,8 @@ def test_a_run_shows_what_it_is_and_what_it_left(yard: Home, me: str, open_page:
     page = open_page(login_link(yard, f"{me}/{PROJECT}/runs/run0"))
     page.get_by_role("tab", name="Overview").click()
     expect(page.get_by_role("region", name="Config")).to_contain_text("model.width64")
-    page.get_by_role("textbox", name="Notes").fill("a first try")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("textbox", name="Notes", exact=True).fill("a first try")
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved")).to_be_visible()
 
     page.get_by_role("tab", name="Media").click()
@@ -193,7 +197,7 @@ def test_a_run_shows_what_it_is_and_what_it_left(yard: Home, me: str, open_page:
     expect(page.get_by_role("region", name="answers").get_by_role("row")).to_have_count(3)
 
     page.get_by_role("tab", name="Files").click()
-    page.get_by_role("button", name="requirements.txt").click()
+    page.get_by_role("button", name="requirements.txt", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("wandb==")
     page.keyboard.press("Escape")
 
@@ -203,6 +207,8 @@ def test_a_run_shows_what_it_is_and_what_it_left(yard: Home, me: str, open_page:
     with page.expect_download() as saved:
         page.get_by_role("link", name="Download").click()
     assert Path(saved.value.path()).read_text() == "1 2 3"
+    used_by = page.locator(".used-by").get_by_role("link", name="spiral-1", exact=True)
+    expect(used_by).to_have_attribute("href", re.compile("/runs/run1$"))
 
     page.goto(page.url.replace("run0", "run1").split("?")[0] + "?tab=artifacts")
     expect(page.get_by_role("link", name="run0")).to_be_visible()
@@ -248,8 +254,8 @@ def test_a_live_run_grows_while_one_looks(
     try:
         process.stdin.write("1\n2\n")
         process.stdin.flush()
-        expect(page.get_by_role("link", name="alive")).to_be_visible(timeout=30_000)
-        page.get_by_role("link", name="alive").click()
+        expect(page.get_by_role("link", name="alive", exact=True)).to_be_visible(timeout=30_000)
+        page.get_by_role("link", name="alive", exact=True).click()
         chart = page.get_by_role("region", name="Chart of fresh")
         expect(chart).to_be_visible()
         expect(page.get_by_text("2 rows")).to_be_visible()
@@ -276,7 +282,7 @@ def test_it_works_below_a_path_and_without_streams(
         assert cookies[0]["sameSite"] == "Strict"
 
         page.goto(f"{base}/{me}/{PROJECT}/runs/run3")
-        expect(page.get_by_role("heading", name="spiral-3")).to_be_visible()
+        expect(page.get_by_role("heading", name="spiral-3", exact=True)).to_be_visible()
         page.get_by_role("tab", name="Overview").click()
         page.get_by_label("Add a tag").fill("seen")
         page.get_by_label("Add a tag").press("Enter")
@@ -285,24 +291,44 @@ def test_it_works_below_a_path_and_without_streams(
         expect(page.locator(".live-asking")).to_be_visible()
         assert api.run(f"{PROJECT}/run3")["tags"] == ["seen"]
 
+        colours = api.run(f"{PROJECT}/colours")["id"]
+        page.goto(f"{base}/{me}/{PROJECT}/runs/{colours}/console")
+        expect(page.get_by_text("the last word")).to_be_visible()
+        page.goto(f"{base}/{me}/{PROJECT}/runs/run0/media")
+        picture = page.get_by_role("region", name="samples").locator("img")
+        assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 8
+        page.get_by_role("tab", name="Artifacts").click()
+        page.get_by_role("button", name="weights:v0").click()
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="Download").click()
+        assert Path(saved.value.path()).read_text() == "1 2 3"
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_narrow_screen_needs_no_sideways_scrolling(
-    yard: Home, me: str, open_page: OpenPage, scheme: str
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
+def test_pages_can_be_used_by_everybody_and_on_a_phone(
+    yard: Home, me: str, api: Api, open_page: OpenPage, scheme: str, width: int
 ) -> None:
-    page = open_page(login_link(yard), width=390, height=844, color_scheme=scheme)
-    paths = [
-        "",
-        f"{me}/{PROJECT}",
-        f"{me}/{PROJECT}/runs/run0",
-        f"{me}/{PROJECT}/runs/run0/overview",
-    ]
-    for path in paths:
-        page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/")[2] + f"/{path}")
-        expect(page.locator("main")).to_be_visible()
+    page = open_page(login_link(yard), width=width, height=844, color_scheme=scheme)
+    expect(page.get_by_role("link", name=PROJECT).first).to_be_visible()
+    run = f"{me}/{PROJECT}/runs/run0"
+    places = {
+        "": page.get_by_role("link", name=PROJECT).first,
+        f"{me}/{PROJECT}": page.locator(".run-link").first,
+        f"{me}/{PROJECT}?panel=charts": page.locator(".u-over").first,
+        f"{run}": page.locator(".u-over").first,
+        f"{run}/overview": page.get_by_role("region", name="Config"),
+        f"{run}/media": page.get_by_role("region", name="samples"),
+        f"{run}/files": page.get_by_role("region", name="Files"),
+        f"{run}/artifacts": page.get_by_role("region", name="Logged"),
+        f"{me}/{PROJECT}/runs/nobody": page.get_by_text("There is no run"),
+    }
+    for path, shown in places.items():
+        page.goto(f"{api.url}/{path}")
+        expect(shown).to_be_visible()
         expect(page.locator(".spinner")).to_have_count(0)
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, path
+        assert wide <= 0, f"{path} is wider than the window"
+        assert serious(page) == [], path
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(16, 19, 25)") == (scheme == "dark")
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from runyard.client.api import Api
+from runyard.client.http import Connection
 from runyard.home import Home
 from tests.page.accessibility import serious
 from tests.page.conftest import OpenPage, login_link
@@ -25,7 +28,7 @@ def yard(module_home: Home) -> Yard:
     random.seed(3)
     yard = open_yard(module_home)
     search = yard.sweep({**SEARCH, "method": "random", "name": "the search"})
-    yard.work(search, 30, loss_of, stop=0.3)
+    yard.work(search, 30, loss_of, stop=0.3, job="48213_2", node="ng30202")
     yard.work(yard.sweep({**TWO_AIMS, "name": "two aims"}), 14, trade_off)
     yard.keep_busy(search)
     record_jobs(yard, search)
@@ -78,9 +81,9 @@ def test_a_sweep_shows_how_far_it_is_what_won_and_what_matters(
     expect(space).to_contain_text("numbers on a log scale from 1e-05 to 0.1")
     trials = page.get_by_role("grid", name="Trials")
     expect(trials).to_contain_text("early")
-    trials.get_by_role("button", name="val_loss").click()
+    trials.get_by_role("button", name="val_loss", exact=True).click()
     first = trials.get_by_role("row").nth(1)
-    trials.get_by_role("button", name="val_loss").click()
+    trials.get_by_role("button", name="val_loss", exact=True).click()
     expect(first).to_contain_text("best")
 
 
@@ -97,7 +100,7 @@ def test_a_brush_chooses_trials_everywhere_and_stands_in_the_address(
     )
     assert depths
     assert max(depths) <= 7, "depth goes from 2 to 12"
-    assert "brush=depth" in page.url
+    expect(page).to_have_url(re.compile("brush=depth"))
     again = open_page(as_another(yard, page.url))
     expect(again.get_by_role("button", name="chosen: show all")).to_be_visible()
     chosen.click()
@@ -121,11 +124,11 @@ def test_a_sweep_is_steered_and_an_action_undone(yard: Yard, open_page: OpenPage
         found: str = yard.connection.get(f"/api/sweeps/{sweep['key']}")["state"]
         return found
 
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text("Paused: what runs goes on")).to_be_visible()
     assert state() == "paused"
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     assert state() == "running"
 
     page.get_by_role("button", name="change how many trials").click()
@@ -136,8 +139,8 @@ def test_a_sweep_is_steered_and_an_action_undone(yard: Yard, open_page: OpenPage
 
     page.get_by_role("button", name="Cancel", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("nothing is at work")
-    page.get_by_role("button", name="Cancel the sweep").click()
-    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    page.get_by_role("button", name="Cancel the sweep", exact=True).click()
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     assert state() == "canceled"
 
 
@@ -149,7 +152,7 @@ def test_two_aims_have_a_front(yard: Yard, open_page: OpenPage) -> None:
     scatter = page.get_by_role("region", name="Scatter")
     scatter.get_by_role("combobox", name="over").select_option("depth")
     expect(scatter.get_by_role("img", name="over depth")).to_be_visible()
-    assert "x=depth" in page.url
+    expect(page).to_have_url(re.compile("x=depth"))
 
 
 def test_sweeps_of_a_project_are_listed(yard: Yard, open_page: OpenPage) -> None:
@@ -163,14 +166,14 @@ def test_sweeps_of_a_project_are_listed(yard: Yard, open_page: OpenPage) -> None
 
 def test_a_sweep_is_made_of_a_pasted_file(yard: Yard, open_page: OpenPage) -> None:
     page = show(yard, open_page, yard.me(), "birds", "sweeps")
-    page.get_by_role("button", name="New sweep").click()
+    page.get_by_role("button", name="New sweep", exact=True).click()
     page.get_by_label("The sweep's file").fill("method: grid\nparameters: {lr: {vals: [1]}}")
-    page.get_by_role("button", name="Make the sweep").click()
+    page.get_by_role("button", name="Make the sweep", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("vals")
     page.get_by_label("The sweep's file").fill(
         "name: pasted\nprogram: train.py\nmethod: grid\nparameters: {lr: {values: [1, 2]}}"
     )
-    page.get_by_role("button", name="Make the sweep").click()
+    page.get_by_role("button", name="Make the sweep", exact=True).click()
     expect(page.get_by_role("heading", level=1, name="pasted")).to_be_visible()
     expect(page.get_by_text("runyard agent")).to_be_visible()
 
@@ -189,22 +192,83 @@ def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
     expect(working).to_contain_text("71 %")
     past = page.get_by_role("article", name="Job 48101")
     expect(past).to_contain_text("9 GB of 33.6 GB")
-    waiting.get_by_role("button", name="Cancel").click()
-    page.get_by_role("button", name="Cancel the job").click()
+    waiting.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("button", name="Cancel the job", exact=True).click()
     expect(waiting).to_contain_text("runyard cancel 48220")
     assert yard.connection.get("/api/job", name="48220")["wish"] == "cancel"
-    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="Undo", exact=True).click()
     expect(waiting.get_by_role("button", name="Cancel", exact=True)).to_be_visible()
     assert yard.connection.get("/api/job", name="48220")["wish"] is None
-    waiting.get_by_role("button", name="Logs").click()
-    expect(page.get_by_role("dialog")).to_contain_text("runyard logs 48220")
 
 
-def test_without_slurm_the_page_of_jobs_says_what_it_would_show(
-    state_folder: Home, open_page: OpenPage
+def test_a_jobs_log_is_read_searched_and_grows(yard: Yard, open_page: OpenPage) -> None:
+    page = show(yard, open_page, "jobs")
+    running = page.get_by_role("article", name="Job 48213")
+    running.get_by_role("button", name="Log", exact=True).click()
+    log = page.get_by_role("dialog", name="Log of job 48213")
+    expect(log.locator(".console-line", has_text="node ng30201")).to_contain_text("48213_1")
+    log.get_by_label("Search the output").fill("out of memory")
+    expect(log.get_by_text("1 of 1")).to_be_visible()
+    found = log.locator(".console-line.hit")
+    expect(found).to_contain_text("48213_2")
+    expect(found.locator(".ansi-1")).to_be_visible()
+    log.get_by_label("Search the output").fill("")
+    with (yard.home.path / "job logs/48213_3.log").open("a") as file:
+        file.write("a new line\n")
+    expect(log.get_by_text("a new line")).to_be_visible()
+    log.get_by_label("Which task").select_option("2")
+    expect(log.locator(".console-line", has_text="48213_1")).to_have_count(0)
+    expect(page).to_have_url(re.compile("task=2"))
+    page.reload()
+    expect(log.locator(".console-line", has_text="48213_2").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(log).to_have_count(0)
+    # Where the server does not see the files, the command is said.
+    past = page.get_by_role("article", name="Job 48101")
+    past.get_by_role("button", name="Log", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("does not see /scratch/ada")
+    expect(page.get_by_role("dialog")).to_contain_text("runyard logs 48101")
+
+
+def test_what_failed_in_a_job_is_retried_from_the_page(yard: Yard, open_page: OpenPage) -> None:
+    sweep = yard.sweep({**SEARCH, "method": "random", "name": "failing", "run_cap": 6})
+    yard.connection.post(
+        "/api/jobs", {"job_id": "500", "kind": "agents", "name": "failing", "sweep": sweep["key"]}
+    )
+    yard.work(sweep, 6, loss_of, job="500")  # One of them fails.
+    page = show(yard, open_page, "jobs")
+    job = page.get_by_role("article", name="Job 500", exact=True)
+    job.get_by_role("button", name="Retry 1 failed", exact=True).click()
+    told = page.get_by_role("dialog", name="1 trial wait")
+    expect(told).to_contain_text(f"runyard agents add {sweep['id']} --on slurm")
+    assert yard.connection.get(f"/api/sweeps/{sweep['key']}")["counts"]["waiting"] == 1
+    page.keyboard.press("Escape")
+    expect(job.get_by_role("button", name="Retry 1 failed", exact=True)).to_have_count(0)
+
+
+def test_a_run_shows_its_jobs_script_and_environment(
+    yard: Yard, open_page: OpenPage, search: Any
 ) -> None:
-    empty = open_yard(state_folder)
-    page = show(empty, open_page, "jobs")
+    trial = yard.connection.get(f"/api/sweeps/{search['key']}/trials", state="finished")[0]
+    page = show(yard, open_page, yard.me(), "birds", "runs", trial["id"], "overview")
+    card = page.get_by_role("region", name="Job", exact=True)
+    expect(card).to_contain_text("48213_2")
+    expect(card).to_contain_text("cuda/12.2")
+    card.get_by_role("button", name="Script", exact=True).click()
+    expect(card.get_by_label("Script", exact=True)).to_contain_text("#SBATCH --time=1-00:00:00")
+    attempts = page.get_by_role("region", name="Attempts")
+    expect(attempts).to_contain_text("on ng30202, job 48213_2")
+    expect(page.get_by_role("link", name="the search", exact=True)).to_be_visible()
+    card.get_by_role("link", name="Log", exact=True).click()
+    expect(page.get_by_role("dialog", name="Log of job 48213")).to_contain_text("48213_2")
+
+
+def test_who_submitted_nothing_is_told_what_the_page_of_jobs_would_show(
+    yard: Yard, open_page: OpenPage
+) -> None:
+    made = yard.connection.post("/api/users", {"name": "newcomer"})
+    code = Api(Connection(yard.url, made["key"])).login_code()["code"]
+    page = open_page(f"{yard.url}/jobs#code={code}")
     expect(page.get_by_text("Nothing has been submitted to Slurm yet")).to_be_visible()
     expect(page.get_by_text("runyard submit -- python train.py")).to_be_visible()
 
@@ -213,20 +277,20 @@ def test_a_report_is_written_linked_and_saved_as_one_file(
     yard: Yard, open_page: OpenPage, tmp_path: Any
 ) -> None:
     page = open_page(login_link(yard.home, f"{yard.me()}/birds/reports"))
-    page.get_by_role("button", name="New report").click()
+    page.get_by_role("button", name="New report", exact=True).click()
     page.get_by_label("Title").fill("What <b>won</b>")
     notes = (
         "## Adam\n\nIt **wins** at `1e-3`.\n\n- [here](javascript:alert(1))\n\n<script>x</script>"
     )
     page.get_by_label("Notes, in Markdown").fill(notes)
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_role("heading", name="What <b>won</b>")).to_be_visible()
     expect(page.locator(".markdown strong")).to_have_text("wins")
     assert page.locator(".markdown a").count() == 0, "a script is no link"
     expect(page.get_by_role("region", name="Chart of val_loss")).to_be_visible()
 
     with page.expect_download() as saving:
-        page.get_by_role("button", name="HTML").click()
+        page.get_by_role("button", name="HTML", exact=True).click()
     file = tmp_path / "report.html"
     saving.value.save_as(file)
     text = file.read_text()
@@ -249,8 +313,18 @@ def test_below_a_proxy_that_holds_streams_back(
         path = f"{yard.me()}/birds/sweeps/{search['id']}"
         page = open_page(login_link(yard.home, path, base))
         expect(page.get_by_role("region", name="Progress")).to_contain_text("of 60")
-        page.get_by_role("link", name="Jobs").click()
-        expect(page.get_by_role("article", name="Job 48213")).to_be_visible()
+        expect(page.get_by_role("img", name="over")).not_to_have_count(0)
+        page.get_by_role("link", name="Jobs", exact=True).click()
+        job = page.get_by_role("article", name="Job 48213")
+        job.get_by_role("button", name="Log", exact=True).click()
+        expect(page.get_by_role("dialog")).to_contain_text("48213_1")
+        page.goto(f"{base}/{yard.me()}/birds/reports")
+        page.get_by_role("button", name="New report", exact=True).click()
+        page.get_by_label("Title").fill("below a path")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_role("heading", name="below a path")).to_be_visible()
+        expect(page.get_by_role("region", name="Chart of val_loss")).to_be_visible()
+        assert page.url.startswith(f"{base}/{yard.me()}/birds/reports/")
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])

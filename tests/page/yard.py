@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from runyard.client.api import Api
@@ -120,10 +121,16 @@ class Yard:
         )
 
     def work(
-        self, sweep: Mapping[str, Any], count: int, measure: Measure, *, stop: float = 0.0
+        self,
+        sweep: Mapping[str, Any],
+        count: int,
+        measure: Measure,
+        *,
+        stop: float = 0.0,
+        **about: Any,
     ) -> None:
         """Trials from the claim to the end; a share of them is stopped early, and one fails."""
-        agent = self.agent(sweep)
+        agent = self.agent(sweep, **about)
         for number in range(count):
             held = self.claim(agent)
             if held["do"] != "run":
@@ -178,9 +185,40 @@ def open_yard(home: Home) -> Yard:
     return Yard(home, Connection(discovery.url, discovery.key), discovery.key)
 
 
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=resnet on birds
+#SBATCH --gpus-per-node=a100:1
+#SBATCH --time=1-00:00:00
+module load python/3.11 cuda/12.2
+source /home/ada/birds/.venv/bin/activate
+exec python -m runyard.node.agent
+"""
+ENVIRONMENT = {
+    "kind": "venv",
+    "path": "/home/ada/birds/.venv",
+    "modules": ["python/3.11", "cuda/12.2"],
+    "variables": {"OMP_NUM_THREADS": "8"},
+    "profile": "narval",
+}
+
+
+def write_logs(yard: Yard, job: str = "48213") -> Path:
+    """What Slurm's tasks wrote, where the server sees it; the pattern of the files."""
+    folder = yard.home.path / "job logs"
+    folder.mkdir(exist_ok=True)
+    for task in range(4):
+        epochs = [f"trial {task}: epoch {epoch} loss {2 / (epoch + 1):.3f}" for epoch in range(12)]
+        words = [f"node ng3020{task}, 1 GPU (a100)", *epochs]
+        if task == 2:
+            words.append("\x1b[31mRuntimeError: CUDA out of memory\x1b[0m")
+        (folder / f"{job}_{task}.log").write_text("\n".join(words) + "\n")
+    return folder / "%A_%a.log"
+
+
 def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
     """Jobs in every state, as commands on a login node tell of them."""
     now = time.time()
+    seen = str(write_logs(yard))
     asked = {
         "gpus": 1,
         "gpu_type": "a100",
@@ -198,6 +236,9 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
                 "array": "0-7%4",
                 "tasks": 8,
                 "sweep": sweep["key"],
+                "log_pattern": seen,
+                "script": SCRIPT,
+                "environment": ENVIRONMENT,
             },
             {
                 "states": {"RUNNING": 4, "PENDING": 4},
@@ -221,9 +262,10 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
                 "started_at": now - 90_000,
                 "ended_at": now - 86_400,
                 "used": {
-                    "seconds": 3600,
+                    "longest_seconds": 3600,
                     "memory_peak": 9_000_000_000,
                     "cpu_seconds": 14_000,
+                    "cpu_seconds_held": 57_600,
                     "gpu_use": 0.62,
                 },
             },
@@ -234,7 +276,7 @@ def record_jobs(yard: Yard, sweep: Mapping[str, Any]) -> None:
                 "states": {"TIMEOUT": 1},
                 "started_at": now - 200_000,
                 "ended_at": now - 180_000,
-                "used": {"seconds": 20_000, "memory_peak": 31_000_000_000},
+                "used": {"longest_seconds": 86_400, "memory_peak": 31_000_000_000},
             },
         ),
     ]

@@ -254,6 +254,7 @@ def test_a_runs_artifacts_for_whoever_sends_them_elsewhere(
     (one,) = told["logged"]
     assert (one["collection"], one["version"], one["aliases"]) == ("data", 0, ["latest"])
     assert (one["made_by"], one["description"], one["ttl"]) == ("maker", "of birds", 60)
+    assert [(run["id"], run["project"]) for run in one["used_by"]] == [("user", "birds")]
     assert client.get("/api/runs/2/artifacts").json() == {"logged": [], "used": [one]}
     assert client.get(f"/api/artifacts/{one['key']}").json() == one
     assert client.get(f"/api/artifacts/{one['key']}/manifest").json() == logger.manifest("data:v0")

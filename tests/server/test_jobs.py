@@ -51,6 +51,24 @@ def test_a_job_is_recorded_once_however_often_it_is_told(client: Client) -> None
     assert client.get("/api/jobs").json() == [job]
 
 
+def test_script_and_environment_are_kept_and_told_to_the_owner_alone(
+    client: Client, bob: Person
+) -> None:
+    sweep = create(client, entity="birders")
+    environment = {"kind": "venv", "modules": ["python/3.11"]}
+    job = _record(
+        client, sweep=sweep["key"], script="#!/bin/bash\nsrun x\n", environment=environment
+    )
+    assert "script" not in job, "a list of jobs would be long"
+    told = client.get(f"/api/jobs/{job['key']}").json()
+    assert (told["script"], told["environment"]) == ("#!/bin/bash\nsrun x\n", environment)
+    assert client.get("/api/job?name=4021").json()["script"] == told["script"]
+    client.post("/api/teams", {"name": "birders"})
+    assert client.request("PUT", "/api/teams/birders/members/bob").status == 200
+    seen = bob.get(f"/api/jobs/{job['key']}").json()
+    assert (seen["job_id"], seen["script"], seen["environment"]) == ("4021", None, {})
+
+
 def test_the_newest_come_first_and_those_of_a_sweep_alone(client: Client) -> None:
     sweep = create(client)
     _record(client, "1", submitted_at=1.0)
@@ -68,7 +86,7 @@ def test_a_job_is_found_by_its_number_its_task_or_its_name(client: Client, words
     job = _record(client)
     found = client.get("/api/job", name=words).json()
     assert found["key"] == job["key"]
-    assert found == {**job, "agents": []}
+    assert found == {**job, "agents": [], "script": None, "environment": {}}
     assert client.get(f"/api/jobs/{job['key']}").json() == found
 
 

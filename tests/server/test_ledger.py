@@ -10,7 +10,7 @@ import pytest
 from runyard.search.sweep import read_sweep
 from runyard.server.ledger import ahead
 from runyard.server.ledger.causes import CAUSES, cause_of_exit
-from runyard.server.ledger.estimates import eta_seconds
+from runyard.server.ledger.estimates import AtWork, eta_seconds
 from runyard.server.ledger.rules import Aim, Limit, Rules
 from runyard.server.ledger.transitions import FINAL, after_failure, settle
 from runyard.server.sweeps.drawing import Drawing, draws, quasi_random
@@ -114,7 +114,12 @@ def test_no_suggestion_is_blind_to_more_than_half_of_who_is_at_work() -> None:
 
 def test_until_when() -> None:
     def eta(left: int | None, running_for: list[float], ended: int = 4) -> float | None:
-        return eta_seconds(left=left, running_for=running_for, ended=ended, busy_seconds=ended * 10)
+        return eta_seconds(
+            left=left,
+            at_work=[AtWork(one) for one in running_for],
+            ended=ended,
+            busy_seconds=ended * 10,
+        )
 
     assert eta(6, [5.0, 5.0]) == 35.0
     assert eta(0, [4.0]) == 6.0
@@ -123,6 +128,19 @@ def test_until_when() -> None:
     assert eta(None, [1.0]) is None
     assert eta(5, []) is None  # Nobody is at work.
     assert eta(5, [1.0], ended=0) is None
+
+
+def test_trials_that_tell_how_far_they_are_need_no_trial_before_them() -> None:
+    def eta(left: int, *at_work: AtWork, ended: int = 0) -> float | None:
+        return eta_seconds(left=left, at_work=at_work, ended=ended, busy_seconds=ended * 10.0)
+
+    # Two at work, of 100 s each in all; three more take turns behind them.
+    assert eta(3, AtWork(20, 80), AtWork(60, 40)) == (80 + 40 + 300) / 2
+    # The last one decides when nothing is left to begin.
+    assert eta(0, AtWork(20, 80), AtWork(60, 40)) == 80
+    # What a program says of itself outweighs how long others took.
+    assert eta(0, AtWork(5, 2.0), ended=3) == 2.0
+    assert eta(1, AtWork(5)) is None
 
 
 def test_a_ranking_keeps_to_its_limits() -> None:

@@ -50,6 +50,7 @@ def test_answers_are_as_described(client: Client, upsert: Upsert) -> None:
     sweep = sweeping.create(client)
     agent = sweeping.Agent(client, sweep["key"])
     agent.end(agent.claim())
+    client.post(f"/api/sweeps/{sweep['key']}/estimate", {"kind": "train.py", "estimate": {}})
     report = client.post("/api/projects/ada/birds/reports", {"title": "a"}).json()
     job = client.post("/api/jobs", {"job_id": "12", "kind": "agents", "sweep": sweep["key"]})
     places = {

@@ -1,7 +1,9 @@
-"""Cancelling a job from the page: its agents begin nothing more, and commands hear of it."""
+"""Cancelling a job from the page: its agents begin nothing more, and commands hear of it. Retrying:
+what failed in it waits again."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from tests.server import sweeping
@@ -56,3 +58,28 @@ def test_a_page_of_jobs_hears_of_them(client: Client) -> None:
     assert told["jobs"] is True
     client.post(f"/api/jobs/{job['key']}/wish", {"wish": "cancel"})
     assert client.get(f"/api/live?jobs=1&since={told['revision']}").json()["jobs"] is True
+
+
+def test_what_failed_in_a_job_waits_again(client: Client, bob: Person) -> None:
+    sweep = sweeping.create(client)
+    job, other = a_job(client, sweep=sweep["key"]), a_job(client, sweep=sweep["key"], job_id="402")
+    for name, code in (("4021_1", 1), ("4021_2", 0), ("402", 1)):
+        agent = agent_in(client, sweep["key"], name)
+        held = claim(client, agent, name)
+        told = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
+        ended = client.post(
+            f"/api/agents/{agent}/ends", {**told, "exit_code": code, "ended_at": time.time()}
+        )
+        assert ended.status == 200, ended.text
+    failed = {one["job_id"]: one["failed"] for one in client.get("/api/jobs").json()}
+    assert failed == {"4021": 1, "402": 1}
+    assert bob.post(f"/api/jobs/{job['key']}/retry", {}).status == 404
+    done = client.post(f"/api/jobs/{job['key']}/retry", {}).json()
+    assert done == {"retried": 1, "sweep": sweep["id"], "agents": 3}
+    states = {one["job"]: one["state"] for one in sweeping.trials(client, sweep)}
+    assert states == {"4021_1": "waiting", "4021_2": "finished", "402": "failed"}
+    again = client.post(f"/api/jobs/{job['key']}/retry", {})
+    assert (again.status, again.json()["error"]) == (409, "no trial of job 4021 has failed")
+    assert client.get(f"/api/jobs/{other['key']}").json()["failed"] == 1
+    alone = a_job(client, job_id="7", kind="shell")
+    assert "ran no trials" in client.post(f"/api/jobs/{alone['key']}/retry", {}).text

@@ -451,3 +451,14 @@ def test_sweeps_of_others_do_not_exist(client: Client) -> None:
     stolen = {"config": GRID, "project": "birds", "entity": "ada"}
     assert client.post("/api/sweeps", stolen, key=key).status == 403
     assert agent.end(held)["state"] == "finished"
+
+
+def test_a_random_search_over_lists_may_repeat_itself_up_to_its_count(client: Client) -> None:
+    space = {"lr": {"values": [0.1, 0.01]}, "size": {"values": [16]}}
+    sweep = create(client, {**GRID, "method": "random", "parameters": space, "run_cap": 7})
+    done = _finish_all(Agent(client, sweep["key"]))
+    points = [(one["args"]["lr"], one["args"]["size"]) for one in done]
+    assert len(points) == 7  # Of two that there are.
+    assert set(points) <= {(0.1, 16), (0.01, 16)}
+    assert len({one["run"]["id"] for one in done}) == 7
+    assert show(client, sweep)["state"] == "finished"

@@ -103,6 +103,10 @@ class SlurmCluster:
         """Cancel the jobs, end every process of the cluster and remove its folder."""
         self._undo.close()
 
+    def give_power(self) -> None:
+        """Let the nodes of an elastic cluster start that jobs wait for."""
+        self._running_site().power.touch()
+
     def run(
         self, *command: str, check: bool = True, cwd: Path | None = None, stdin: str = ""
     ) -> subprocess.CompletedProcess[str]:

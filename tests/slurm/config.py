@@ -20,9 +20,16 @@ class ClusterSpec:
     memory_mb: int = 8000
     gpus: int = 4
     gpu_type: str = "fake"
+    more_gpu_types: tuple[str, ...] = ()
+    """Other types, of which each node has as many."""
+    features: tuple[str, ...] = ()
+    """What `--constraint` can name; all nodes have it."""
+    more_partitions: tuple[str, ...] = ()
     accounting: bool = True
     enforce: bool = False
     """Whether limits of users hold (`sacctmgr modify user ... set maxsubmitjobs=10`)."""
+    elastic: bool = False
+    """Whether nodes are off until a job needs one, and then until `ClusterSite.power` is there."""
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.cpus, self.memory_mb) < 1 or self.gpus < 0:
@@ -31,6 +38,10 @@ class ClusterSpec:
     @property
     def node_names(self) -> list[str]:
         return [f"n{number}" for number in range(1, self.nodes + 1)]
+
+    @property
+    def gpu_types(self) -> tuple[str, ...]:
+        return (self.gpu_type, *self.more_gpu_types) if self.gpus else ()
 
     @property
     def ports_needed(self) -> int:
@@ -96,6 +107,15 @@ class ClusterSite:
     def logs(self) -> Path:
         return self.folder / "log"
 
+    @property
+    def power(self) -> Path:
+        """While this file is missing, the nodes of an elastic cluster take their time."""
+        return self.folder / "power"
+
+    @property
+    def resume_program(self) -> Path:
+        return self.folder / "resume"
+
 
 def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
     """slurm.conf, with all nodes on one host and the partitions main, high and short."""
@@ -103,6 +123,7 @@ def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
         _identity(site),
         _processes(site),
         _scheduling(),
+        *([_power_saving(site)] if spec.elastic else []),
         _accounting(spec, site),
         _nodes(spec, site),
         _partitions(spec),
@@ -112,13 +133,12 @@ def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
 
 def gres_conf(spec: ClusterSpec, site: ClusterSite) -> str:
     """gres.conf: which device file is which GPU, the same on every node; empty without GPUs."""
-    if not spec.gpus:
-        return ""
-    devices = f"{site.gpu_devices}/{_series('gpu', 0, spec.gpus)}"
     # Without the flag Slurm sets CUDA_VISIBLE_DEVICES only for devices named like NVIDIA's.
-    return (
-        f"NodeName={_series('n', 1, spec.nodes)} Name=gpu Type={spec.gpu_type} File={devices}"
+    return "".join(
+        f"NodeName={_series('n', 1, spec.nodes)} Name=gpu Type={name} "
+        f"File={site.gpu_devices}/{_series('gpu', place * spec.gpus, spec.gpus)}"
         " Flags=nvidia_gpu_env\n"
+        for place, name in enumerate(spec.gpu_types)
     )
 
 
@@ -185,8 +205,36 @@ def _scheduling() -> list[str]:
     ]
 
 
+def _power_saving(site: ClusterSite) -> list[str]:
+    return [
+        f"ResumeProgram={site.resume_program}",
+        "ResumeTimeout=300",
+        # Nodes are never sent away for want of work: a test takes them away itself.
+        "SuspendProgram=/bin/true",
+        "SuspendTime=86400",
+        # What it sounds like is what it undoes: nodes that are off are shown.
+        "PrivateData=cloud",
+    ]
+
+
+def resume_script(site: ClusterSite, path: str) -> str:
+    """What the controller calls to start nodes; it has no environment of its own.
+
+    -b: a node that did not boot since it was asked for counts as one that has not come yet.
+    """
+    return f"""\
+#!/bin/sh
+export SLURM_CONF={site.folder}/slurm.conf PATH={path}
+while [ ! -e {site.power} ]; do sleep 0.1; done
+for node in $(scontrol show hostnames "$1"); do
+  setsid slurmd -D -b -N "$node" </dev/null >/dev/null 2>&1 &
+done
+"""
+
+
 def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
-    usage = ["JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=5"]
+    # A second is the least; Slurm's own 30 s would see nothing of a test's programs.
+    usage = ["JobAcctGatherType=jobacct_gather/linux", "JobAcctGatherFrequency=1"]
     if not spec.accounting:
         return [*usage, "AccountingStorageType=accounting_storage/none"]
     return [
@@ -202,12 +250,15 @@ def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
 
 
 def _nodes(spec: ClusterSpec, site: ClusterSite) -> list[str]:
-    gpus = f" Gres=gpu:{spec.gpu_type}:{spec.gpus}" if spec.gpus else ""
+    kinds = ",".join(f"gpu:{name}:{spec.gpus}" for name in spec.gpu_types)
+    gpus = f" Gres={kinds}" if kinds else ""
+    features = f" Features={','.join(spec.features)}" if spec.features else ""
     ports = _series("", site.first_node_port, spec.nodes)
     return [
         *(["GresTypes=gpu"] if spec.gpus else []),
         f"NodeName={_series('n', 1, spec.nodes)} NodeHostname={site.host} NodeAddr=127.0.0.1"
-        f" Port={ports} CPUs={spec.cpus} RealMemory={spec.memory_mb}{gpus} State=UNKNOWN",
+        f" Port={ports} CPUs={spec.cpus} RealMemory={spec.memory_mb}{gpus}{features}"
+        f" State={'CLOUD' if spec.elastic else 'UNKNOWN'}",
     ]
 
 
@@ -219,6 +270,7 @@ def _partitions(spec: ClusterSpec) -> list[str]:
         f"PartitionName=main {shared} Default=YES MaxTime=INFINITE PriorityTier=1",
         f"PartitionName=high {shared} MaxTime=INFINITE PriorityTier=10 PreemptMode=OFF",
         f"PartitionName=short {shared} MaxTime=1 PriorityTier=1",
+        *(f"PartitionName={name} {shared}" for name in spec.more_partitions),
     ]
 
 

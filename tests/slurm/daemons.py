@@ -41,7 +41,8 @@ class ClusterDaemons:
         if self.spec.accounting:
             self._start_accounting()
         self._start_controller()
-        self._start_nodes()
+        if not self.spec.elastic:
+            self._start_nodes()
 
     def stop(self) -> None:
         while self._stages:

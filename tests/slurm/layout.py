@@ -6,7 +6,8 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from .config import ClusterSite, ClusterSpec, gres_conf, slurm_conf, slurmdbd_conf
+from .config import ClusterSite, ClusterSpec, gres_conf, resume_script, slurm_conf, slurmdbd_conf
+from .packages import search_path
 
 MUNGE_KEY_BYTES = 128
 # The path of a Unix socket has 107 characters at most, and a job step's takes 55 after this.
@@ -29,7 +30,10 @@ def write_files(spec: ClusterSpec, site: ClusterSite) -> None:
     _write_private(site.folder / "gres.conf", gres_conf(spec, site).encode())
     if spec.accounting:
         _write_private(site.folder / "slurmdbd.conf", slurmdbd_conf(site).encode())
-    for number in range(spec.gpus):
+    if spec.elastic:
+        _write_private(site.resume_program, resume_script(site, search_path()).encode())
+        site.resume_program.chmod(0o700)
+    for number in range(spec.gpus * len(spec.gpu_types)):
         # Slurm insists on a character device and never opens it. A link to one needs no root.
         (site.gpu_devices / f"gpu{number}").symlink_to("/dev/null")
 

@@ -47,6 +47,14 @@ def slurm_cluster() -> Iterator[SlurmCluster]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def bare_slurm_cluster() -> Iterator[SlurmCluster]:
+    """The session's cluster without accounting; started when the first test asks for it."""
+    require_slurm(accounting=False)
+    with SlurmCluster(ClusterSpec(accounting=False)) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def make_slurm_cluster() -> Iterator[MakeCluster]:
     """Start clusters for one test only; they are gone after it."""

@@ -6,7 +6,6 @@ With `RUNYARD_LONG_JOBS=1`; plans and their calls of sbatch are tested without S
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -16,14 +15,21 @@ from typing import Any
 import pytest
 
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.test_chains import by_the_clock, check_one_run, starts, until
+from tests.slurm.test_chains import (
+    by_the_clock,
+    chain_state,
+    check_one_run,
+    starts,
+    until,
+    until_held,
+)
 from tests.slurm.trainer import TRAINS
 from tests.slurm.yard import Yard, open_yard
 
 pytestmark = [pytest.mark.slurm, by_the_clock]
 
 STEPS = 40
-WORDS = ("python", "trains.py", "--steps", str(STEPS), "--pause", "0.1")
+WORDS = ("python", "trains.py", "--steps", str(STEPS), "--hold", "10", "20")
 
 
 @pytest.fixture(scope="module")
@@ -42,45 +48,44 @@ def submit(yard: Yard, form: str, *words: str) -> dict[str, Any]:
     return yard.submit("submit", *words, "--", *WORDS)
 
 
-def chain(yard: Yard, said: dict[str, Any]) -> tuple[int, int, int]:
-    """As status tells of it: links that are over, at work, to come."""
-    told = json.loads(yard.type("status", said["sweep"], "--json").stdout)
-    found = told["sweeps"][0]["chain"]
-    return found["over"], found["at_work"], found["to_come"]
-
-
-def cut_once(yard: Yard, said: dict[str, Any]) -> None:
-    job = said["jobs"][0]["job_id"]
-    until(lambda: starts(yard, said), "the first link")
-    (script,) = yard.batch_shells(f"SLURM_JOB_ID={job}")
+def cut(yard: Yard, said: dict[str, Any], link: int) -> None:
+    """Told as before its time limit, where the program stays."""
+    until_held(yard, said, 10 * (link + 1))
+    jobs = said["jobs"]
+    job = jobs[min(link, len(jobs) - 1)]
+    name = "SLURM_JOB_ID" if job["array"] is None else "SLURM_ARRAY_JOB_ID"
+    (script,) = yard.batch_shells(f"{name}={job['job_id']}")
     os.kill(script, signal.SIGUSR2)
-    until(lambda: len(starts(yard, said)) == 2, "the second link")
 
 
 def test_each_job_waits_for_the_one_before(yard: Yard) -> None:
     said = submit(yard, "dependency", "--chain", "4")
     assert len(said["jobs"]) == 4
-    until(lambda: starts(yard, said), "the first link")
-    assert chain(yard, said) == (0, 1, 3)
-    cut_once(yard, said)
-    assert chain(yard, said) == (1, 1, 2)
+    until_held(yard, said, 10)
+    assert chain_state(yard, said) == (0, 1, 3)
+    cut(yard, said, 0)
+    until_held(yard, said, 20)
+    assert chain_state(yard, said) == (1, 1, 2)
     assert "chain: link 2 of 4 is at work; 2 more to come" in yard.type("status").stdout
-    yard.ended(said["sweep"], 120)
+    cut(yard, said, 1)
+    yard.ended(said["sweep"], 180)
     check_one_run(yard, said, STEPS, [1])
 
 
 def test_one_job_goes_back_to_the_queue(yard: Yard) -> None:
     said = submit(yard, "requeue", "--chain", "4")
     (job,) = said["jobs"]
-    until(lambda: starts(yard, said), "the first link")
-    assert chain(yard, said) == (0, 1, 3)
-    cut_once(yard, said)
-    assert chain(yard, said) == (1, 1, 2)
-    yard.ended(said["sweep"], 120)
+    until_held(yard, said, 10)
+    assert chain_state(yard, said) == (0, 1, 3)
+    cut(yard, said, 0)
+    until_held(yard, said, 20)
+    assert chain_state(yard, said) == (1, 1, 2)
+    cut(yard, said, 1)
+    yard.ended(said["sweep"], 180)
     check_one_run(yard, said, STEPS, [1])
     (record,) = yard.cluster.wait_for(job["job_id"], FINAL_STATES, 60)
     # When the work is done it does not go back once more.
-    assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "1")
+    assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "2")
 
 
 def test_a_maintenance_is_said_and_links_fit_in_before_it(yard: Yard) -> None:
@@ -96,7 +101,9 @@ def test_a_maintenance_is_said_and_links_fit_in_before_it(yard: Yard) -> None:
         until(lambda: starts(yard, said), "it began before")
         record = yard.cluster.show_job(f"{said['jobs'][0]['job_id']}_1")[0]
         assert record["TimeLimit"] in ("00:02:00", "00:03:00")
-        yard.ended(said["sweep"], 120)
+        cut(yard, said, 0)
+        cut(yard, said, 1)
+        yard.ended(said["sweep"], 180)
         check_one_run(yard, said, STEPS, [1])
     finally:
         yard.cluster.cancel_jobs()

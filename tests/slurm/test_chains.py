@@ -6,12 +6,13 @@ have Slurm send the signal that comes before it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,17 @@ def starts(yard: Yard, said: dict[str, Any], lr: int = 1) -> list[int]:
     return [int(one) for one in re.findall(rf"lr {lr} goes on from (\d+)", yard.logs(said))]
 
 
-def until_begun(yard: Yard, said: dict[str, Any], links: int) -> None:
-    until(lambda: len(starts(yard, said)) == links, f"link {links} begins")
+def until_held(yard: Yard, said: dict[str, Any], step: int, lrs: Sequence[int] = (1,)) -> None:
+    """Until trials stay where their program is told to."""
+    words = [f"lr {lr} holds at {step}\n" for lr in lrs]
+    until(lambda: all(one in yard.logs(said) for one in words), f"hold at {step}", 180)
+
+
+def chain_state(yard: Yard, said: dict[str, Any]) -> tuple[int, int, int]:
+    """As status tells of it: links that are over, at work, to come."""
+    told = json.loads(yard.type("status", said["sweep"], "--json").stdout)
+    found = told["sweeps"][0]["chain"]
+    return found["over"], found["at_work"], found["to_come"]
 
 
 def cut(yard: Yard, job: str, link: int) -> None:
@@ -88,30 +98,32 @@ def check_one_run(yard: Yard, said: dict[str, Any], steps: int, lrs: list[int]) 
 
 
 def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
-    words = ("python", "trains.py", "--steps", "100", "--pause", "0.1")
+    words = ("python", "trains.py", "--steps", "40", "--hold", "10", "20", "30")
     said = yard.submit("submit", "--chain", "6", "--time", "5m", "--", *words)
     (job,) = said["jobs"]
     assert job["array"] == "1-6"
     for link in range(1, LINKS):
-        until_begun(yard, said, link)
+        until_held(yard, said, 10 * link)
+        if link == 2:
+            assert chain_state(yard, said) == (1, 1, 4)
         cut(yard, job["job_id"], link)
-    yard.ended(said["sweep"], 90)
+    yard.ended(said["sweep"], 180)
     assert len(starts(yard, said)) == LINKS
-    check_one_run(yard, said, 100, [1])
+    check_one_run(yard, said, 40, [1])
 
 
 def test_three_trials_of_a_sweep_in_a_container_go_on_side_by_side(yard: Yard, image: Path) -> None:
-    yard.write("sweep.yaml", sweep_file([1, 2, 3], steps=30, pause=0.1, python=sys.executable))
+    yard.write("sweep.yaml", sweep_file([1, 2, 3], steps=20, hold=10, python=sys.executable))
     said = yard.submit(
         "sweep", "sweep.yaml", "--on", "slurm", "--chain", "3", *in_container(yard, image)
     )
     (job,) = said["jobs"]
     assert job["array"] == "1-9"
-    until(lambda: all(starts(yard, said, lr) for lr in (1, 2, 3)), "all three at once")
+    until_held(yard, said, 10, (1, 2, 3))
     for link in (1, 2, 3):
         cut(yard, job["job_id"], link)
-    yard.ended(said["sweep"], 90)
-    check_one_run(yard, said, 30, [1, 2, 3])
+    yard.ended(said["sweep"], 180)
+    check_one_run(yard, said, 20, [1, 2, 3])
     assert all(len(starts(yard, said, lr)) == 2 for lr in (1, 2, 3))
 
 

@@ -39,7 +39,7 @@ SchedulerParameters=bf_interval=1,sched_interval=1,sched_min_interval=0
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=5
+JobAcctGatherFrequency=1
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort=20001

@@ -1,6 +1,7 @@
 """Jobs that lose their place: pushed out, their node gone, the controller gone. All go on.
 
-Each trial's history is that of a run that nobody touched, step by step.
+Each trial's history is that of a run that nobody touched, step by step. `RUNYARD_LONG_JOBS=1` also
+pushes jobs out, and waits until Slurm itself notices that a node is dead.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.test_chains import starts, until
+from tests.slurm.test_chains import by_the_clock, starts, until, until_held
 from tests.slurm.trainer import TRAINS, history, uncut
 from tests.slurm.yard import Yard, open_yard
 
@@ -25,7 +26,7 @@ STEPS = 20
 # Steps 5 to 7 are logged after the last checkpoint: they come again.
 SAVED, HELD = 5, 8
 LONG = os.environ.get("RUNYARD_LONG_JOBS") == "1"
-WORDS = ("python", "trains.py", "--steps", str(STEPS), "--hold", str(HELD), "--pause", "0.02")
+WORDS = ("python", "trains.py", "--steps", str(STEPS), "--hold", str(HELD))
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def yard(
 ) -> Iterator[Yard]:
     folder = tmp_path_factory.mktemp("interruptions")
     # How long nobody may hear of a dead node before its trial is somebody else's.
-    module_environment.setenv("RUNYARD_LEASE_SECONDS", "10")
+    module_environment.setenv("RUNYARD_LEASE_SECONDS", "5")
     # A partition whose jobs are ended for others, and not sent back to the queue.
     change = ("scontrol", "update", "PartitionName=short")
     slurm_cluster.run(*change, "MaxTime=INFINITE", "PreemptMode=CANCEL")
@@ -61,16 +62,17 @@ def yard(
 def trainers(yard: Yard) -> dict[str, Trainer]:
     """One for each test, all begun at the same time, each where nothing else is to happen."""
     asked = {
-        "urgent": ("--sbatch=--nodelist=n1",),
-        "scrap": ("--sbatch=--nodelist=n2", "--partition", "short", "--chain", "2"),
         "node": ("--sbatch=--exclude=n1,n2",),
         "controller": ("--sbatch=--nodelist=n4", "--chain", "3"),
     }
+    if LONG:
+        asked["urgent"] = ("--sbatch=--nodelist=n1",)
+        asked["scrap"] = ("--sbatch=--nodelist=n2", "--partition", "short", "--chain", "2")
     found = {
         name: Trainer(yard.submit("submit", *words, "--", *WORDS)) for name, words in asked.items()
     }
-    held = f"holds at {HELD}"
-    until(lambda: all(held in yard.logs(one.said) for one in found.values()), "all hold", 300)
+    for one in found.values():
+        until_held(yard, one.said, HELD)
     return found
 
 
@@ -88,6 +90,7 @@ def push_out(yard: Yard, node: str) -> None:
     yard.cluster.wait_for(urgent, "COMPLETED", 90)
 
 
+@by_the_clock
 def test_pushed_out_and_back_in_the_queue(yard: Yard, trainers: dict[str, Trainer]) -> None:
     one = trainers["urgent"]
     push_out(yard, "n1")
@@ -97,6 +100,7 @@ def test_pushed_out_and_back_in_the_queue(yard: Yard, trainers: dict[str, Traine
     assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "1")
 
 
+@by_the_clock
 def test_pushed_out_for_good_the_next_link_goes_on(
     yard: Yard, trainers: dict[str, Trainer]
 ) -> None:

@@ -1,142 +1,43 @@
-"""Looking after jobs on a real cluster, with accounting and without."""
+"""Looking after jobs on a real cluster, with accounting and without.
+
+Without it test_without_accounting.py has a short form; RUNYARD_ALL_SLURM=1 tries everything.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
 import shutil
-import signal
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runyard.client.discover import find_server
-from runyard.home import Home
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import ask_runyard, run_runyard
 from tests.node.terminals import RUNYARD, Terminal
-from tests.slurm.cluster import FINAL_STATES, ClusterSpec, SlurmCluster
-from tests.slurm.plugin import require_slurm
 from tests.slurm.test_cluster import wait_until
+from tests.slurm.typed import Yard, has_accounting, open_birds, python_line
 
 pytestmark = pytest.mark.slurm
 
-# The third, the thirteenth and the twenty-third fail until they are mended; the first two wait.
-PROGRAM = """
-import pathlib, sys, time
-here, number = pathlib.Path(__file__).parent, int(sys.argv[1])
-print("this is task", number, flush=True)
-while number <= 2 and not (here / "go").exists():
-    time.sleep(0.05)
-if number in (3, 13, 23) and not (here / "mended").exists():
-    sys.exit("no luck today")
-"""
-
-# Long enough for Slurm, which looks every five seconds, to see it. At its end it says what the
-# kernel knows of it.
-BUSY = """
-import json, pathlib, resource, time
-memory, end = bytearray(30 << 20), time.time() + 6
-while time.time() < end:
-    pass
-status = pathlib.Path("/proc/self/status").read_text()
-used = resource.getrusage(resource.RUSAGE_SELF)
-truth = {"peak": int(status.partition("VmHWM:")[2].split()[0]) << 10,
-         "cpu": used.ru_utime + used.ru_stime}
-pathlib.Path(__file__).with_name("truth.json").write_text(json.dumps(truth))
-"""
+ALL = bool(os.environ.get("RUNYARD_ALL_SLURM"))
 
 
-@dataclass(frozen=True)
-class Yard:
-    """A project on a cluster, and the commands that a person types there."""
-
-    cluster: SlurmCluster
-    project: Path
-    home: Home
-
-    def type(self, *words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
-        done = run_runyard(*words, cwd=self.project, env=env)
-        assert done.returncode == code, done.stderr + done.stdout
-        return done.stdout if code == 0 else done.stderr
-
-    def json(self, *words: str) -> Any:
-        return json.loads(self.type(*words, "--json"))
-
-    def submit(self, name: str, lines: list[str], *more: str) -> tuple[str, str]:
-        """A list as an array of agents: the sweep's id, and the job's."""
-        (self.project / f"{name}.txt").write_text("\n".join(lines) + "\n")
-        told = self.json("farm", f"{name}.txt", "--on", "slurm", "--yes", "-n", name, *more)
-        return told["sweep"], told["jobs"][0]["job_id"]
-
-    def sweep(self, sweep: str) -> Any:
-        [found] = self.json("status", sweep)["sweeps"]
-        return found
-
-    def wait_for(self, sweep: str, **counts: int) -> None:
-        """Until so many trials are in these states, as the server has it."""
-        api = find_server(self.home)
-        assert api is not None
-
-        def is_so() -> bool:
-            found = api.sweeps.find(sweep)["counts"]
-            return all(found[state] == count for state, count in counts.items())
-
-        wait_until(is_so, timeout=60)
-
-    def wait_for_end(self, job: str) -> None:
-        """Until Slurm has done with it, and the server knows."""
-        self.cluster.wait_for(job, FINAL_STATES, timeout=60)
-        self.type("status", job)
-
-
-@pytest.fixture(scope="module", params=["accounting", "no accounting"])
+@pytest.fixture(scope="module", params=["accounting", *(["no accounting"] if ALL else [])])
 def yard(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Yard]:
-    """Everything is tried on a cluster with accounting, and on one without."""
-    with contextlib.ExitStack() as undo:
-        if request.param == "accounting":
-            cluster: SlurmCluster = request.getfixturevalue("slurm_cluster")
-        else:
-            require_slurm(accounting=False)
-            cluster = undo.enter_context(SlurmCluster(ClusterSpec(accounting=False)))
-        patch = undo.enter_context(pytest.MonkeyPatch.context())
-        folder = tmp_path_factory.mktemp("a yard")
-        isolate(folder, patch)
-        for name in ("SLURM_CONF", "PATH"):
-            patch.setenv(name, cluster.env[name])
-        project = folder / "birds"
-        project.mkdir()
-        (project / "task.py").write_text(PROGRAM)
-        home = Home(folder / "state")
-        undo.callback(end_server, home)
-        yield Yard(cluster, project, home)
-
-
-def _python(*words: str) -> str:
-    return shlex.join([sys.executable, *words])
-
-
-def _has_accounting(yard: Yard) -> bool:
-    return yard.cluster.spec.accounting
-
-
-@pytest.fixture
-def once(yard: Yard) -> None:
-    """What has nothing to do with accounting is tried with it alone; RUNYARD_ALL_SLURM=1: twice."""
-    if not _has_accounting(yard) and not os.environ.get("RUNYARD_ALL_SLURM"):
-        pytest.skip("RUNYARD_ALL_SLURM=1 tries it without accounting too")
+    bare = request.param == "no accounting"
+    cluster = request.getfixturevalue("bare_slurm_cluster" if bare else "slurm_cluster")
+    with open_birds(cluster, tmp_path_factory.mktemp("a yard")) as opened:
+        yield opened
 
 
 def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> None:
     task = str(yard.project / "task.py")
-    lines = [_python(task, str(number)) for number in range(1, 31)]
+    lines = [python_line(task, str(number)) for number in range(1, 31)]
     sweep, job = yard.submit(
         "thirty", lines, "--agents", "6", "--at-once", "2", "--memory", "200M", "--time", "10m"
     )
@@ -147,37 +48,38 @@ def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> No
     assert (told["job_id"], told["tasks"]) == (job, 6)
     assert told["states"] == {"RUNNING": 2, "PENDING": 4}
     assert "as many of its tasks run as the array lets at once" in told["reason_text"]
-    shown = yard.type("status", job)
+    shown = yard.read("status", job)
     assert f"job {job}  6 tasks: 2 running, 4 waiting" in shown
-    assert "6 tasks" in yard.type("status")
-    assert "task 1: running on n" in yard.type("status", f"{job}_1")
-    assert "task 6: waiting" in yard.type("status", f"{job}_6")
+    assert "6 tasks" in yard.read("status")
+    assert "task 1: running on n" in yard.read("status", f"{job}_1")
+    assert "task 6: waiting" in yard.read("status", f"{job}_6")
     [trial] = [one for one in yard.json("top", sweep)["trials"] if one["name"] == "line1"]
     assert trial["job"].startswith(f"{job}_")
-    assert f"job {job}" in yard.type("status", trial["id"])
+    assert f"job {job}" in yard.read("status", trial["id"])
 
     (yard.project / "go").touch()
     yard.wait_for(sweep, finished=27, failed=3)
     yard.wait_for_end(job)
 
     # What its tasks printed, merged and labelled; and one of them.
-    printed = yard.type("logs", job)
+    printed = yard.read("logs", job)
     assert len({line.partition("\t")[0] for line in printed.splitlines()}) > 1
     assert all(f"this is task {number}" in printed for number in range(1, 31))
-    alone = yard.type("logs", f"{job}_1", "-n", "5").splitlines()
+    alone = yard.read("logs", f"{job}_1", "-n", "5").splitlines()
     assert {line.partition("\t")[0] for line in alone} == {f"{job}_1"}
     assert len(alone) == 5
-    assert "line3\tno luck today" in yard.type("logs", sweep)
-    assert "line3\tno luck today" in yard.type("logs", job, "--trials")
+    assert "line3\tno luck today" in yard.read("logs", sweep)
+    assert "line3\tno luck today" in yard.read("logs", job, "--trials")
 
     # Only the three again, with half as much memory more, and not where they failed.
     shown = yard.type("retry", sweep, "--memory", "+50%", "--dry-run")
     assert "#SBATCH --mem=300M" in shown
     assert "#SBATCH --array=1-3" in shown
     assert "#SBATCH --time=0-00:10:00" in shown
-    assert "failed for: program" in yard.type("retry", sweep, "--cause", "memory", code=1)
+    assert "failed for: program" in yard.read("retry", sweep, "--cause", "memory", code=1)
     (yard.project / "mended").touch()
-    again = yard.json("retry", sweep, "--cause", "program", "--memory", "+50%", "--exclude-node")
+    asked = ("--cause", "program", "--memory", "+50%", "--exclude-node")
+    again = json.loads(yard.type("retry", sweep, *asked, "--json"))
     assert again["jobs"][0]["tasks"] == 3
     yard.wait_for(sweep, finished=30, failed=0)
     newest, first = yard.sweep(sweep)["jobs"]
@@ -185,7 +87,7 @@ def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> No
     assert set(newest["asked"]["exclude"].split(",")) <= {"n1", "n2", "n3", "n4"}
     assert first["job_id"] == job
     assert sum(len(one["attempts"]) for one in _runs(yard, "line3", "line13", "line23")) == 6
-    assert "no trial" in yard.type("retry", sweep, code=2)
+    assert "no trial" in yard.read("retry", sweep, code=2)
 
 
 def _runs(yard: Yard, *names: str) -> list[Any]:
@@ -193,9 +95,9 @@ def _runs(yard: Yard, *names: str) -> list[Any]:
 
 
 def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
-    (yard.project / "busy.py").write_text(BUSY)
-    line = _python(str(yard.project / "busy.py"))
+    line = python_line(str(yard.project / "busy.py"))
     sweep, job = yard.submit("busy", [line], "--memory", "400M", "--time", "5m")
+    yard.wait_for_memory(job)
     yard.wait_for(sweep, finished=1)
     yard.wait_for_end(job)
 
@@ -203,11 +105,11 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
     assert "1 CPU, 400 MB, 5 min" in done.stdout
     assert "#SBATCH --mem=400M" in done.stdout
     assert "of 5 min" in done.stdout
-    assert yard.type("jobs", job, "--script").startswith("#!/bin/bash\n#SBATCH")
+    assert yard.read("jobs", job, "--script").startswith("#!/bin/bash\n#SBATCH")
     found = yard.json("jobs", sweep)[0]
     assert (found["states"], found["sweep_id"]) == ({"COMPLETED": 1}, sweep)
-    assert found["used"]["longest_seconds"] >= 6
-    if _has_accounting(yard):
+    assert found["used"]["longest_seconds"] >= 1
+    if has_accounting(yard):
         wait_until(lambda: "memory_peak" in yard.json("jobs", job)["used"], timeout=90)
         used = yard.json("jobs", job)["used"]
         assert used["memory_peak"] > 30 << 20
@@ -221,12 +123,12 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
         assert "the site keeps no accounting" in done.stderr
         used = yard.json("jobs", job)["used"]
         assert used["memory_peak"] > 30 << 20
-        refused = yard.type("jobs", "--all", code=1)
+        refused = yard.read("jobs", "--all", code=1)
         assert "the site keeps no accounting" in refused
         assert "from its own ledger" in refused
         assert yard.json("usage")["source"] == "runyard's own ledger"
     [used_hours] = yard.json("usage", "--ledger")["accounts"]
-    assert used_hours["cpu_hours"] * 3600 >= 6
+    assert used_hours["cpu_hours"] * 3600 >= 1
     _check_report(yard, sweep, job)
 
 
@@ -237,7 +139,7 @@ def _check_report(yard: Yard, sweep: str, job: str) -> None:
     assert (of_job["kind"], of_sweep["kind"]) == ("job", "sweep")
     for told in (of_job, of_sweep):
         [group] = told["jobs"]
-        assert group["source"] == ["accounting" if _has_accounting(yard) else "agents"]
+        assert group["source"] == ["accounting" if has_accounting(yard) else "agents"]
         # Accounting sees the agent as well; and an agent looks every two seconds.
         assert truth["peak"] - (4 << 20) <= group["memory_peak"] <= truth["peak"] + (150 << 20)
         assert truth["cpu"] * 0.9 - 2.5 <= group["cpu_used"] <= truth["cpu"] + 10
@@ -247,9 +149,9 @@ def _check_report(yard: Yard, sweep: str, job: str) -> None:
         assert "ask --mem 256M instead of 400M" in words
         assert "--time" not in words  # Five minutes are the least that one asks for.
     assert [one["state"] for one in of_job["trials"]] == ["finished"]
-    shown = run_runyard("report", job, cwd=yard.project)
+    shown = ask_runyard("report", job, cwd=yard.project)
     assert "ASKED AND USED" in shown.stdout
-    assert ("the site keeps no accounting" in shown.stdout) is not _has_accounting(yard)
+    assert ("the site keeps no accounting" in shown.stdout) is not has_accounting(yard)
 
 
 def test_a_job_a_task_or_a_sweep_is_cancelled(yard: Yard) -> None:
@@ -261,7 +163,7 @@ def test_a_job_a_task_or_a_sweep_is_cancelled(yard: Yard) -> None:
 
     stranger = yard.cluster.submit("sleep 300", "--job-name=mine")
     yard.cluster.wait_for(stranger, "RUNNING")
-    assert f"job {stranger} (not runyard's)  running on n" in yard.type("status", stranger)
+    assert f"job {stranger} (not runyard's)  running on n" in yard.read("status", stranger)
     yard.type("cancel", stranger)
     yard.cluster.wait_for(stranger, "CANCELLED")
 
@@ -272,44 +174,40 @@ def test_a_job_a_task_or_a_sweep_is_cancelled(yard: Yard) -> None:
     assert "has ended already" in run_runyard("cancel", job, cwd=yard.project).stderr
 
 
-@pytest.mark.usefixtures("once")
 def test_what_the_cluster_has_and_what_runs_on_it(yard: Yard) -> None:
-    sweep, job = yard.submit(
+    _, job = yard.submit(
         "holder", [f"touch {shlex.quote(str(yard.project / 'held'))}; sleep 300"],
         "--gpus", "3", "--cpus", "2", "--memory", "100M", "--time", "10m",
     )  # fmt: skip
-    wait_until((yard.project / "held").exists, timeout=30)
+    wait_until((yard.project / "held").exists, timeout=60)
     main, *others = yard.json("partitions")
     assert (main["name"], main["is_default"], main["nodes"]["total"]) == ("main", True, 4)
     assert main["gpus"]["fake"] == {"free": 13, "total": 16}
     assert main["cpus"] == {"free": 14, "total": 16}
     assert [one["longest"] for one in others if one["name"] == "short"] == [60.0]
-    assert "13/16 fake" in yard.type("partitions")
+    assert "13/16 fake" in yard.read("partitions")
 
     told = yard.json("top", job)
     [task] = told["jobs"]
     assert (task["which"], task["cpus"], task["memory"]) == (job, 2, 100 << 20)
     assert [one["name"] for one in told["trials"]] == ["line1"]
-    wait_until(lambda: yard.json("top", job)["jobs"][0]["memory_peak"], timeout=30)
-    wait_until(lambda: yard.json("top", job)["trials"][0]["usage"], timeout=30)
-    yard.type("cancel", sweep)
-    yard.cluster.wait_for(job, "CANCELLED")
+    wait_until(lambda: yard.json("top", job)["jobs"][0]["memory_peak"], timeout=60)
+    wait_until(lambda: yard.json("top", job)["trials"][0]["usage"], timeout=60)
+    yard.cluster.run("scancel", job)
 
 
-@pytest.mark.usefixtures("once")
 def test_one_question_to_slurm_serves_all_jobs(yard: Yard, tmp_path: Path) -> None:
     """A recording stand-in in front of the real squeue counts how often it is asked."""
-    sweeps = [yard.submit(name, ["sleep 300"], "--time", "9m") for name in ("one", "two", "three")]
+    jobs = [yard.submit(name, ["sleep 300"], "--time", "9m")[1] for name in ("one", "two")]
     asked, real = tmp_path / "asked", shutil.which("squeue", path=yard.cluster.env["PATH"])
     stand_in = tmp_path / "squeue"
     stand_in.write_text(f'#!/bin/sh\necho x >>{asked}\nexec {real} "$@"\n')
     stand_in.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     shown = yard.type("status", env={"PATH": path})
-    assert all(f"job {job}" in shown for _, job in sweeps)
+    assert all(f"job {job}" in shown for job in jobs)
     assert asked.read_text() == "x\n"
-    for sweep, _ in sweeps:
-        yard.type("cancel", sweep)
+    yard.cluster.run("scancel", *jobs)
 
 
 @pytest.mark.parametrize(
@@ -330,9 +228,8 @@ def test_one_question_to_slurm_serves_all_jobs(yard: Yard, tmp_path: Path) -> No
         ("jobs", "--all", "4021"),
     ],
 )  # fmt: skip
-@pytest.mark.usefixtures("once")
 def test_a_job_that_is_not_there_is_told(yard: Yard, words: tuple[str, ...]) -> None:
-    done = run_runyard(*words, cwd=yard.project)
+    done = ask_runyard(*words, cwd=yard.project)
     assert done.returncode in (1, 2)
     assert done.stdout == ""
     lines = done.stderr.splitlines()
@@ -341,7 +238,6 @@ def test_a_job_that_is_not_there_is_told(yard: Yard, words: tuple[str, ...]) -> 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.usefixtures("once")
 def test_an_interactive_job_outlives_the_connection(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,23 +262,3 @@ def test_an_interactive_job_outlives_the_connection(
     assert done.returncode == 4
     [newest, *_] = yard.json("jobs")
     assert newest["states"] == {"CANCELLED": 1}
-
-
-def test_a_controller_that_hangs_is_told_and_what_is_known_is_shown(yard: Yard) -> None:
-    if _has_accounting(yard):
-        pytest.skip("other tests share that cluster; the other one may hang")
-    sweep, job = yard.submit("patient", ["sleep 300"], "--time", "9m")
-    yard.wait_for(sweep, running=1)
-    assert f"job {job}  running on n" in yard.type("status", sweep)
-    controller = int((yard.cluster.folder / "slurmctld.pid").read_text())
-    os.kill(controller, signal.SIGSTOP)
-    try:
-        shown = yard.type("status", sweep, env={"RUNYARD_SLURM_SECONDS": "1"})
-    finally:
-        os.kill(controller, signal.SIGCONT)
-    assert "1 running" in shown
-    assert f"job {job}  running" in shown
-    assert "no answer in 1 s" in shown
-    assert "jobs as they were" in shown
-    assert yard.json("status", sweep)["slurm"]["trouble"] is None
-    yard.type("cancel", sweep)

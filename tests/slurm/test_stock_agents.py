@@ -18,7 +18,14 @@ from tests.slurm.cluster import SlurmCluster
 from tests.slurm.yard import Yard, open_yard
 from tests.train.frameworks import ensure_framework, program_environment
 
-pytestmark = pytest.mark.slurm
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(
+        os.environ.get("RUNYARD_LONG_JOBS") != "1",
+        reason="RUNYARD_LONG_JOBS=1: tests/live has wandb's agent without Slurm, and tests/train "
+        "ranks that broadcast",
+    ),
+]
 
 # The first trial of each node waits for that of the other one.
 LOGS = """\
@@ -106,10 +113,6 @@ dist.destroy_process_group()
 
 
 @pytest.mark.frameworks
-@pytest.mark.skipif(
-    os.environ.get("RUNYARD_LONG_JOBS") != "1",
-    reason="RUNYARD_LONG_JOBS=1: torch starts twice; tests/train/test_two_ranks.py has the same",
-)
 def test_rank_0_asks_and_broadcasts(yard: Yard) -> None:
     torch: Path = ensure_framework("torch")
     yard.write("broadcasts.py", BROADCASTS)

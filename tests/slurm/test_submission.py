@@ -1,4 +1,7 @@
-"""From a command on the login node to trials that ran: on a real cluster, in a hostile folder."""
+"""From a command on the login node to trials that ran: on a real cluster, in a hostile folder.
+
+With RUNYARD_ALL_SLURM=1 everything is tried on a cluster without accounting too.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import pytest
 
 from runyard.home import Home, read_discovery
 from tests.conftest import end_server, isolate
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.yard import HOSTILE, Yard
 
 pytestmark = pytest.mark.slurm
@@ -27,13 +30,18 @@ time.sleep(float(given.get("seconds", 0)))
 """
 
 
-@pytest.fixture(scope="module")
+ALL = bool(os.environ.get("RUNYARD_ALL_SLURM"))
+
+
+@pytest.fixture(scope="module", params=["accounting", *(["no accounting"] if ALL else [])])
 def yard(
+    request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
     module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
 ) -> Iterator[Yard]:
     """Project and state folder lie in a folder with a name as nobody wants it."""
+    bare = request.param == "no accounting"
+    slurm_cluster = request.getfixturevalue("bare_slurm_cluster" if bare else "slurm_cluster")
     folder = tmp_path_factory.mktemp("yard") / HOSTILE
     folder.mkdir()
     isolate(folder, module_environment)
@@ -104,11 +112,15 @@ def test_a_node_whose_agent_dies_is_told_of_and_the_others_go_on(yard: Yard) -> 
     assert re.search(r"the agent on n\d ended with code 137", yard.logs(said))
 
 
-def test_agents_are_added_to_a_running_sweep(yard: Yard) -> None:
+@pytest.mark.parametrize("form", ["array", *(["nodes", "jobs"] if ALL else [])])
+def test_agents_are_added_to_a_running_sweep(yard: Yard, form: str) -> None:
     sweep = grid(yard, "sweep.yaml", lr=list(range(1, 13)), seconds=[0.4])
     first = yard.submit("sweep", sweep, "--on", "slurm", "--agents", "1")
-    more = yard.submit("agents", "add", first["sweep"], "-n", "4", "--on", "slurm")
-    assert more["jobs"][0]["array"] == "1-4"
+    more = yard.submit(
+        "agents", "add", first["sweep"], "-n", "4", "--on", "slurm", "--form", form, "--cpus", "2"
+    )
+    arrays = {"array": ["1-4"], "nodes": [None], "jobs": [None] * 4}
+    assert [job["array"] or None for job in more["jobs"]] == arrays[form]
     found = yard.ended(first["sweep"])
     assert found["counts"]["finished"] == 12
     at_work = {agent["job"] for one in (first, more) for agent in yard.api.jobs.job(

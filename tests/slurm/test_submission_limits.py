@@ -1,4 +1,4 @@
-"""What a cluster may lack or limit: accounting, room for more jobs, an answer."""
+"""What a cluster may lack or limit: room for more jobs, Slurm itself."""
 
 from __future__ import annotations
 
@@ -29,19 +29,6 @@ def project_of(tmp_path: Path) -> Path:
     sweep = {"program": "train.py", "method": "grid", "parameters": {"lr": {"values": [1, 2, 3]}}}
     (folder / "sweep.yaml").write_text(json.dumps(sweep))
     return folder
-
-
-def test_everything_works_without_accounting(
-    state_folder: Home, make_slurm_cluster: MakeCluster, tmp_path: Path
-) -> None:
-    cluster = make_slurm_cluster(replace(SMALL, accounting=False))
-    yard = Yard(state_folder, cluster, project_of(tmp_path))
-    array = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--gpus", "1", "--at-once", "2")
-    nodes = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--gpus", "1", "--form", "nodes",
-                        "--agents", "2")  # fmt: skip
-    for said in (array, nodes):
-        assert yard.ended(said["sweep"])["counts"]["finished"] == 3
-        assert yard.logs(said).count("gpu 0") + yard.logs(said).count("gpu 1") == 3
 
 
 def test_what_a_limit_keeps_out_is_sent_when_there_is_room(

@@ -9,18 +9,20 @@ import json
 
 from runyard.client.api import Api
 
-# Saves when it is told to, and every five steps; written aside, then renamed. `--hold` is the step
-# at which its first attempt stays until somebody ends it.
+# Saves when it is told to, and every five steps; written aside, then renamed. `--hold` names a step
+# for its first attempt, the second, ... at which it stays until somebody ends it.
 TRAINS = """\
 import argparse, json, os, pathlib, signal, sys, time
 import wandb
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--steps", type=int, default=40)
-parser.add_argument("--pause", type=float, default=0.05)
-parser.add_argument("--hold", type=int, default=-1)
+parser.add_argument("--pause", type=float, default=0.02)
+parser.add_argument("--hold", type=int, nargs="*", default=[])
 parser.add_argument("--lr", type=int, default=1)
 asked = parser.parse_args()
+attempt = int(os.environ["RUNYARD_ATTEMPT"])
+hold = asked.hold[attempt - 1] if attempt <= len(asked.hold) else None
 told = []
 signal.signal(signal.SIGUSR2, lambda *_: told.append(1))
 state = pathlib.Path(os.environ["RUNYARD_CHECKPOINT_DIR"]) / "state.json"
@@ -43,8 +45,8 @@ while step < asked.steps:
         run.finish()
         sys.exit(75)
     time.sleep(asked.pause)
-    if step == asked.hold and os.environ["RUNYARD_ATTEMPT"] == "1":
-        time.sleep(1)
+    if step == hold:
+        time.sleep(0.5)
         print("lr", asked.lr, "holds at", step, flush=True)
         while not told:
             time.sleep(0.02)

@@ -20,17 +20,15 @@ from pathlib import Path
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_sweep, server
 from runyard.cli.on_slurm import (
-    SLURM,
-    add_slurm_arguments,
     nothing_was_submitted,
     plan_submission,
-    refuse_slurm_options,
     send_held_agents,
     send_or_undo,
 )
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.parser import positive
 from runyard.cli.slots import Slots, add_slot_arguments, read_slots
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent

@@ -7,6 +7,8 @@ COMMANDS = {
     "sweep": "make a sweep of a file and run it, or join one",
     "farm": "run a list of command lines",
     "repeat": "run one command with several seeds",
+    "gauge": "measure what a program needs, and how many share a GPU",
+    "rehearse": "try a program small before a launch, rung by rung",
     "sweeps": "list sweeps",
     "status": "how all that is at work stands",
     "jobs": "list jobs: what each asked for, and what it used",

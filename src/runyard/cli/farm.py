@@ -26,18 +26,11 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file, server
 from runyard.cli.halting import halt
-from runyard.cli.on_slurm import (
-    SLURM,
-    add_slurm_arguments,
-    not_here,
-    nothing_was_submitted,
-    plan_submission,
-    refuse_slurm_options,
-    send_or_undo,
-)
+from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say
 from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 
@@ -119,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
         return submit_list(args, found, kind="farm", folder=Path.cwd())
     if args.dry_run:
         preview(found, as_json=args.json)
+        estimate_list_here(args, found)
         return 0
     if not found.tasks:
         say(f"nothing is left to run: all of it is in {log}")
@@ -143,6 +137,7 @@ def start(
     slots = read_slots(args)
     made = make_list(args, found, folder=folder or Path.cwd(), log=log)
     say(f"{_named(made)}: {made['expected']} command lines, {slots}")
+    estimate_list_here(args, found, made)
     if no_run:
         say(f"to run it:  runyard sweep {made['id']}")
         if args.json:
@@ -188,9 +183,14 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     if not found.tasks:
         say("nothing is left to run")
         return 0
+    from runyard.cli.estimating import subject_of_list
+
     submission = plan_submission(
-        args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots or 1
-    )
+        args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots or 1,
+        subject=lambda request: subject_of_list(
+            found, request.gauge.by, args.project, args.entity, folder
+        ),
+    )  # fmt: skip
     if args.dry_run:
         submission.preview()
         return 0
@@ -204,6 +204,18 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
     say(f"{_named(made)}: {many}")
     return send_or_undo(confirmed, made, as_json=args.json)
+
+
+def estimate_list_here(
+    args: argparse.Namespace, found: TaskList, made: Sweep | None = None
+) -> None:
+    from runyard.cli.estimating import estimate_here, options_of_kind, subject_of_list
+
+    if found.tasks:
+        folder = Path.cwd()
+        by = options_of_kind(folder)
+        subject = subject_of_list(found, by, args.project, args.entity, folder)
+        estimate_here(subject, len(found.tasks), args.slots, made)
 
 
 def _named(made: Sweep) -> str:

@@ -81,4 +81,5 @@ def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
         ended_at=None if is_open else max(ends, default=time.time()),
         used=used(known),
         wish=None,
+        failed=0,
     )

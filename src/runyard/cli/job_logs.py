@@ -6,9 +6,7 @@ server has that as well, trial by trial.
 
 from __future__ import annotations
 
-import glob
 import os
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -22,11 +20,11 @@ from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.errors import NotFoundError, ServerError
 from runyard.launch.watching import look
+from runyard.log_files import LogPattern
 
 _LOOK_EVERY = 0.5
 _ASK_SLURM_EVERY = 10.0
 _BLOCK = 1 << 16
-_NUMBERS = re.compile(r"(\d+)")
 
 
 @dataclass
@@ -71,38 +69,8 @@ class LogFile:
 
 def find_logs(job: Job, task: str | None = None) -> list[LogFile]:
     """The log files that there are, of every task or of one, in the order of the tasks."""
-    pattern = job["log_pattern"]
-    if not pattern:
-        return []
-    known = {"A": job["job_id"], "j": job["job_id"] if job["array"] is None else None,
-             "a": task, "x": job["name"], "%": "%"}  # fmt: skip
-    parts = re.split(r"%\d*(\w|%)", pattern)
-    # Text and letters by turns: Slurm's letters that we do not know stand for anything.
-    words = [
-        glob.escape(part) if place % 2 == 0 else _filled(known.get(part))
-        for place, part in enumerate(parts)
-    ]
-    whole = "".join(words)
-    found = set(glob.glob(whole))  # noqa: PTH207  (whole patterns)
-    if job["array"] is None and task is None:
-        # A job over several nodes has a log of each beside its own.
-        base, dot, suffix = whole.rpartition(".")
-        found |= set(glob.glob(f"{base}-*{dot}{suffix}"))  # noqa: PTH207
-    return [LogFile(Path(path), _label(path, job)) for path in sorted(found, key=_natural)]
-
-
-def _filled(value: str | None) -> str:
-    return "*" if value is None else glob.escape(value)
-
-
-def _label(path: str, job: Job) -> str:
-    # What stands before the job's number is the same for all of them.
-    found = re.search(rf"(?<!\d){job['job_id']}(?!\d).*", Path(path).stem)
-    return found[0] if found else job["job_id"]
-
-
-def _natural(path: str) -> list[int | str]:
-    return [int(part) if part.isdecimal() else part for part in _NUMBERS.split(path)]
+    pattern = LogPattern(job["log_pattern"], job["job_id"], job["name"], job["array"] is not None)
+    return [LogFile(path, label) for path, label in pattern.find(task).items()]
 
 
 def print_job_logs(

@@ -13,6 +13,7 @@ there all the same, from runyard's own ledger.
 from __future__ import annotations
 
 import argparse
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     from runyard.cli.foreign_jobs import foreign_job
 
     stranger = foreign_job(found.number or "")
-    return _print_job(api, {**stranger, "agents": []}, args)
+    return _print_job(api, {**stranger, "agents": [], "script": None, "environment": {}}, args)
 
 
 def _limit(args: argparse.Namespace) -> int | None:
@@ -161,11 +162,22 @@ def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
     print_lines(efficiency_lines(now))
     if note is not None and now["ended_at"] is not None:
         say(f"{note}: CPU and memory are what agents measured of the trials")
+    elif now["ended_at"] is not None and (command := _site_command()) is not None:
+        say(f"as the site tells it:  {command} {job['job_id']}")
     print_lines(age_lines(looked))
     if script is not None:
         print(f"\n{Path(job['folder']) / 'script.sh'}\n")
         print(script, end="")
     return 0
+
+
+def _site_command() -> str | None:
+    """What the site has to show a job's efficiency, where it is there."""
+    from runyard.clusters.load import load_profile
+    from runyard.clusters.place import recognise, this_place
+
+    command = load_profile(recognise(this_place()).name).accounting.efficiency_command
+    return command if command and shutil.which(command.split()[0]) else None
 
 
 def _measured(api: Api, job: Job) -> dict[str, float]:

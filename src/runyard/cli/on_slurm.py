@@ -21,6 +21,7 @@ from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
 
 if TYPE_CHECKING:
+    from runyard.cli.estimating import Subject
     from runyard.client.api import Api
     from runyard.client.jobs import NewJob
     from runyard.client.sweeps import Sweep
@@ -30,50 +31,8 @@ if TYPE_CHECKING:
     from runyard.launch.snapshot import Snapshot
     from runyard.launch.submitting import Submitted
 
-HERE, SLURM = "here", "slurm"
 _LONG_SECONDS = 6 * 3600.0
 _PATIENCE_IN_A_JOB = 60.0
-
-
-def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
-    """What every command has that can work on the cluster. Call it after the command's own."""
-    parser.add_argument("--on", choices=(HERE, SLURM), default=default,
-                        help=f"where it runs (default {default})")  # fmt: skip
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing before submitting")
-    parser.add_argument("--no-snapshot", action="store_true",
-                        help="run the project's files as they are when a job starts, not as they "
-                        "are now")  # fmt: skip
-    if default != HERE or _may_be_meant(parser):
-        from runyard.config.flags import add_resource_flags
-
-        add_resource_flags(parser, title="on slurm")
-
-
-def _may_be_meant(parser: argparse.ArgumentParser) -> bool:
-    """Whether somebody may want the cluster's options. To load them is most of the start of a
-    command that works here."""
-    words = sys.argv[1:]
-    own = words[: words.index("--")] if "--" in words else words
-    known = parser._option_string_actions
-    options = {word.partition("=")[0] for word in own if word.startswith("-")}
-    asked = options & {"-h", "--help", "--on"} or "help" in own[:1]
-    return bool(asked) or "_ARGCOMPLETE" in os.environ or not options <= set(known)
-
-
-def refuse_slurm_options(args: argparse.Namespace) -> None:
-    """Without --on slurm, what is meant for the cluster is no option: it would be passed over."""
-    # Where programs share GPUs, how many is an option here too.
-    meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
-    given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
-    if args.on != SLURM and given:
-        from runyard.config.flags import given_flags
-
-        flags = given_flags(args).given
-        named = next(iter(flags[name.removeprefix("request:")].option for name in given))
-        raise UsageError(
-            f"{named} is for the cluster, and this would run here",
-            mend="add --on slurm, or leave it out",
-        )
 
 
 @dataclass(frozen=True)
@@ -91,6 +50,9 @@ class Submission:
     """The code to be copied, unless it is there."""
     notes: tuple[str, ...] = ()
     """What the site changes in what was asked."""
+    trials: int | None = None
+    subject: Subject | None = None
+    """Of what kind they are, for an estimate; None: nobody wants one."""
 
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
@@ -99,6 +61,7 @@ class Submission:
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
+        self._say_estimate()
         parts = parts_of(self.plan, self.plan.profile.limits.array_size)
         words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
         say(f"this is sent to:  {shlex.join(words)}")
@@ -116,13 +79,21 @@ class Submission:
         for advice in advise(self):
             say(advice)
         found, asks = self, not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
-        if asks and self.request.agents.count is None and self.plan.agents > 1:
-            found = self.with_agents(_ask_number("how many agents?", self.plan.agents))
+        usual = self.plan.agents if self.plan.chain is None else self.plan.chain.lanes
+        if asks and self.request.agents.count is None and usual > 1:
+            found = self.with_agents(_ask_number("how many agents?", usual))
+        found._say_estimate()
         say(describe(found.plan))
         if asks and not _ask_yes("submit this?"):
             return None
         found.make_ready()
         return found
+
+    def _say_estimate(self) -> None:
+        if self.subject is not None:
+            from runyard.cli.estimating import asked_of, say_estimate
+
+            say_estimate(self.subject, asked_of(self, self.trials), self.request)
 
     def make_ready(self) -> None:
         """The environment is built or looked at; the server listens to the compute nodes."""
@@ -138,6 +109,7 @@ class Submission:
         """Submit it for this sweep, and have the server remember the jobs."""
         from runyard.clusters.slurm_name import cluster_name
         from runyard.launch.held import hold
+        from runyard.launch.script import script
         from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
         plan = with_sweep(self.plan, sweep["key"])
@@ -154,10 +126,17 @@ class Submission:
             "log_pattern": plan.log_pattern,
             "asked": dict(plan.asked),
             "snapshot": (plan.job.get("snapshot") or {}).get("digest"),
+            "script": script(plan),
+            "environment": dict(plan.environment),
         }
         if done.left:
             hold(plan, done, sweep["key"], record)
         remember(api, record, done)
+        if self.subject is not None:
+            from runyard.cli.estimating import asked_of, keep_estimate
+
+            gpu = self.request.resources.gpu_type
+            keep_estimate(api, sweep, self.subject, asked_of(self, self.trials), gpu)
         return done
 
     def _store(self, copy: Snapshot) -> None:
@@ -212,10 +191,12 @@ def plan_submission(
     trials: int | None,
     slots: int = 1,
     code: Mapping[str, Any] | None = None,
+    subject: Callable[[Request], Subject] | None = None,
 ) -> Submission:
     """Everything that can be known before anything is made; refuses what the site would refuse.
 
     `code`: the record of a snapshot that these agents are to run, in place of today's code.
+    `subject`: of what kind the trials are, where an estimate is wanted.
     """
     from runyard.cli.environment import builder
     from runyard.config.check import check
@@ -263,7 +244,8 @@ def plan_submission(
         )
 
     notes = (*request.warnings, *checked.notes, *warned)
-    return Submission(make(None), request, home, make, settle, copy, notes)
+    about = None if subject is None else subject(request)
+    return Submission(make(None), request, home, make, settle, copy, notes, trials, about)
 
 
 def with_environment(request: Request, environ: Mapping[str, str]) -> Request:
@@ -413,16 +395,6 @@ def send_or_undo(
         raise
     tell(submission.plan, done, sweep, as_json=as_json)
     return 0
-
-
-def not_here(args: argparse.Namespace, *names: str) -> None:
-    """Refuse options that mean something on this machine alone."""
-    for name in names:
-        if getattr(args, name.replace("-", "_"), None):
-            raise UsageError(
-                f"--{name} is for this machine, and has no meaning with --on slurm",
-                mend="leave one of the two out",
-            )
 
 
 def nothing_was_submitted() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from unittest import mock
 
 from runyard.cli.catalog import COMMANDS
@@ -20,9 +21,18 @@ What `runyard COMMAND --help` says, written by `scripts/command_pages.py` from t
 def commands_page() -> str:
     lines = [f"- [`runyard {name}`](#runyard-{name}): {says}" for name, says in COMMANDS.items()]
     parts = [_HEAD, "\n".join(lines), "\n"]
-    with mock.patch.dict(os.environ, COLUMNS=_WIDTH):  # argparse asks it how wide to write.
-        for name in COMMANDS:
-            _, parser = build_parser(name)
-            assert parser is not None
-            parts.append(f"\n## runyard {name}\n\n```text\n{parser.format_help().strip()}\n```\n")
+    for name in COMMANDS:
+        parts.append(f"\n## runyard {name}\n\n```text\n{_help(name).strip()}\n```\n")
     return "".join(parts)
+
+
+def _help(name: str) -> str:
+    # argparse asks the environment how wide to write; and options that make a command slow to start
+    # are there only where its words may need them.
+    with (
+        mock.patch.dict(os.environ, COLUMNS=_WIDTH),
+        mock.patch.object(sys, "argv", ["runyard", name, "--help"]),
+    ):
+        _, parser = build_parser(name)
+        assert parser is not None
+        return parser.format_help()

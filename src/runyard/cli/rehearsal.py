@@ -6,12 +6,7 @@ and no run comes of it.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
-import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,17 +15,16 @@ from typing import Any
 
 from runyard.cli.output import console, duration, print_json
 from runyard.cli.sweep_plan import Plan
+from runyard.gauge.tryout import CannotStart, Tryout
 from runyard.node.commands import expand
 from runyard.node.parameters import parameter_file
-from runyard.node.wandb_file import read_rows
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
 from runyard.server.sweeps.drawing import quasi_random
 
 ENOUGH_STEPS = 3
-_LOOK_EVERY = 0.2
-_GRACE_SECONDS = 5.0
-_LAST_LINES = 12
+LOOK_EVERY = 0.2
+SETTINGS = "settings"
 
 
 @dataclass(frozen=True)
@@ -50,10 +44,10 @@ def rehearse(plan: Plan, count: int, seconds: float, *, as_json: bool) -> int:
     """Try them one after the other; 1 where one failed."""
     tried = []
     for name, values in settings_of(plan, count):
-        one = _try(plan, name, values, seconds)
+        one = try_setting(plan, name, values, seconds)
         tried.append(one)
         if not as_json:
-            _print(one)
+            print_tried(one)
     failed = sum(not one.is_good for one in tried)
     if as_json:
         print_json([vars(one) for one in tried])
@@ -93,87 +87,61 @@ def _draws(dimensions: int, number: int) -> list[float]:
     return quasi_random(dimensions, 0, number - 3)
 
 
-def _try(plan: Plan, name: str, values: dict[str, Any], seconds: float) -> Tried:
-    with tempfile.TemporaryDirectory(prefix="runyard-check-") as held:
-        folder = Path(held)
-        (folder / "checkpoints").mkdir()
-        parameters = folder / "parameters.yaml"
-        parameters.write_text(parameter_file(values))
-        begun = time.monotonic()
+def try_words(
+    plan: Plan, values: dict[str, Any], tryout: Tryout, more: tuple[str, ...] = ()
+) -> list[str]:
+    """The command of a setting, with what it reads in the tryout's folder."""
+    parameters = tryout.folder / "parameters.yaml"
+    parameters.write_text(parameter_file(values))
+    tryout.environ |= {"WANDB_SWEEP_ID": "check", "WANDB_SWEEP_PARAM_PATH": str(parameters)}
 
-        def json_file(text: str) -> str:
-            (folder / "parameters.json").write_text(text)
-            return str(folder / "parameters.json")
+    def json_file(text: str) -> str:
+        (tryout.folder / "parameters.json").write_text(text)
+        return str(tryout.folder / "parameters.json")
 
-        environ = _environment(folder, name, parameters)
-        words = expand(plan.sweep.command, plan.sweep.program, values, environ, json_file)
-        try:
-            with (folder / "output").open("wb") as output:
-                process = subprocess.Popen(
-                    words,
-                    cwd=plan.folder,
-                    env=environ,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-        except OSError as error:
-            return Tried(name, values, False, f"could not be started: {error}", 0.0)
-        try:
-            rows = _wait(process, folder, begun + seconds)
-            code = process.poll()
-        finally:
-            _end(process)
-        lasted = time.monotonic() - begun
-        odd = _odd_value(rows, [metric.name for metric in plan.sweep.metrics])
-        is_good = code in (0, None) and odd is None
-        how = _how(code, len(rows), lasted) if odd is None else odd
-        text = (folder / "output").read_text(errors="replace")
-        said = "" if is_good else "\n".join(text.rstrip().splitlines()[-_LAST_LINES:])
-        return Tried(name, values, is_good, how, lasted, said)
+    command, program = plan.sweep.command, plan.sweep.program
+    return [*expand(command, program, values, tryout.environ, json_file), *more]
 
 
-def _environment(folder: Path, name: str, parameters: Path) -> dict[str, str]:
-    dropped = ("WANDB_RUN_ID", "WANDB_API_KEY", "WANDB_BASE_URL")
-    return {
-        **{key: value for key, value in os.environ.items() if key not in dropped},
-        "WANDB_MODE": "offline",
-        "WANDB_SILENT": "true",
-        "WANDB_DIR": str(folder),
-        "WANDB_NAME": name,
-        "WANDB_SWEEP_ID": "check",
-        "WANDB_SWEEP_PARAM_PATH": str(parameters),
-        "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": "0.1",
-        "RUNYARD_REHEARSAL": "1",
-        "RUNYARD_TRIAL": name,
-        "RUNYARD_ATTEMPT": "1",
-        "RUNYARD_CHECKPOINT_DIR": str(folder / "checkpoints"),
-        "RUNYARD_STOP_FILE": str(folder / "stop"),
-        "PYTHONUNBUFFERED": "1",
-    }
+def try_setting(plan: Plan, name: str, values: dict[str, Any], seconds: float) -> Tried:
+    metrics = [metric.name for metric in plan.sweep.metrics]
+    with Tryout(name, rung=SETTINGS) as tryout:
+        words = try_words(plan, values, tryout)
+        return try_for_a_few_steps(tryout, words, plan.folder, seconds, metrics, values)
 
 
-def _wait(process: subprocess.Popen[bytes], folder: Path, until: float) -> list[dict[str, Any]]:
-    """Until it has ended, has logged enough, or the time is over. What it logged."""
-    while True:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_LOOK_EVERY)
-        rows = _rows(folder)
-        is_over = process.poll() is not None or time.monotonic() >= until
-        if is_over or len(rows) >= ENOUGH_STEPS:
-            return rows
+def try_for_a_few_steps(
+    tryout: Tryout,
+    words: list[str],
+    folder: Path,
+    seconds: float,
+    metrics: list[str],
+    values: dict[str, Any],
+) -> Tried:
+    """Until it has ended, has logged enough, or the time is over."""
+    begun = time.monotonic()
+    try:
+        tryout.start(words, folder)
+    except CannotStart as error:
+        return Tried(tryout.name, values, False, str(error), 0.0)
+    code = None
+    while code is None and time.monotonic() < begun + seconds:
+        code = tryout.wait(LOOK_EVERY)
+        tryout.steps.look()
+        if len(tryout.steps.rows) >= ENOUGH_STEPS:
+            break
+    rows = tryout.steps.rows
+    code = tryout.poll()
+    tryout.end()
+    lasted = time.monotonic() - begun
+    odd = odd_value(rows, metrics)
+    is_good = code in (0, None) and odd is None
+    how = how_it_went(code, len(rows), lasted) if odd is None else odd
+    said = "" if is_good else tryout.said()
+    return Tried(tryout.name, values, is_good, how, lasted, said)
 
 
-def _rows(folder: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for file in folder.glob("wandb/*run-*/run-*.wandb"):
-        with contextlib.suppress(OSError, ValueError):
-            found += [dict(row) for row in read_rows(str(file))]
-    return found
-
-
-def _odd_value(rows: list[dict[str, Any]], metrics: list[str]) -> str | None:
+def odd_value(rows: list[dict[str, Any]], metrics: list[str]) -> str | None:
     """What says that it cannot be used: the metric is not a number."""
     for row in rows:
         for name in metrics:
@@ -183,7 +151,7 @@ def _odd_value(rows: list[dict[str, Any]], metrics: list[str]) -> str | None:
     return None
 
 
-def _how(code: int | None, rows: int, seconds: float) -> str:
+def how_it_went(code: int | None, rows: int, seconds: float) -> str:
     logged = f", {rows} rows logged" if rows else ""
     if code is None:
         return f"ran for {duration(seconds)}{logged}"
@@ -192,16 +160,7 @@ def _how(code: int | None, rows: int, seconds: float) -> str:
     return f"exit code {code}" if code > 0 else f"signal {-code}"
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """The program and all that it started."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_SECONDS)
-
-
-def _print(one: Tried) -> None:
+def print_tried(one: Tried) -> None:
     out = console()
     verdict, style = ("ok", "green") if one.is_good else ("failed", "red")
     out.print(f"{verdict:<6}  {one.name}  {one.how}", style=style, soft_wrap=True)

@@ -18,9 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from runyard.cli.connect import server
-from runyard.cli.farm import add_work_arguments, preview, start, submit_list
-from runyard.cli.on_slurm import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.farm import (
+    add_work_arguments,
+    estimate_list_here,
+    preview,
+    start,
+    submit_list,
+)
 from runyard.cli.output import number, print_table, say
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 
@@ -53,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return submit_list(args, found, kind="repeat", folder=Path.cwd())
     if args.dry_run:
         preview(found, as_json=args.json)
+        estimate_list_here(args, found)
         return 0
     return start(args, found, report=None if args.json else _report)
 

@@ -1,17 +1,18 @@
-"""What came of a sweep, a job or a project, and what it cost: asked against used, what was wasted
-and what to ask for instead, failures by cause, the best trials, which parameters matter.
+"""What a sweep, a job or a project cost, and what came of it: asked against
+used, what was wasted and what to ask for instead, failures by cause, the best
+trials, which parameters matter.
 
-  runyard report                          the newest sweep, here in the terminal
-  runyard report SWEEP -o report.html     one file, to keep or to send: it works offline
-  runyard report SWEEP -o appendix.tex    its tables in LaTeX (.md: Markdown)
-  runyard report SWEEP -o plots.png       all plots (.svg too); --plot convergence: one of them
-  runyard report SWEEP -o trials.csv      a row a trial: settings, results, what it used
-  runyard report SWEEP -o results/        all of these, in a folder
-  runyard report 4021                     a job of Slurm's
-  runyard report --project spirals        all sweeps and jobs of a project
+  runyard report                       the newest sweep, in the terminal
+  runyard report SWEEP -o report.html  one file, to keep or send: works offline
+  runyard report SWEEP -o appendix.tex its tables in LaTeX (.md: Markdown)
+  runyard report SWEEP -o plots.png    all plots (.svg too); --plot NAME: one
+  runyard report SWEEP -o trials.csv   a row a trial: settings, results, use
+  runyard report SWEEP -o results/     all of these, in a folder
+  runyard report 4021                  a job of Slurm's
+  runyard report --project spirals     all sweeps and jobs of a project
 
-CPU and memory are what Slurm's accounting says; where a site has none, what agents measured of each
-attempt. GPUs are always what agents measured.
+CPU and memory are what Slurm's accounting says; where a site has none, what
+agents measured of each attempt. GPUs are always what agents measured.
 """
 
 from __future__ import annotations

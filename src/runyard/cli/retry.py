@@ -24,10 +24,10 @@ from typing import Any
 
 from runyard.cli import naming
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import HERE, SLURM, add_slurm_arguments
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import nearest
 from runyard.cli.slots import add_slot_arguments, read_slots
+from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
 from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
 from runyard.client.jobs import Job

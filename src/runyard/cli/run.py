@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.output import duration, say
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server

@@ -12,23 +12,19 @@ until the time is up: `runyard shell JOB` goes in again. In tmux or screen the s
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import sys
-import time
 from pathlib import Path
 
 from runyard.cli import naming
+from runyard.cli.allocation import SCRIPT, allocate_for, enter_job, give_back, inside
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import SLURM, Submission, add_slurm_arguments, plan_submission
+from runyard.cli.on_slurm import Submission, plan_submission
 from runyard.cli.output import print_json, say
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments
 from runyard.client.api import Api
-from runyard.client.jobs import Job
 from runyard.errors import UsageError
-from runyard.home import write_whole
-
-_SCRIPT = "script.sh"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,45 +76,19 @@ def _split(args: argparse.Namespace) -> tuple[str | None, list[str]]:
 
 
 def _work(api: Api, submission: Submission, command: list[str], *, keep: bool) -> int:
-    from runyard.clusters.slurm_name import cluster_name
-    from runyard.launch.interactive import allocate, enter, entry_words
     from runyard.launch.script import shell_script
 
     plan = submission.plan
-    folder = plan.places.job
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(folder / _SCRIPT, shell_script(plan))
-    write_whole(folder / "job.json", json.dumps(plan.job, indent=1) + "\n")
-    number = allocate(plan, os.environ)
-    job = api.jobs.record(
-        {
-            "cluster": cluster_name() or "",
-            "job_id": number,
-            "kind": "shell",
-            "name": plan.name,
-            "submitted_at": time.time(),
-            "folder": str(folder),
-            "asked": dict(plan.asked),
-        }
-    )
+    job = allocate_for(api, submission, shell_script(plan), kind="shell")
+    number = job["job_id"]
     if not (os.environ.get("TMUX") or os.environ.get("STY")):
         say(f"if the connection drops, `runyard shell {number}` goes in again")
-    words = _inside(plan.profile.script.shell, folder / _SCRIPT, command)
-    on_terminal = sys.stdin.isatty()
-    code = enter(entry_words(number, words, plan.asked.get("cpus"), on_terminal=on_terminal))
+    code = enter_job(job, plan.profile.script.shell, command)
     if keep:
         say(f"job {number} is kept: `runyard shell {number}`, and `runyard cancel {number}`")
     else:
-        _give_back(api, job)
+        give_back(api, job)
     return code
-
-
-def _give_back(api: Api, job: Job) -> None:
-    from runyard.launch.slurm import cancel
-    from runyard.launch.watching import look
-
-    cancel([job["job_id"]])
-    look(api.jobs, [job])
 
 
 def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
@@ -133,7 +103,7 @@ def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
             f"{words!r} is no job", mend="`runyard status` shows which job a trial is in"
         )
     number, cpus = found.number or "", None
-    inside = command or [os.environ.get("SHELL") or "/bin/sh", "-i"]
+    there = command or [os.environ.get("SHELL") or "/bin/sh", "-i"]
     if found.job is not None:
         [job] = look(api.jobs, [found.job]).jobs
         if job["ended_at"] is not None:
@@ -143,20 +113,15 @@ def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
             raise UsageError(
                 f"job {number} has {job['tasks']} tasks", mend=f"name one: runyard shell {number}_1"
             )
-        script = Path(job["folder"]) / _SCRIPT
+        script = Path(job["folder"]) / SCRIPT
         if job["kind"] == "shell" and script.is_file():
-            inside = _inside("bash", script, command)
+            there = inside("bash", script, command)
     number = raw_number(number, found.task)
-    entry = entry_words(number, inside, cpus, on_terminal=sys.stdin.isatty())
+    entry = entry_words(number, there, cpus, on_terminal=sys.stdin.isatty())
     if args.dry_run:
         print(shlex.join(entry))
         return 0
     return enter(entry)
-
-
-def _inside(shell: str, script: Path, command: list[str]) -> list[str]:
-    """The script, which starts what it is given, or a shell."""
-    return [shell, str(script), *command]
 
 
 def _preview(submission: Submission, command: list[str], *, as_json: bool) -> int:
@@ -165,8 +130,8 @@ def _preview(submission: Submission, command: list[str], *, as_json: bool) -> in
 
     plan = submission.plan
     allocation = allocation_words(plan)
-    inside = _inside(plan.profile.script.shell, plan.places.job / _SCRIPT, command)
-    entry = entry_words("JOB", inside, plan.asked.get("cpus"))
+    there = inside(plan.profile.script.shell, plan.places.job / SCRIPT, command)
+    entry = entry_words("JOB", there, plan.asked.get("cpus"))
     if as_json:
         print_json({"allocate": allocation, "enter": entry, "script": shell_script(plan)})
         return 0
@@ -174,7 +139,7 @@ def _preview(submission: Submission, command: list[str], *, as_json: bool) -> in
         say(note)
     print(shlex.join(allocation))
     print(shlex.join(entry))
-    print(f"\n# {_SCRIPT}")
+    print(f"\n# {SCRIPT}")
     print(shell_script(plan), end="")
     say("nothing was made or asked for")
     return 0

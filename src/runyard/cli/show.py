@@ -109,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
     from runyard.cli.best import best_of, print_best
+    from runyard.cli.estimating import estimate_against_truth
     from runyard.cli.sweep_view import print_report
     from runyard.cli.sweep_watch import failures
 
@@ -119,6 +120,9 @@ def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
     is_open = sweep["state"] in ("running", "paused")
     lasted = (time.time() if is_open else sweep["ended_at"] or begun) - begun
     print_report(sweep, failures(api, sweep), seconds=lasted)
+    compared = estimate_against_truth(api, sweep)
+    if compared:
+        console().print(f"\n{compared}", soft_wrap=True)
     settings, aims = best_of(api, sweep)
     if len(settings) > 1:
         console().print("")

@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runyard.cli.farm import submit_list
-from runyard.cli.on_slurm import HERE, SLURM, add_slurm_arguments
 from runyard.cli.parser import count, positive
 from runyard.cli.repeat import seeds, with_seed
+from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
 from runyard.errors import UsageError
 
 _SHARED_OPTIONS = ("yes", "no_snapshot", "dry_run", "json", "slots")

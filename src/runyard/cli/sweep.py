@@ -23,17 +23,11 @@ import os
 from typing import TYPE_CHECKING
 
 from runyard.cli.connect import complete_sweep_or_file, server
-from runyard.cli.on_slurm import (
-    SLURM,
-    add_slurm_arguments,
-    nothing_was_submitted,
-    plan_submission,
-    refuse_slurm_options,
-    send_or_undo,
-)
+from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
+from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
@@ -149,9 +143,12 @@ def _create(args: argparse.Namespace) -> int:
 
         return rehearse(plan, args.check, args.check_time, as_json=args.json)
     if args.on == SLURM:
+        from runyard.cli.estimating import subject_of_sweep
+
         submission = plan_submission(
-            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1
-        )
+            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1,
+            subject=lambda request: subject_of_sweep(plan, request.gauge.by),
+        )  # fmt: skip
         if args.dry_run:
             submission.preview()
             return 0
@@ -162,6 +159,7 @@ def _create(args: argparse.Namespace) -> int:
         from runyard.cli.sweep_preview import preview
 
         preview(plan, as_json=args.json)
+        _estimate_here(args, plan)
         return 0
     api = server()
     project, entity = _owner(args, plan, submission)
@@ -178,6 +176,7 @@ def _create(args: argparse.Namespace) -> int:
     say(f"sweep {made['id']}{named}: {made['method']}, {size}")
     if submission is not None:
         return send_or_undo(submission, made, as_json=args.json)
+    _estimate_here(args, plan, made)
     place = f"{made['entity']}/{made['project']}/{made['id']}"
     if args.no_run:
         say(f"to run it:  runyard sweep {made['id']}")
@@ -189,6 +188,13 @@ def _create(args: argparse.Namespace) -> int:
         say("it ends with Ctrl-C, `runyard sweep --stop`, or a --run-cap")
     say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
     return _work(args, made, str(plan.folder))
+
+
+def _estimate_here(args: argparse.Namespace, plan: Plan, made: Sweep | None = None) -> None:
+    from runyard.cli.estimating import estimate_here, options_of_kind, subject_of_sweep
+
+    subject = subject_of_sweep(plan, options_of_kind(plan.folder))
+    estimate_here(subject, plan.size, args.slots, made)
 
 
 def _owner(

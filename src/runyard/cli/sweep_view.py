@@ -43,6 +43,8 @@ def live(
         )
     for place, trial in enumerate(running[:_MOST_RUNNING]):
         since = duration(max(0.0, time.time() - (trial["started_at"] or time.time())))
+        left = trial["seconds_left"]
+        since += f", about {duration(left)} left" if left and left >= 1 else ""
         again = f"  attempt {trial['attempts']}" if trial["attempts"] > 1 else ""
         lines.append(Text(f"  {'running' if not place else '':<8} {trial['name']}  {since}{again}"))
     if len(running) > _MOST_RUNNING:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.artifacts import ArtifactsApi
+from runyard.client.figures import FiguresApi
 from runyard.client.http import Connection
 from runyard.client.jobs import JobsApi
 from runyard.client.people import PeopleApi
@@ -220,6 +221,10 @@ class Api:
     @property
     def artifacts(self) -> ArtifactsApi:
         return ArtifactsApi(self._connection)
+
+    @property
+    def figures(self) -> FiguresApi:
+        return FiguresApi(self._connection)
 
     @property
     def jobs(self) -> JobsApi:

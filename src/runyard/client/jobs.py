@@ -32,13 +32,16 @@ class NewJob(_NewJob, total=False):
     log_pattern: str | None
     asked: Mapping[str, Any]
     snapshot: str | None
+    script: str
+    environment: Mapping[str, Any]
 
 
 class Job(TypedDict):
     """One job as the server tells it; an array is one job with many tasks.
 
     `states` counts tasks by state (see `launch/states.py`); `starts_at` is Slurm's guess for those
-    that wait. `polled_at` says how old all of it is; null: nobody has asked Slurm yet.
+    that wait. `polled_at` says how old all of it is; null: nobody has asked Slurm yet. `failed`: of
+    its trials, how many.
     """
 
     key: int
@@ -68,6 +71,7 @@ class Job(TypedDict):
     ended_at: float | None
     used: dict[str, Any]
     wish: str | None
+    failed: int
 
 
 class JobAgent(TypedDict):
@@ -87,7 +91,11 @@ class JobAgent(TypedDict):
 
 
 class JobDetail(Job):
+    """`script` as it was submitted, to its owner alone; null where it was not recorded."""
+
     agents: list[JobAgent]
+    script: str | None
+    environment: dict[str, Any]
 
 
 class _JobNews(TypedDict):

@@ -43,6 +43,7 @@ class Trial(TypedDict):
     started_at: float | None
     ended_at: float | None
     seconds: float
+    seconds_left: float | None
     exit_code: int | None
 
 

@@ -214,7 +214,9 @@ class Storage:
     read_only: tuple[str, ...] = setting(
         Items(Text("PATH")), "folders that jobs can read and not write", ()
     )
-    quotas: Mapping[str, str] = setting(Table(Text()), "what may be stored where", {})
+    quotas: Mapping[str, str] = setting(
+        Table(Text()), "what may be stored where, in words; `runyard doctor` says it", {}
+    )
 
 
 @dataclass(frozen=True)
@@ -298,7 +300,7 @@ class Accounting:
     )  # fmt: skip
     usage_command: str | None = setting(Text("COMMAND"), "what shows the hours that were used")
     efficiency_command: str | None = setting(
-        Text("COMMAND"), "what shows a job's efficiency", "seff"
+        Text("COMMAND"), "what shows a job's efficiency; the job's number follows", "seff"
     )
 
 
@@ -310,7 +312,6 @@ class Elasticity:
     spot: tuple[str, ...] = setting(
         Items(Text("PARTITION")), "partitions whose nodes may be taken away", ()
     )
-    preempt_signal: str | None = setting(Text("SIGNAL"), "what a job gets when it has to leave")
     grace: float | None = setting(Span(), "how long it then has")
     requeue: bool = setting(Flag(), "whether jobs may go back to the queue", True)
     chain: str = setting(

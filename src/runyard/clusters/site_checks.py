@@ -36,6 +36,8 @@ def check_site(profile: Profile, ask: Ask, environ: Mapping[str, str]) -> Iterat
     yield from _cuda(ask, environ)
     yield _containers(profile, environ)
     yield _scratch(profile, environ)
+    if profile.storage.quotas:
+        yield _quotas(profile)
 
 
 def container_kinds(environ: Mapping[str, str]) -> list[str]:
@@ -132,3 +134,8 @@ def _scratch(profile: Profile, environ: Mapping[str, str]) -> Finding:
     if free < _LITTLE:
         return _finding("scratch", "warn", f"{folder}: {space}", "free some space there")
     return _finding("scratch", "ok", f"{folder}{made}: {space}{days}")
+
+
+def _quotas(profile: Profile) -> Finding:
+    told = ", ".join(f"{place} {much}" for place, much in profile.storage.quotas.items())
+    return _finding("quotas", "ok", f"you may store: {told}")

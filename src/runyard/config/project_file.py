@@ -35,6 +35,7 @@ from runyard.config.settling import (
     with_defaults,
 )
 from runyard.config.variables import fill_in
+from runyard.config.worker_command import read_worker
 from runyard.errors import ConfigError
 from runyard.reading.fields import Fields
 from runyard.reading.problems import Findings, closest
@@ -78,18 +79,34 @@ def read_project(
         staging=read.staging,
         tracking=read.tracking,
         checkpoints=read.checkpoints,
+        gauge=read.gauge,
+        rehearse=read.rehearse,
         profile=chosen,
         origins=origins,
         warnings=tuple(warnings),
     )
-    if read.command_file is None:
+    if read.command_file is not None:
+        if read.command is not None:
+            raise ConfigError(
+                f"{origins['command']} and {origins['command_file']} both say the command",
+                mend="remove one of the two",
+            )
+        command = read_command_file(root, read.command_file, origins)
+        request = replace(request, command=command)
+    return _as_workers(request)
+
+
+def _as_workers(request: Request) -> Request:
+    """Where the command is a sweep's worker, the sweep's agents are what is wanted. An id that is
+    given replaces the last part of what the command names."""
+    worker = read_worker(request.command or ())
+    if worker is None:
         return request
-    if read.command is not None:
-        raise ConfigError(
-            f"{origins['command']} and {origins['command_file']} both say the command",
-            mend="remove one of the two",
-        )
-    return replace(request, command=read_command_file(root, read.command_file, origins))
+    agents = request.agents
+    if agents.trials_each is None:
+        agents = replace(agents, trials_each=worker.count)
+    named = worker.path(request.sweep_id)
+    return replace(request, command=None, sweep_id=named, job_type="sweep", agents=agents)
 
 
 def _cluster_name(file: ProjectText, flags: Flags, environ: Mapping[str, str]) -> str:

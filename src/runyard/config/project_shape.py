@@ -12,7 +12,9 @@ from runyard.config.request import (
     Agents,
     Checkpoints,
     Environment,
+    Gauge,
     Resources,
+    Rung,
     Staging,
     Tracking,
 )
@@ -78,6 +80,10 @@ class ClusterFile:
     staging: Staging = section(Staging, "what travels between scratch and the node's disk")
     tracking: Tracking = section(Tracking, "where wandb's calls go")
     checkpoints: Checkpoints = section(Checkpoints, "how a program that is cut off goes on")
+    gauge: Gauge = section(Gauge, "how programs are measured, and the margins")
+    rehearse: Mapping[str, Rung] = setting(
+        Table(Section(Rung)), "what a program is tried with before a launch, in this order", {}
+    )
     profile: Profile = section(
         "runyard.clusters.profile:Profile",
         "fields of the cluster's profile that are different here",

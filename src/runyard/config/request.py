@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.clusters.environment_kinds import ENVIRONMENT_KINDS
-from runyard.reading.kinds import Flag, Items, Memory, Setting, Span, Table, Text, Whole, Word
+from runyard.reading.kinds import (
+    Flag,
+    Items,
+    Memory,
+    Number,
+    Setting,
+    Span,
+    Table,
+    Text,
+    Whole,
+    Word,
+)
 from runyard.reading.records import setting
 
 if TYPE_CHECKING:
@@ -204,6 +215,48 @@ class Checkpoints:
 
 
 @dataclass(frozen=True)
+class Gauge:
+    """How long programs are measured, and how much more than was measured is asked for."""
+
+    time: float = setting(Span(), "how long `runyard gauge` looks at a program, at most", 300.0)
+    steps: int | None = setting(
+        Whole(1), "steps of a whole run, where the program does not tell (`train.progress` does)"
+    )
+    by: tuple[str, ...] = setting(
+        Items(Text("OPTION")),
+        "options of the program whose values tell kinds of experiments apart, such as algorithm",
+        (),
+    )
+    time_margin: float = setting(
+        Number(), "share of the estimated time that is asked for besides", 0.25
+    )
+    memory_margin: float = setting(
+        Number(), "share of the peak memory that is asked for besides", 0.2
+    )
+    gpu_memory_margin: float = setting(
+        Number(), "share of a GPU's memory that stays free when programs share it", 0.1
+    )
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One rung of the ladder that `runyard rehearse` climbs: the program, made small."""
+
+    add: tuple[str, ...] = setting(
+        Items(Setting()), "words that are added to the command, such as [--samples, 1]", ()
+    )
+    metric: str | None = setting(
+        Text("NAME"), "what must improve (default: the first that is logged with loss in its name)"
+    )
+    below: float | None = setting(Number(), "it passes when the metric falls below this")
+    above: float | None = setting(Number(), "it passes when the metric rises above this")
+    falls_to: float = setting(
+        Number(), "where neither is said: when it has fallen to this share of its first value", 0.1
+    )
+    time: float = setting(Span(), "how long it may take", 120.0)
+
+
+@dataclass(frozen=True)
 class Request:
     """All that is asked for. `origins` says of each setting who wrote it: file and line, an option,
     or the profile; its keys are paths such as `resources.time`."""
@@ -223,6 +276,8 @@ class Request:
     staging: Staging = field(default_factory=Staging)
     tracking: Tracking = field(default_factory=Tracking)
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    gauge: Gauge = field(default_factory=Gauge)
+    rehearse: Mapping[str, Rung] = field(default_factory=dict)
     profile: Profile = field(default_factory=_any_cluster)
     origins: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

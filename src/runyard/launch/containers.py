@@ -33,6 +33,8 @@ class Container:
     """Whether /tmp has to be mounted."""
     pull: tuple[str, ...] = ()
     """Fetches `{image}` before any job needs it, to `{file}` where it becomes a file."""
+    look: tuple[str, ...] = ()
+    """Runs a command in `{image}` where jobs are submitted, where that can be done."""
 
 
 def container_launcher(kind: Container, box: Box) -> tuple[str, ...]:
@@ -101,7 +103,9 @@ def _start_podman(box: Box) -> str:
 
 def _start_pyxis(box: Box) -> str:
     return (
-        'exec srun --nodes=1 --ntasks=1 --overlap --export="$list" --container-image="$image" '
+        # On the node that it is called on: ranks are on all of them.
+        'exec srun --nodes=1 --ntasks=1 --overlap --nodelist="$SLURMD_NODENAME" '
+        '--export="$list" --container-image="$image" '
         f'--container-mounts="${{mounts%,}}" --container-workdir={quote(box.work)} '
         '--no-container-mount-home --container-env="$list" "$@"'
     )
@@ -130,6 +134,7 @@ CONTAINERS: Mapping[str, Container] = {
             mounts_home=True,
             carry=_CARRY_BY_PREFIX,
             start=_start_apptainer,
+            look=("exec", "{image}"),
             pull=(
                 '"$(command -v apptainer || command -v singularity)"',
                 "pull",
@@ -143,6 +148,7 @@ CONTAINERS: Mapping[str, Container] = {
             install="sites that have Shifter have it on every node",
             carry=_CARRY_BY_FILE,
             start=_start_shifter,
+            look=("--image={image}",),
             pull=("shifterimg", "pull", "{image}"),
         ),
         Container(
@@ -153,6 +159,7 @@ CONTAINERS: Mapping[str, Container] = {
             image_word='shift; set -- "$image" "$@"',
             carry=_CARRY_BY_NAME,
             start=_start_podman,
+            look=("run", "--rm", "{image}"),
             pull=("podman-hpc", "pull", "{image}"),
         ),
         Container(
@@ -174,6 +181,7 @@ CONTAINERS: Mapping[str, Container] = {
             mounts_tmp=False,
             carry=_CARRY_BY_FILE,
             start=_start_charliecloud,
+            look=("{image}", "--"),
             pull=("ch-image", "pull", "{image}"),
         ),
     )

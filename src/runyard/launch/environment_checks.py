@@ -3,6 +3,7 @@ after a night in the queue is what this is against."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,9 +14,18 @@ from pathlib import Path
 from runyard.errors import ConfigError
 from runyard.launch.environments import Check
 
+_BUILD_ON_OTHERS = ("python", "wandb", "wandb-inside")
 _SECONDS = 60.0
+_SECONDS_INSIDE = 30.0
 _WORKS = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
 _HAS_WANDB = "import importlib.util as u, sys; sys.exit(u.find_spec('wandb') is None)"
+
+
+# Said by the image's own shell: whatever else comes, or nothing, means that nobody could look.
+_LOOK_INSIDE = f"""\
+python="$(command -v python3 || command -v python)" || exit 0
+"$python" -I -c "{_HAS_WANDB}" || echo runyard: no wandb
+"""
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,9 @@ def look(checks: Iterable[Check]) -> list[Seen]:
     """Every check, in its order; after one that fails, those that build on it are left out."""
     seen: list[Seen] = []
     for check in checks:
-        if check.kind in ("python", "wandb") and any(not one.is_fine for one in seen):
+        if check.kind in ("python", "wandb", "wandb-inside") and any(
+            not one.is_fine for one in seen
+        ):
             continue
         seen.append(_LOOKS[check.kind](check))
     return seen
@@ -43,7 +55,8 @@ def demand(checks: Iterable[Check], say: Callable[[str], None]) -> None:
         if one.is_fine:
             continue
         if one.check.is_advice:
-            say(f"{one.check.what} is not in the environment; {one.check.mend}")
+            where = "image" if one.check.kind == "wandb-inside" else "environment"
+            say(f"{one.check.what} is not in the {where}; {one.check.mend}")
             continue
         raise ConfigError(
             f"{one.check.what} is not there; nothing was submitted",
@@ -90,6 +103,25 @@ def _wandb(check: Check) -> Seen:
     return Seen(check, code == 0, words or None)
 
 
+def _wandb_inside(check: Check) -> Seen:
+    """An image that cannot be started here may be fine on a node: only a clear no counts."""
+    programs, words = json.loads(check.subject)
+    program = next((path for name in programs if (path := shutil.which(name))), None)
+    if program is None:
+        return Seen(check, True, "not looked at: the program is not on the path here")
+    try:
+        done = subprocess.run(
+            [program, *words, "/bin/sh", "-c", _LOOK_INSIDE],
+            capture_output=True, text=True, errors="replace", timeout=_SECONDS_INSIDE, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return Seen(check, True, "not looked at: the image does not start here")
+    is_missing = "runyard: no wandb" in done.stdout.splitlines()
+    told = None if done.returncode == 0 else "not looked at: the image does not start here"
+    return Seen(check, not is_missing, None if is_missing else told)
+
+
 def _ask(python: str, program: str) -> tuple[int, str]:
     try:
         done = subprocess.run(
@@ -112,4 +144,5 @@ _LOOKS: dict[str, Callable[[Check], Seen]] = {
     "program": _program,
     "python": _python,
     "wandb": _wandb,
+    "wandb-inside": _wandb_inside,
 }

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from runyard.errors import ConfigError
 from runyard.launch.container_script import Box
-from runyard.launch.containers import CONTAINERS, container_header, container_launcher
+from runyard.launch.containers import CONTAINERS, Container, container_header, container_launcher
 from runyard.launch.shell_words import failing, module_lines, quote
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class Check:
     """Something that must be there when jobs begin: looked at before they are submitted."""
 
     kind: str
-    """`file`, `folder`, `image`, `program`, `python` (one that works) or `wandb` (in that one)."""
+    """`file`, `folder`, `image`, `program`, `python` (one that works), `wandb` (in that one) or
+    `wandb-inside` (an image; its subject is the words that run something there)."""
     what: str
     subject: str
     mend: str
@@ -195,6 +197,15 @@ _KINDS: Mapping[str, Callable[[Environment, Profile, Setting], Wrapping]] = {
 }
 
 
+def _wandb_inside(kind: Container, image: str) -> Check:
+    words = [*(word.replace("{image}", image) for word in kind.look)]
+    return Check(
+        "wandb-inside", "wandb", json.dumps([list(kind.programs), words]),
+        "programs that log need it: add `pip install wandb` where the image is made",
+        is_advice=True,
+    )  # fmt: skip
+
+
 def _wrap_container(environment: Environment, profile: Profile, setting: Setting) -> Wrapping:
     kind = CONTAINERS[environment.kind]
     if environment.image is None:
@@ -224,6 +235,8 @@ def _wrap_container(environment: Environment, profile: Profile, setting: Setting
     if image.startswith("/"):
         mend = "copy or build it there, or name another with --container IMAGE"
         checks.append(Check("image", f"the image {image}", image, mend))
+    if kind.look and not environment.build:
+        checks.append(_wandb_inside(kind, image))
     return Wrapping(
         before=module_lines([module]) if module else (),
         launcher=container_launcher(kind, box),

@@ -94,7 +94,11 @@ def read_partitions(
             denied=_denied(rule, accounts),
         )
         found[name] = _with_node(before, cells)
-    return list(found.values())
+    # sinfo goes by nodes and has no order of its own; the site's is that of its configuration.
+    places = {name: place for place, name in enumerate(told)}
+    return sorted(
+        found.values(), key=lambda one: (not one.is_default, places.get(one.name, len(places)))
+    )
 
 
 def read_span(text: str) -> float | None:

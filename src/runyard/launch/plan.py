@@ -107,6 +107,8 @@ class Plan:
     """What was left out or changed, and why: for the user."""
     asked: Mapping[str, Any] = field(default_factory=dict)
     chain: Chain | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """In what programs run, for whoever looks at the job later."""
 
     @property
     def log_pattern(self) -> str:
@@ -204,7 +206,24 @@ def plan(
         notes=wrapping.notes,
         asked={**ruled.asked, **({} if chain is None else {"chain": chain.record})},
         chain=chain,
+        environment=_environment(request, profile),
     )
+
+
+def _environment(request: Request, profile: Profile) -> dict[str, Any]:
+    given = request.environment
+    known = {
+        "kind": given.kind,
+        "name": given.name,
+        "path": given.path,
+        "image": given.image,
+        "mounts": list(given.mounts),
+        "modules": list(dict.fromkeys((*profile.script.modules, *given.modules))),
+        "variables": dict(given.variables),
+        "before": [*profile.script.before, *given.before],
+        "profile": profile.name,
+    }
+    return {name: value for name, value in known.items() if value}
 
 
 def _rank_words(
@@ -220,6 +239,8 @@ def _rank_words(
         "nodes": asked.nodes or 1,
         "tasks": 1 if request.distributed in _ONE_A_NODE else each,
         "processes": max(asked.gpus or 0, each),
+        # A node's driver names all of its GPUs, also to a job that has none.
+        "has_gpus": bool(asked.gpus or profile.gpus.implicit) or None,
         "interface": network.interface,
         "suffix": network.address_suffix,
         "ports": network.port_range,

@@ -92,8 +92,10 @@ def _cpus(request: Request, profile: Profile, gpus: int | None, slots: int) -> i
     given = request.resources.cpus or 1
     if "resources.cpus" in request.origins:
         return given
-    # One for each program at least; a site's share of a GPU is an upper bound.
-    wanted = max(given, slots, _CPUS_BESIDE_A_GPU if gpus else 1)
+    # A core for each program at least, however many CPUs Slurm counts it as; a site's share of a
+    # GPU is an upper bound.
+    cores = max(slots, _CPUS_BESIDE_A_GPU if gpus else 1)
+    wanted = max(given, cores * profile.memory.threads_per_core)
     kind = request.resources.gpu_type or ""
     model = profile.gpus.types.get(kind) or profile.gpus.slices.get(kind)
     most = model.cpus * (gpus or 1) if model is not None and model.cpus else None

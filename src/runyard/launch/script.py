@@ -67,9 +67,12 @@ def script(plan: Plan, part: Part | None = None) -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
-def shell_script(plan: Plan) -> str:
-    """What `srun --pty` runs: a shell with the places, variables and environment of a job."""
-    launcher = " ".join(quote(one) for one in plan.wrapping.launcher)
+def shell_script(plan: Plan, *, wraps: bool = True) -> str:
+    """What `srun --pty` runs: a shell with the places, variables and environment of a job.
+
+    Without `wraps`, what it is given starts beside the container, where there is one.
+    """
+    launcher = " ".join(quote(one) for one in plan.wrapping.launcher) if wraps else ""
     sections = [
         [
             f"#!{plan.profile.script.interpreter}",
@@ -121,11 +124,20 @@ def _logs_by_slurm(plan: Plan) -> bool:
     return is_plain(plan.logs) and is_plain(plan.log_prefix)
 
 
+_IN_A_JOB = """\
+if [ -z "${SLURM_JOB_ID:-}" ]; then
+  echo "runyard: this is the script of a job; srun, which it may use, works in no other place" >&2
+  echo "  try:  sbatch $0; or, for an allocation to run it in:  runyard shell, salloc" >&2
+  exit 2
+fi"""
+
+
 def _opening(plan: Plan, part: Part) -> list[str]:
     kind = "one agent a task," if plan.form == "array" else "agents"
     lines = [
         f"# Made by runyard {__version__}: {kind} of one sweep. Which one is in job.json.",
         f"job={quote(plan.places.job)}",
+        _IN_A_JOB,
     ]
     if not _logs_by_slurm(plan):
         number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"

@@ -5,9 +5,12 @@ Names are kept as they were given: indexes, UUIDs, and those of MIG slices.
 
 from __future__ import annotations
 
+import json
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
 # Whoever names GPUs in one of these is answered in the same one. The first that is set counts.
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -72,7 +75,16 @@ def refusing(names: Sequence[str]) -> list[str]:
     return _ask("--exclusive", *names)
 
 
+def ask_cards(names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Name, model, and bytes in all and in use of these GPUs, or of all of this machine."""
+    return [json.loads(line) for line in _say("--cards", *names).splitlines() if line]
+
+
 def _ask(*words: str) -> list[str]:
+    return _say(*words).split()
+
+
+def _say(*words: str) -> str:
     """Ask in a process of its own: a driver in trouble may not answer."""
     import subprocess
 
@@ -84,5 +96,5 @@ def _ask(*words: str) -> list[str]:
             check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
-        return []
-    return told.stdout.split()
+        return ""
+    return told.stdout

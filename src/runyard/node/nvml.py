@@ -78,6 +78,13 @@ class Driver:
             code = self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(found))
         return found if code == _GOOD else None
 
+    def model(self, device: Any) -> str:
+        """What it is: `NVIDIA H200`; empty where the driver does not tell."""
+        text = ctypes.create_string_buffer(96)
+        with contextlib.suppress(AttributeError):
+            self._library.nvmlDeviceGetName(device, text, len(text))
+        return text.value.decode(errors="replace")
+
     def memory(self, device: Any) -> tuple[int, int] | None:
         """Bytes in all, and in use."""
         told = _Memory()

@@ -2,43 +2,39 @@
 
 A parcel is an ordinary tar file, or, where that pays, an ordinary `.tar.gz`, which any tool reads.
 It is cut into chunks of a few megabytes at places that are known before anything is written, so
-each process reads or writes chunks of its own: thousands of small files come in a few large reads,
-and a large file is in the hands of several. Compressed, every chunk is a gzip member of its own.
+each process reads or writes chunks of its own: thousands of small files come in a few large reads.
+Compressed, every chunk is a gzip member of its own. Large files are not in it: several processes
+copy parts of them straight from where they lie.
 """
 
 # A Path for each would be half of the time that a small file takes.
-# ruff: noqa: PTH101, PTH103, PTH108, PTH115, PTH116, PTH123, PTH206, PTH211
+# ruff: noqa: PTH101, PTH103, PTH108, PTH123, PTH211
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import os
 import stat
+import sys
 import tarfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-Part = TypeVar("Part")
+from runyard.node.forked import Damaged, in_processes
+from runyard.node.inventory import Entry
 
 CHUNK = 4 << 20
+# Of small files a chunk has this many, so that there are chunks for everybody.
+_FILES = 128
+# Files from here on are not packed: copied straight, they are read once and not stored twice.
+LARGE = 64 << 20
+_PART = 32 << 20
 _BLOCK = 512
 _SAMPLE = 1 << 20
 # Below this share of the size, reading less makes up for unpacking more slowly.
 _PAYS = 0.5
-
-
-class Entry(NamedTuple):
-    """A file, folder or link below the root, as the archive names it."""
-
-    path: str
-    kind: str  # file, folder or link
-    mode: int
-    size: int
-    changed: int  # nanoseconds
-    target: str = ""
 
 
 class Piece(NamedTuple):
@@ -61,12 +57,23 @@ class Chunk(NamedTuple):
     length: int
 
 
+class Large(NamedTuple):
+    """A file that is copied from where it lies; a part of it, when it is."""
+
+    path: str
+    mode: int
+    size: int
+    changed: int
+    offset: int = 0
+
+
 class Index(NamedTuple):
     """What is needed to unpack without reading the archive first."""
 
     folders: list[tuple[str, int]]
     links: list[tuple[str, str]]
     chunks: list[Chunk]
+    large: list[Large]
     is_compressed: bool
     files: int
     size: int
@@ -76,7 +83,7 @@ class Index(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Index:
-        folders, links, chunks, is_compressed, files, total = json.loads(text)
+        folders, links, chunks, large, is_compressed, files, total = json.loads(text)
         return cls(
             [(path, mode) for path, mode in folders],
             [(path, target) for path, target in links],
@@ -84,6 +91,7 @@ class Index(NamedTuple):
                 Chunk([Piece(*piece) for piece in pieces], size, stored, length)
                 for pieces, size, stored, length in chunks
             ],
+            [Large(*one) for one in large],
             is_compressed,
             files,
             total,
@@ -97,30 +105,15 @@ class Draft(NamedTuple):
     headers: list[tuple[int, bytes]]
 
 
-def scan(root: str, paths: Sequence[str]) -> list[Entry]:
-    """Everything below the paths, sorted, with the folders on the way to them."""
-    found: dict[str, Entry] = {}
-    for path in paths:
-        parts = os.path.normpath(path).split(os.sep)
-        for depth in range(1, len(parts)):
-            above = "/".join(parts[:depth])
-            found[above] = _entry(above, os.stat(f"{root}/{above}"))
-        for entry in _walk(root, "/".join(parts)):
-            found[entry.path] = entry
-    return [found[path] for path in sorted(found)]
-
-
-def fingerprint(entries: Iterable[Entry]) -> str:
-    """Changes when a file was added, removed, written to, or got another mode."""
-    return hashlib.sha256(json.dumps(list(entries)).encode()).hexdigest()[:32]
-
-
 def pack(
     root: str, entries: Sequence[Entry], archive: str, workers: int, tell: Callable[[int], None]
 ) -> Index:
     """Write the archive. `tell` hears how many bytes were read since it was called last."""
     is_compressed = _compresses(root, entries)
-    drafts, end = _layout(entries)
+    # Where it gets a lot smaller, a large file is packed too.
+    limit = sys.maxsize if is_compressed else LARGE
+    large = [one for one in entries if one.size >= limit]
+    drafts, end = _layout([one for one in entries if one.size < limit])
     handle = os.open(archive, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600)
     try:
         if is_compressed:
@@ -128,7 +121,7 @@ def pack(
         else:
             chunks = [draft.chunk for draft in drafts]
             os.ftruncate(handle, end + 2 * _BLOCK)  # A tar ends with two empty blocks.
-            _in_processes(drafts, workers, lambda draft: _write_plain(handle, root, draft), tell)
+            in_processes(drafts, workers, lambda draft: _write_plain(handle, root, draft), tell)
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -137,6 +130,7 @@ def pack(
         [(entry.path, entry.mode) for entry in entries if entry.kind == "folder"],
         [(entry.path, entry.target) for entry in entries if entry.kind == "link"],
         [chunk for chunk in chunks if chunk.pieces],
+        [Large(one.path, one.mode, one.size, one.changed) for one in large],
         is_compressed,
         len(files),
         sum(entry.size for entry in files),
@@ -144,52 +138,40 @@ def pack(
 
 
 def unpack(
-    archive: str, index: Index, into: str, workers: int, tell: Callable[[int], None]
+    root: str, archive: str, index: Index, into: str, workers: int, tell: Callable[[int], None]
 ) -> None:
-    """Write everything below `into`. Raises OSError or ValueError where the archive is damaged."""
+    """Write everything below `into`; Damaged where the archive is, ValueError for all else."""
     for path, _mode in index.folders:
         os.makedirs(f"{into}/{path}", mode=0o700, exist_ok=True)
     handle = os.open(archive, os.O_RDONLY)
+    parts: list[Chunk | Large] = [
+        one._replace(offset=offset) for one in index.large for offset in range(0, one.size, _PART)
+    ]
+
+    last = _LastOpened()
+
+    def place(part: Chunk | Large) -> int:
+        if isinstance(part, Large):
+            return _copy_part(last.open(f"{root}/{part.path}"), part, into)
+        return _read_chunk(handle, index, part, into)
+
     try:
-        _in_processes(
-            index.chunks, workers, lambda chunk: _read_chunk(handle, index, chunk, into), tell
-        )
+        in_processes([*parts, *index.chunks], workers, place, tell)
     finally:
         os.close(handle)
     for path, target in index.links:
         if os.path.lexists(f"{into}/{path}"):
             os.unlink(f"{into}/{path}")
         os.symlink(target, f"{into}/{path}")
-    # Last: a folder may forbid writing.
+    # Last: these may forbid writing, and a file is in several hands.
+    for chunk in index.chunks:
+        for piece in chunk.pieces:
+            if not piece.whole and not piece.offset and not piece.mode & stat.S_IWUSR:
+                os.chmod(f"{into}/{piece.path}", piece.mode)
+    for one in index.large:
+        os.chmod(f"{into}/{one.path}", one.mode)
     for path, mode in reversed(index.folders):
         os.chmod(f"{into}/{path}", mode)
-
-
-def _entry(path: str, about: os.stat_result, target: str = "") -> Entry:
-    mode = stat.S_IMODE(about.st_mode)
-    if stat.S_ISLNK(about.st_mode):
-        return Entry(path, "link", mode, 0, about.st_mtime_ns, target)
-    if stat.S_ISDIR(about.st_mode):
-        # Its time changes with every file beside: the files themselves say what is new.
-        return Entry(path, "folder", mode, 0, 0)
-    return Entry(path, "file", mode, about.st_size, about.st_mtime_ns)
-
-
-def _walk(root: str, path: str) -> Iterator[Entry]:
-    full = f"{root}/{path}"
-    about = os.lstat(full)
-    if stat.S_ISLNK(about.st_mode):
-        yield _entry(path, about, os.readlink(full))
-        return
-    if not stat.S_ISDIR(about.st_mode):
-        if stat.S_ISREG(about.st_mode):  # Sockets and pipes are nothing to take along.
-            yield _entry(path, about)
-        return
-    yield _entry(path, about)
-    with os.scandir(full) as inside:
-        names = sorted(one.name for one in inside)
-    for name in names:
-        yield from _walk(root, f"{path}/{name}")
 
 
 def _layout(entries: Sequence[Entry]) -> tuple[list[Draft], int]:
@@ -217,7 +199,7 @@ def _layout(entries: Sequence[Entry]) -> tuple[list[Draft], int]:
             pieces.append(Piece(entry.path, entry.mode, at - start, done, part, whole))
             done += part
             at += part + (-part % _BLOCK if done == entry.size else 0)
-            if at - start >= CHUNK:
+            if at - start >= CHUNK or len(pieces) >= _FILES:
                 cut()
             if not entry.size:
                 break
@@ -301,25 +283,76 @@ def _write_compressed(
 
 
 def _read_chunk(handle: int, index: Index, chunk: Chunk, into: str) -> int:
-    raw = os.pread(handle, chunk.length, chunk.stored)
+    raw = _read_at(handle, chunk.length, chunk.stored)
     if index.is_compressed:
         try:
             raw = gzip.decompress(raw)
         except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"the archive is damaged: {error}") from error
+            raise Damaged(f"the archive is damaged: {error}") from error
     if len(raw) != chunk.size:
-        raise ValueError(f"the archive is damaged: {len(raw)} bytes instead of {chunk.size}")
+        raise Damaged(f"the archive is damaged: {len(raw)} bytes instead of {chunk.size}")
     view = memoryview(raw)
     for piece in chunk.pieces:
-        how = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if piece.whole else 0)
-        target = os.open(f"{into}/{piece.path}", how, piece.mode | stat.S_IWUSR)
+        more = os.O_CREAT | (os.O_TRUNC if piece.whole else 0)
+        target = _open_to_write(f"{into}/{piece.path}", piece.mode, more)
         try:
             _write_at(target, view[piece.at : piece.at + piece.size], piece.offset)
-            if not piece.mode & stat.S_IWUSR:
+            if piece.whole and not piece.mode & stat.S_IWUSR:
                 os.fchmod(target, piece.mode)
         finally:
             os.close(target)
     return sum(piece.size for piece in chunk.pieces)
+
+
+class _LastOpened:
+    """The file that was read last, in this process: network file systems begin anew to read ahead,
+    and forget what they have, with each opening."""
+
+    def __init__(self) -> None:
+        self._path, self._handle = "", -1
+
+    def open(self, path: str) -> int:
+        if path != self._path:
+            if self._handle >= 0:
+                os.close(self._handle)
+            self._path, self._handle = path, os.open(path, os.O_RDONLY)
+        return self._handle
+
+
+def _copy_part(source: int, part: Large, into: str) -> int:
+    target = _open_to_write(f"{into}/{part.path}", part.mode, os.O_CREAT)
+    try:
+        about = os.fstat(source)
+        if (about.st_size, about.st_mtime_ns) != (part.size, part.changed):
+            raise ValueError(f"{part.path} was changed while it was copied")
+        at, end = part.offset, min(part.offset + _PART, part.size)
+        os.lseek(target, at, os.SEEK_SET)
+        while at < end:
+            # The kernel copies: nothing passes through this process.
+            copied = os.sendfile(target, source, at, end - at)
+            if not copied:
+                raise ValueError(f"{part.path} became shorter while it was copied")
+            at += copied
+    finally:
+        os.close(target)
+    return end - part.offset
+
+
+def _open_to_write(path: str, mode: int, more: int) -> int:
+    how, mode = os.O_WRONLY | more, mode | stat.S_IWUSR
+    try:
+        return os.open(path, how, mode)
+    except PermissionError:  # Unpacking was cut off here before, behind a file that is not to be
+        os.chmod(path, mode)  # written to.
+        return os.open(path, how, mode)
+
+
+def _read_at(handle: int, size: int, at: int) -> bytes:
+    """All of it, or what is there: some file systems give less at a time than they are asked."""
+    raw = os.pread(handle, size, at)
+    while len(raw) < size and (more := os.pread(handle, size - len(raw), at + len(raw))):
+        raw += more
+    return raw
 
 
 def _write_at(handle: int, data: bytes | bytearray | memoryview, at: int) -> None:
@@ -327,42 +360,3 @@ def _write_at(handle: int, data: bytes | bytearray | memoryview, at: int) -> Non
     while view:
         written = os.pwrite(handle, view, at)
         view, at = view[written:], at + written
-
-
-def _in_processes(
-    parts: Sequence[Part], workers: int, work: Callable[[Part], int], tell: Callable[[int], None]
-) -> None:
-    """Do the work on every part, in forked processes; the first error is raised."""
-    reading, writing = os.pipe()
-    pids = []
-    for number in range(min(workers, max(1, len(parts)))):
-        pid = os.fork()
-        if not pid:
-            os.close(reading)
-            os._exit(_one_process(parts[number::workers], work, writing))
-        pids.append(pid)
-    os.close(writing)
-    errors = []
-    with os.fdopen(reading, "rb") as lines:
-        for line in lines:
-            count, _, error = line.decode(errors="replace").rstrip("\n").partition(" ")
-            if error:
-                errors.append(error)
-            tell(int(count))
-    codes = [os.waitpid(pid, 0)[1] for pid in pids]
-    if errors:
-        raise ValueError(errors[0])
-    if any(codes):
-        raise ValueError("a process that packs or unpacks was killed: is there enough memory?")
-
-
-def _one_process(parts: Sequence[Part], work: Callable[[Part], int], writing: int) -> int:
-    try:
-        for part in parts:
-            os.write(writing, b"%d\n" % work(part))
-    except (OSError, ValueError) as error:
-        os.write(writing, f"0 {error}"[:500].replace("\n", " ").encode() + b"\n")
-        return 1
-    except BaseException:
-        return 2
-    return 0

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # In the environment of every attempt: finds what left its process group.
 MARK = "RUNYARD_ATTEMPT_TOKEN"
+# In that of one rank's program: on its node are other ranks of the same attempt.
+RANK_MARK = "RUNYARD_RANK_TOKEN"
 _LOOK_EVERY = 0.02
 # Clients up to 0.19 may run as `python -m wandb service`.
 _CLIENT = {b"wandb", b"service"}
@@ -71,25 +73,27 @@ def group_lives(group: int) -> bool:
     return any(_is_in(pid, group) for pid in _pids()) if os.path.exists("/proc/self") else True  # noqa: PTH110
 
 
-def marked(tokens: Iterable[str]) -> list[int]:
+def marked(tokens: Iterable[str], mark: str = MARK) -> list[int]:
     """Live processes that carry one of these marks, wherever they went."""
-    marks = [f"{MARK}={token}".encode() for token in tokens]
+    marks = [f"{mark}={token}".encode() for token in tokens]
     found = []
     for pid in _pids():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
             said = set(file.read().split(b"\0"))
-            if any(mark in said for mark in marks) and start_time(pid) is not None:
+            if any(one in said for one in marks) and start_time(pid) is not None:
                 found.append(pid)
     return found
 
 
-def send_to_listeners(group: int, token: str, number: int, told: set[int]) -> None:
+def send_to_listeners(
+    group: int, token: str, number: int, told: set[int], mark: str = MARK
+) -> None:
     """Send a signal to those processes of an attempt that have a handler for it.
 
     To the others it would be the end. `told` are those who got it before.
     """
     members = [pid for pid in _pids() if _is_in(pid, group)]
-    for pid in {*members, *marked([token])} - told:
+    for pid in {*members, *marked([token], mark)} - told:
         if _listens(pid, number) and not _is_runtime(pid):
             told.add(pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -15,9 +15,16 @@ import socket
 import sys
 import time
 
-from runyard.node.processes import CLIENT_SECONDS, MARK, is_client, marked, send_to_listeners
+from runyard.node.gpus import ask_driver
+from runyard.node.processes import (
+    CLIENT_SECONDS,
+    MARK,
+    RANK_MARK,
+    is_client,
+    marked,
+    send_to_listeners,
+)
 from runyard.node.rank_words import (
-    ONE_A_NODE,
     Meeting,
     NotPython,
     count_gpus,
@@ -28,11 +35,14 @@ from runyard.node.steward import local_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _GO_ON = 75
 _REACH_SECONDS = 60.0
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 4.0
+_REST_SECONDS = 3.0
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 def main(words: list[str] | None = None) -> int:
@@ -45,13 +55,16 @@ def main(words: list[str] | None = None) -> int:
     hub = _reach(settings["address"], int(settings["hub"]))
     if hub is None:
         return 1
+    token, number = os.environ[MARK], int(os.environ.get("SLURM_PROCID", "0"))
+    own_mark = f"{token}.{number}"
     environ = {
         **os.environ,
         **rank_variables(settings["form"], os.environ, meeting, settings.get("interface")),
+        RANK_MARK: own_mark,
     }
-    token = os.environ[MARK]
-    _send(hub, {"token": token, "rank": int(os.environ.get("SLURM_PROCID", "0"))})
-    processes = count_gpus(os.environ) or int(settings.get("processes") or 1)
+    _send(hub, {"token": token, "rank": number})
+    driver = ask_driver if settings.get("has_gpus") else list
+    processes = count_gpus(os.environ, driver) or int(settings.get("processes") or 1)
     node = int(os.environ.get("SLURM_NODEID", "0"))
     try:
         own = program_words(settings["form"], command, meeting, node=node, processes=processes)
@@ -67,16 +80,14 @@ def main(words: list[str] | None = None) -> int:
             own = [word.replace(there, folder) for word in own]
         environ["SLURM_TMPDIR"] = folder
     is_far = os.environ.get("SLURMD_NODENAME", "") != settings["batch"]
-    code = _run(hub, own, environ, token, is_far=is_far)
+    code = _run(hub, own, environ, is_far=is_far)
     _send(hub, {"code": code})
-    if os.environ.get("SLURM_PROCID") == "0" or settings["form"] in ONE_A_NODE:
-        _wait_for_client(token)
+    _end_rest(own_mark)
     # With 75 the others are to save as well: srun must not take it for a failure.
     return 0 if code == _GO_ON else code if code >= 0 else 128 - code
 
 
-def _run(hub: socket.socket, words: list[str], environ: dict[str, str], token: str, *,
-         is_far: bool) -> int:  # fmt: skip
+def _run(hub: socket.socket, words: list[str], environ: dict[str, str], *, is_far: bool) -> int:
     """Run the program to its end; negative for a signal."""
     import subprocess
 
@@ -88,9 +99,8 @@ def _run(hub: socket.socket, words: list[str], environ: dict[str, str], token: s
     signal.set_wakeup_fd(written, warn_on_full_buffer=False)
     try:
         program = subprocess.Popen(
-            words, env=environ, start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGUSR2, signal.SIG_DFL),
-        )  # fmt: skip
+            words, env=environ, start_new_session=True, preexec_fn=_dying_with_parent()
+        )
     except OSError as error:
         print(f"runyard: cannot start {words[0]!r}: {error.strerror}", file=sys.stderr, flush=True)
         return 127
@@ -106,15 +116,28 @@ def _run(hub: socket.socket, words: list[str], environ: dict[str, str], token: s
         if heard in found and os.read(heard, 64).translate(None, bytes([signal.SIGCHLD])):
             said = [*said, "TERM"]
         if "USR2" in said and is_far:
-            send_to_listeners(program.pid, token, signal.SIGUSR2, told)
+            mark = environ[RANK_MARK]
+            send_to_listeners(program.pid, mark, signal.SIGUSR2, told, RANK_MARK)
         if "TERM" in said and kill_at is None:
             kill_at = time.monotonic() + _GRACE_SECONDS
             _signal(program.pid, signal.SIGTERM)
         if "KILL" in said or (kill_at is not None and time.monotonic() > kill_at):
             _signal(program.pid, signal.SIGKILL)
-    if program.returncode:
-        _signal(program.pid, signal.SIGTERM)  # What it left of its group.
     return program.returncode
+
+
+def _dying_with_parent() -> Callable[[], None]:
+    """What a program does before it begins: if this process is killed, so is the program."""
+    import ctypes
+
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+
+    def prepare() -> None:
+        signal.signal(signal.SIGUSR2, signal.SIG_DFL)
+        if prctl is not None:
+            prctl(_DEATH_SIGNAL, signal.SIGKILL)
+
+    return prepare
 
 
 def _words_from(hub: socket.socket) -> list[str] | None:
@@ -152,21 +175,20 @@ def _reach(host: str, port: int) -> socket.socket | None:
     return None
 
 
-def _wait_for_client(token: str) -> None:
-    """The wandb client of a program that is gone still sends what was logged; the step's end would
-    be its own."""
-    mine = f"SLURM_PROCID={os.environ.get('SLURM_PROCID', '0')}".encode()
-    end = time.monotonic() + CLIENT_SECONDS
-    while time.monotonic() < end and any(_has(pid, mine) for pid in marked([token])):
+def _end_rest(own_mark: str) -> None:
+    """End what the program left running on this node, such as torchrun's workers, which have groups
+    of their own. Its wandb client still sends what was logged: it is waited for."""
+    began = time.monotonic()
+    while left := marked([own_mark], RANK_MARK):
+        waited = time.monotonic() - began
+        if waited > CLIENT_SECONDS + _REST_SECONDS:
+            return  # Even KILL does not end what hangs in the kernel.
+        number = signal.SIGTERM if waited < _REST_SECONDS else signal.SIGKILL
+        for pid in left:
+            if waited > CLIENT_SECONDS or not is_client(pid):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
         time.sleep(0.1)
-
-
-def _has(pid: int, variable: bytes) -> bool:
-    if not is_client(pid):
-        return False
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-        return variable in file.read().split(b"\0")
-    return False
 
 
 if __name__ == "__main__":

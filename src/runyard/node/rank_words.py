@@ -6,7 +6,7 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 MOST_RESTARTS = 3
 # One task a node: these start the node's processes themselves.
@@ -32,16 +32,17 @@ class Meeting:
         self.nodes, self.address, self.port, self.name = nodes, address, port, name
 
 
-def count_gpus(environ: Mapping[str, str]) -> int:
-    """The GPUs that are ours on this node, as Slurm has written them down."""
-    shown = environ.get("CUDA_VISIBLE_DEVICES")
-    if shown is not None:
-        return len([one for one in shown.split(",") if one.strip() and one != "NoDevFiles"])
+def count_gpus(environ: Mapping[str, str], driver: Callable[[], Sequence[str]]) -> int:
+    """The GPUs that are ours on this node: as named, as Slurm counts them, or as the driver has."""
+    for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+        if name in environ:
+            shown = environ[name].split(",")
+            return len([one for one in shown if one.strip() and one != "NoDevFiles"])
     for name in ("SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
         told = environ.get(name, "")
         if told:
             return int(told) if name.endswith("NODE") and told.isdecimal() else told.count(",") + 1
-    return 0
+    return len(driver())
 
 
 def program_words(

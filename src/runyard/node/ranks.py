@@ -19,16 +19,24 @@ import socket
 import sys
 import time
 
-from runyard.node.ports import Port, address, is_free
+from runyard.node.gpus import ask_driver
+from runyard.node.ports import Port, address, listen
 from runyard.node.processes import MARK
-from runyard.node.rank_words import Meeting, NotPython, count_gpus, program_words
+from runyard.node.rank_words import (
+    ONE_A_NODE,
+    Meeting,
+    NotPython,
+    count_gpus,
+    program_words,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 GO_ON = 75
-_KILL_SECONDS = 5.0
+_KILL_SECONDS = 4.0
+_STEP_SECONDS = 7.0
 # Ranks that save and leave need not do so in the same second.
 _TOGETHER_SECONDS = 30.0
 _LOOK_SECONDS = 0.5
@@ -60,6 +68,7 @@ class Ranks:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2, signal.SIGCHLD):
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+        self._ends_at: float | None = None
         self._blows: list[tuple[float, str]] = []
 
     def watch(self, step: Any) -> int:
@@ -81,9 +90,9 @@ class Ranks:
                 self._listen(one)
         if self._failed is not None:
             return self._failed if self._failed >= 0 else 128 - self._failed
-        if step.returncode:
-            return int(step.returncode) if step.returncode > 0 else 128 - int(step.returncode)
-        return GO_ON if self._goes_on else 0
+        if self._goes_on:
+            return GO_ON
+        return int(step.returncode) if step.returncode >= 0 else 128 - int(step.returncode)
 
     def _hear(self, numbers: bytes) -> None:
         if signal.SIGUSR2 in numbers:
@@ -111,7 +120,7 @@ class Ranks:
                 one.channel.close()
                 return
             one.number = int(told["rank"])
-            if self._blows:
+            if self._is_ending():
                 one.tell("TERM")
             return
         one.code = int(told["code"])
@@ -123,18 +132,27 @@ class Ranks:
             self._has_failed(one.number, one.code, f"ended with {how}")
 
     def _has_failed(self, number: int, code: int, how: str) -> None:
-        if self._failed is None and not self._blows:
-            print(f"runyard: rank {number} {how}; the others are ended", file=sys.stderr,
-                  flush=True)  # fmt: skip
+        if self._is_ending() and self._goes_on:
+            return  # The first that left asked to go on; this one hung, and was ended by us.
         if self._failed is None:
+            if not self._is_ending():
+                print(f"runyard: rank {number} {how}; the others are ended", file=sys.stderr,
+                      flush=True)  # fmt: skip
             self._failed = code
         self._end_all(0.0)
 
+    def _is_ending(self) -> bool:
+        """Whether ranks were told to end: what they do then is our own doing."""
+        return self._ends_at is not None and self._ends_at <= time.monotonic()
+
     def _end_all(self, seconds: float) -> None:
         begin = time.monotonic() + seconds
-        blows = [(begin, "TERM"), (begin + _KILL_SECONDS, "KILL"), (begin + 8.0, "step")]
-        if not self._blows or begin < self._blows[0][0]:
-            self._blows = blows
+        # Sooner than was said, but never anew: each rank that dies of TERM would put off KILL.
+        if self._ends_at is None or begin < self._ends_at:
+            self._ends_at = begin
+            self._blows = [
+                (begin, "TERM"), (begin + _KILL_SECONDS, "KILL"), (begin + _STEP_SECONDS, "step"),
+            ]  # fmt: skip
 
     def _blow(self, step: Any) -> None:
         while self._blows and self._blows[0][0] <= time.monotonic():
@@ -151,49 +169,59 @@ class Ranks:
 
 
 def main(words: list[str] | None = None) -> int:
-    given, count, *command = sys.argv[1:] if words is None else words
+    given, count, *rest = sys.argv[1:] if words is None else words
     settings: dict[str, Any] = json.loads(given)
-    around, command = command[: int(count)], command[int(count) :]
-    form, nodes, tasks = settings["form"], int(settings["nodes"]), int(settings["tasks"])
+    around, command = rest[: int(count)], rest[int(count) :]
+    low, high = settings.get("ports") or (0, 0)
+    allowed = (int(low), int(high)) if high else None
+    try:
+        with Port(allowed) as port:
+            meeting = _meeting(settings, port)
+            if meeting.nodes == 1 and settings["form"] in ONE_A_NODE:
+                return _become(settings, meeting, port, around, command)
+            with listen(allowed) as door:
+                return _start(settings, meeting, door, [count, *around, *command])
+    except OSError as error:
+        print(
+            f"runyard: ranks have no place to meet: {error}; network.ports in the profile says "
+            "which ports nodes may use",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
+        return 1
+
+
+def _meeting(settings: dict[str, Any], port: Port) -> Meeting:
     name = f"{os.environ.get('SLURM_JOB_ID', 'here')}.{os.environ.get('RUNYARD_ATTEMPT', '1')}"
-    allowed = tuple(settings["ports"]) if settings.get("ports") else None
-    port = Port(allowed)
     here = address(settings.get("interface"), settings.get("suffix"))
-    meeting = Meeting(nodes, here, port.number, f"{name}.{os.urandom(4).hex()}")
-    if nodes == 1 and form in ("torchrun", "accelerate"):
-        try:
-            gpus = count_gpus(os.environ) or int(settings.get("processes") or 1)
-            own = program_words(form, command, meeting, node=0, processes=gpus)
-        except NotPython as error:
-            print(f"runyard: {error}", file=sys.stderr, flush=True)
-            return 2
-        try:
-            os.execvp([*around, *own][0], [*around, *own])  # noqa: S606
-        except OSError as error:
-            print(f"runyard: {[*around, *own][0]}: {error.strerror}", file=sys.stderr, flush=True)
-            return 127
-    with _door(port, allowed) as door:
-        return _start(settings, meeting, door, [count, *around, *command], nodes * tasks)
+    return Meeting(int(settings["nodes"]), here, port.number, f"{name}.{os.urandom(4).hex()}")
 
 
-def _door(port: Port, allowed: tuple[int, ...] | None) -> socket.socket:
-    door = socket.socket(socket.AF_INET)
-    door.set_inheritable(False)
-    if allowed is None:
-        door.bind(("", 0))
-    else:
-        low, high = allowed
-        number = next(one for one in range(low, high) if one != port.number and is_free(one))
-        door.bind(("", number))
-    door.listen(1024)
-    return door
+def _become(
+    settings: dict[str, Any], meeting: Meeting, port: Port, around: list[str], command: list[str]
+) -> int:
+    """On one node, what starts the node's processes is the attempt's program itself."""
+    driver = ask_driver if settings.get("has_gpus") else list
+    gpus = count_gpus(os.environ, driver) or int(settings.get("processes") or 1)
+    try:
+        own = program_words(settings["form"], command, meeting, node=0, processes=gpus)
+    except NotPython as error:
+        print(f"runyard: {error}", file=sys.stderr, flush=True)
+        return 2
+    words = [*around, *own]
+    port.hand_on()
+    try:
+        os.execvp(words[0], words)  # noqa: S606
+    except OSError as error:
+        print(f"runyard: {words[0]}: {error.strerror}", file=sys.stderr, flush=True)
+        return 127
 
 
 def _start(
-    settings: dict[str, Any], meeting: Meeting, door: socket.socket, words: list[str], tasks: int
+    settings: dict[str, Any], meeting: Meeting, door: socket.socket, words: list[str]
 ) -> int:
     import subprocess
 
+    each = int(settings["tasks"])
     token = os.environ.get(MARK) or os.urandom(8).hex()
     meets = {
         **settings,
@@ -210,8 +238,8 @@ def _start(
     )
     # One task fewer or more than was asked would leave the others waiting for it.
     srun = [
-        "srun", "--overlap", f"--nodes={meeting.nodes}", f"--ntasks={tasks}",
-        f"--ntasks-per-node={tasks // meeting.nodes}", "--kill-on-bad-exit=1", "--input=none",
+        "srun", "--overlap", f"--nodes={meeting.nodes}", f"--ntasks={meeting.nodes * each}",
+        f"--ntasks-per-node={each}", "--kill-on-bad-exit=1", "--input=none",
         *(["--mpi=pmix"] if settings["form"] == "mpi" and _has_pmix() else []),
     ]  # fmt: skip
     ranks = Ranks(token, door)

@@ -32,20 +32,22 @@ _SOON = 0.3
 class _Watched:
     """One program, and what was seen of it."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
+    def __init__(self, told: dict[str, Any], *, often: bool = False) -> None:
         self.pid = int(told["pid"])
         self.gpus: list[str] = told.get("gpus") or []
         self.rows = RowCount(told["folder"], told["run"])
-        self.memory_peak = self.vram_peak = self.vram_total = 0
+        self.memory_peak = self.vram_peak = self.vram_total = self.memory = 0
+        self.vram: dict[str, int] = {}
         self.cpu_seconds = 0.0
         self.read = self.written = 0
         self.gpu: str | None = None
         self._busy = self._looks = 0.0
-        self.pss = trees.Pss()
+        self.pss = trees.Pss(trees.OFTEN) if often else trees.Pss()
 
     def look(self, pids: list[int], gpus: dict[str, Any], *, exact: bool) -> None:
         found = trees.add_up(pids, self.pss if exact else None)
         self.memory_peak = max(self.memory_peak, found.memory)
+        self.memory = found.resident
         self.cpu_seconds = max(self.cpu_seconds, found.cpu_seconds)
         self.read, self.written = max(self.read, found.read), max(self.written, found.written)
         self._look_at_gpus(set(pids), gpus)
@@ -57,6 +59,7 @@ class _Watched:
             for name, told in gpus.items()
             if pids & told["processes"].keys() or name in self.gpus
         }
+        self.vram = held
         if not held:
             return
         self.vram_peak = max(self.vram_peak, sum(held.values()))
@@ -70,6 +73,8 @@ class _Watched:
     def told(self) -> dict[str, Any]:
         found: dict[str, Any] = {
             "memory_peak": self.memory_peak,
+            "memory": self.memory,
+            "vram": self.vram,
             "cpu_seconds": round(self.cpu_seconds, 2),
             "read_bytes": self.read,
             "written_bytes": self.written,
@@ -131,7 +136,10 @@ class _Gpus:
 
 
 class Sampler:
-    def __init__(self) -> None:
+    """`often`: the programs run only to be looked at."""
+
+    def __init__(self, *, often: bool = False) -> None:
+        self._often = often
         self._watched: dict[str, _Watched] = {}
         self._gpus = _Gpus()
 
@@ -139,7 +147,7 @@ class Sampler:
         if "ended" in told:
             self._watched.pop(told["ended"], None)
         else:
-            self._watched[told["began"]] = _Watched(told)
+            self._watched[told["began"]] = _Watched(told, often=self._often)
 
     def look(self) -> dict[str, Any]:
         """Look once at everything."""
@@ -149,7 +157,8 @@ class Sampler:
         # The fair share of shared memory is dear to read: of one program at a time.
         due = min(self._watched.values(), key=lambda watched: watched.pss.due, default=None)
         for watched in self._watched.values():
-            watched.look(found[watched.pid], gpus, exact=watched is due and due.pss.is_due())
+            is_next = self._often or watched is due
+            watched.look(found[watched.pid], gpus, exact=is_next and watched.pss.is_due())
         shown = {
             name: {key: value for key, value in told.items() if key != "processes"}
             for name, told in gpus.items()
@@ -167,11 +176,12 @@ def main(words: list[str] | None = None) -> int:
         # Who starts us ends us, by closing our input.
         signal.signal(number, signal.SIG_IGN)
     words = sys.argv[1:] if words is None else words
-    if words:
+    every = float(words[1]) if words[:1] == ["--every"] else None
+    if words and every is None:
         return _answer(words[0], words[1:])
     with contextlib.suppress(OSError):
         os.nice(5)
-    sampler, rest, due = Sampler(), b"", 0.0
+    sampler, rest, due = Sampler(often=every is not None), b"", 0.0
     while True:
         left = None if sampler.is_idle else max(0.0, due - time.monotonic())
         if select.select([0], [], [], left)[0]:
@@ -188,7 +198,7 @@ def main(words: list[str] | None = None) -> int:
             told = json.dumps(sampler.look())
             # About a hundredth of a core, however many there are to look at.
             pause = 100 * (time.monotonic() - begun)
-            due = time.monotonic() + min(max(_EVERY, pause), _AT_LEAST_EVERY)
+            due = time.monotonic() + (every or min(max(_EVERY, pause), _AT_LEAST_EVERY))
             try:
                 os.write(1, f"{told}\n".encode())
             except OSError:
@@ -196,7 +206,8 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _answer(question: str, names: list[str]) -> int:
-    """One question of an agent that starts: which GPUs are there, which of these are exclusive."""
+    """One question before anything starts: which GPUs are there, which of these are exclusive, or
+    what each of them is and how much of its memory is taken."""
     from runyard.node.nvml import Driver, NoDriver
 
     try:
@@ -211,10 +222,19 @@ def _answer(question: str, names: list[str]) -> int:
             for name, device in devices.items()
             if device is not None and driver.refuses_sharing(device)
         ]
+    elif question == "--cards":
+        found = [json.dumps(_card(driver, name)) for name in names or driver.uuids()]
     else:
         found = driver.uuids()
     print("\n".join(found))
     return 0
+
+
+def _card(driver: Driver, name: str) -> dict[str, Any]:
+    device = driver.device(name)
+    total, used = (0, 0) if device is None else driver.memory(device) or (0, 0)
+    model = "" if device is None else driver.model(device)
+    return {"name": name, "model": model, "total": total, "used": used}
 
 
 if __name__ == "__main__":

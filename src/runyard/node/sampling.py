@@ -30,8 +30,8 @@ SAMPLER = (
 # What ends before that needs no sampler: the kernel tells what it used.
 _BEGIN_AFTER = 1.0
 _MOST_STARTS = 3
-# Only for us: how the packing of a GPU is decided.
-_OWN = ("rows", "steps", "row_at")
+# Only for us: how the packing of a GPU is decided, and what is of this moment alone.
+_OWN = ("rows", "steps", "row_at", "memory", "vram")
 
 
 class Sampling:

@@ -21,11 +21,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runyard.locks import FolderLock
-from runyard.node.parcels import Entry, Index, fingerprint, pack, scan, unpack
+from runyard.node.forked import Damaged
+from runyard.node.inventory import Entry, fingerprint, scan
+from runyard.node.parcels import Index, pack, unpack
 
 PARCELS = ".runyard/parcels"
 RESULTS = "results"
-_MOST_WORKERS = 8
+# Who packs waits for the shared file system; who unpacks keeps a CPU and the node's disk busy.
+_PACKERS = 16
+_MOST_UNPACKERS = 8
 _LONGEST_PACKING = 24 * 3600.0
 _PROGRESS_SECONDS = 10.0
 _SPARE = 1.05  # Files take whole blocks.
@@ -53,30 +57,45 @@ def check_paths(scratch: Path, paths: list[str]) -> list[str]:
 
 def stage_in(scratch: Path, local: Path, paths: list[str]) -> str:
     """Bring the paths to the same places below `local`; what was done, in words."""
+    return fill(scratch, local, prepare(scratch, local, paths))
+
+
+def prepare(scratch: Path, local: Path, paths: list[str]) -> str:
+    """Have an archive of the paths on scratch, if this node has room for it; the archive's name.
+
+    Once for all nodes of a job: looking at every file is what costs most there.
+    """
     problems = check_paths(scratch, paths)
     if problems:
         raise StagingError("; ".join(problems))
-    began = time.monotonic()
     entries = scan(str(scratch), sorted(paths))
-    _need_room(local, entries)
+    _need_room(local, sum(entry.size for entry in entries), len(entries))
     name = fingerprint(entries)
+    _make_parcel(scratch, entries, name)
+    return name
+
+
+def fill(scratch: Path, local: Path, name: str) -> str:
+    """Unpack the archive of this name below `local`; what was done, in words."""
+    began = time.monotonic()
     done = local / f".staged-{name}"
     with _alone(local / ".staging-lock"):
         if done.exists():
             return "data is on this node already"
-        parcel, made = _parcel(scratch, entries, name)
-        index = Index.from_json((parcel / "index.json").read_text())
-        progress = _Progress("unpacking", index.size)
+        parcel = scratch / PARCELS / name
         try:
-            unpack(str(_archive(parcel)), index, str(local), _workers(), progress.add)
+            index = Index.from_json((parcel / "index.json").read_text())
+            _need_room(local, index.size, index.files)
+            progress = _Progress("unpacking", index.size)
+            unpack(str(scratch), str(_archive(parcel)), index, str(local), _cpus(), progress.add)
         except (OSError, ValueError) as error:
-            # The next job makes it anew.
-            shutil.rmtree(parcel, ignore_errors=True)
+            if isinstance(error, Damaged):
+                # The next job makes it anew. Not so for what is this node's trouble: others read.
+                shutil.rmtree(parcel, ignore_errors=True)
             raise StagingError(f"{parcel} could not be unpacked into {local}: {error}") from error
         done.touch()
-    how = "packed and unpacked" if made else "unpacked"
     return (
-        f"{how} {index.files} files, {_size(index.size)}, into {local} in "
+        f"unpacked {index.files} files, {_size(index.size)}, into {local} in "
         f"{time.monotonic() - began:.1f} s"
     )
 
@@ -99,23 +118,24 @@ def stage_out(scratch: Path, local: Path, name: str, patterns: list[str]) -> str
     return f"{copied} results to {target}{stayed}"
 
 
-def _parcel(scratch: Path, entries: list[Entry], name: str) -> tuple[Path, bool]:
-    """The archive of these files, made if it is not there; and whether it was made now."""
+def _make_parcel(scratch: Path, entries: list[Entry], name: str) -> None:
+    """The archive of these files, if it is not there."""
     folder = scratch / PARCELS
     folder.mkdir(parents=True, exist_ok=True)
     parcel = folder / name
     if _is_whole(parcel):
         os.utime(parcel)
-        return parcel, False
+        return
     with _alone(folder / f"{name}.lock"):
         if _is_whole(parcel):
-            return parcel, False
+            return
+        began = time.monotonic()
         aside = folder / f"{name}.{os.uname().nodename}.{os.getpid()}"
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
         progress = _Progress("packing", sum(entry.size for entry in entries))
         try:
-            index = pack(str(scratch), entries, str(aside / "data.tar"), _workers(), progress.add)
+            index = pack(str(scratch), entries, str(aside / "data.tar"), _PACKERS, progress.add)
             if index.is_compressed:
                 (aside / "data.tar").rename(aside / "data.tar.gz")
             (aside / "index.json").write_text(index.to_json())
@@ -125,10 +145,14 @@ def _parcel(scratch: Path, entries: list[Entry], name: str) -> tuple[Path, bool]
         except (OSError, ValueError) as error:
             shutil.rmtree(aside, ignore_errors=True)
             raise StagingError(f"the data in {scratch} could not be packed: {error}") from error
+        if index.chunks:
+            size = sum(chunk.length for chunk in index.chunks)
+            took = time.monotonic() - began
+            packed = index.files - len(index.large)
+            _say(f"staging: packed {packed} files, {_size(size)}, in {took:.1f} s")
     with contextlib.suppress(FileNotFoundError):
         (folder / f"{name}.lock").unlink()
     _forget_old(folder, parcel)
-    return parcel, True
 
 
 def _is_whole(parcel: Path) -> bool:
@@ -155,19 +179,19 @@ def _forget_old(folder: Path, newest: Path) -> None:
                 shutil.rmtree(other, ignore_errors=True)
 
 
-def _need_room(local: Path, entries: list[Entry]) -> None:
+def _need_room(local: Path, size: int, count: int) -> None:
     about = os.statvfs(local)
     free = about.f_bavail * about.f_frsize
-    needed = int(sum(entry.size for entry in entries) * _SPARE)
+    needed = int(size * _SPARE)
     if needed > free:
         raise StagingError(
             f"{local} on {os.uname().nodename} has {_size(free)} free, and the data needs "
             f"{_size(needed)}: stage less, ask for more node-local disk, or mount it from scratch"
         )
-    if about.f_files and len(entries) > about.f_favail:
+    if about.f_files and count > about.f_favail:
         raise StagingError(
             f"{local} on {os.uname().nodename} has room for {about.f_favail} files, and the data "
-            f"has {len(entries)}: keep small files together in one (HDF5, tar, zarr)"
+            f"has {count}: keep small files together in one (HDF5, tar, zarr)"
         )
 
 
@@ -230,8 +254,8 @@ class _Progress:
         )
 
 
-def _workers() -> int:
-    return max(1, min(_MOST_WORKERS, len(os.sched_getaffinity(0))))
+def _cpus() -> int:
+    return max(1, min(_MOST_UNPACKERS, len(os.sched_getaffinity(0))))
 
 
 def _size(count: float) -> str:

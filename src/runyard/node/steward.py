@@ -67,18 +67,35 @@ class Steward:
             self._folder = LocalFolder(base, name)
 
     def begin(self) -> None:
-        """The folder, and the data in it; OSError or StagingError."""
+        """Make the folder and hold it; OSError."""
         if self._folder is not None:
             for left in sweep(self._folder.base):
                 say(f"removed what another job left: {left}")
             self._folder.hold()
-        if self._data:
-            from pathlib import Path
 
-            from runyard.node.staging import stage_in
+    def prepare_data(self) -> str:
+        """Have an archive of the data on scratch, once for all nodes; its name.
 
-            told = stage_in(Path(self._environ["scratch_dir"]), Path(self.path), self._data)
-            say(f"staging on {self._node}: {told}")
+        Raises OSError or StagingError.
+        """
+        if not self._data:
+            return ""
+        from pathlib import Path
+
+        from runyard.node.staging import prepare
+
+        return prepare(Path(self._environ["scratch_dir"]), Path(self.path), self._data)
+
+    def bring_data(self, name: str) -> None:
+        """Unpack that archive here; OSError or StagingError."""
+        if not name:
+            return
+        from pathlib import Path
+
+        from runyard.node.staging import fill
+
+        told = fill(Path(self._environ["scratch_dir"]), Path(self.path), name)
+        say(f"staging on {self._node}: {told}")
 
     def save_results(self) -> None:
         if not self._results:
@@ -115,10 +132,10 @@ class Others:
         self._count = int(environ.get("SLURM_JOB_NUM_NODES") or 1) - 1
         self._process: Any = None
 
-    def begin(self) -> bool:
-        """Whether all of them are ready; what they say goes to the log."""
+    def begin(self, name: str) -> None:
+        """Start them, each to bring the data of this name; what they say goes to the log."""
         if self._count < 1:
-            return True
+            return
         import subprocess
 
         here = self._environ.get("SLURMD_NODENAME", "")
@@ -127,9 +144,14 @@ class Others:
         self._process = subprocess.Popen(
             ["srun", "--overlap", "--nodes", count, "--ntasks", count, "--ntasks-per-node", "1",
              "--cpus-per-task", "1", "--exclude", here, "--kill-on-bad-exit=0", *self._words,
-             "stay"],
+             "stay", name],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
+
+    def are_ready(self) -> bool:
+        """Whether all of them are, when all have said so, or one cannot be."""
+        if self._process is None:
+            return True
         ready = 0
         for line in self._process.stdout:
             ready += line.strip() == _READY
@@ -181,9 +203,18 @@ def _begin_and_stay(steward: Steward, others: Others, script: int, word: int) ->
     """What the process does that is left behind."""
     os.setsid()
     bell = _Bell()
-    if not _begin_here(steward):
+    try:
+        steward.begin()
+        name = steward.prepare_data()
+        others.begin(name)  # They unpack while this node does.
+        steward.bring_data(name)
+    except (OSError, _staging_error()) as error:
+        _is_not_ready(error)
+        others.end()
+        with contextlib.suppress(OSError):
+            steward.end()
         return 1
-    if not others.begin():
+    if not others.are_ready():
         say("the job ends: not every node is ready for it")
         others.end()
         steward.end()
@@ -197,18 +228,15 @@ def _begin_and_stay(steward: Steward, others: Others, script: int, word: int) ->
     return 0
 
 
-def _begin_here(steward: Steward) -> bool:
+def _staging_error() -> type[Exception]:
     from runyard.node.staging import StagingError
 
-    try:
-        steward.begin()
-    except (OSError, StagingError) as error:
-        say(f"the job ends: {os.environ.get('SLURMD_NODENAME') or 'this node'} is not ready: "
-            f"{error}")  # fmt: skip
-        with contextlib.suppress(OSError):
-            steward.end()
-        return False
-    return True
+    return StagingError
+
+
+def _is_not_ready(error: Exception) -> None:
+    node = os.environ.get("SLURMD_NODENAME") or "this node"
+    say(f"the job ends: {node} is not ready: {error}")
 
 
 def _wait_for_end(bell: _Bell, steward: Steward, others: Others | None) -> None:
@@ -224,10 +252,16 @@ def _wait_for_end(bell: _Bell, steward: Steward, others: Others | None) -> None:
             steward.save_results()
 
 
-def stay(steward: Steward) -> int:
+def stay(steward: Steward, name: str) -> int:
     """On another node: begin, say so, and stay until USR1, or until nobody asks any more."""
     bell = _Bell()
-    if not _begin_here(steward):
+    try:
+        steward.begin()
+        steward.bring_data(name)
+    except (OSError, _staging_error()) as error:
+        _is_not_ready(error)
+        with contextlib.suppress(OSError):
+            steward.end()
         return 1
     print(_READY, flush=True)
     _wait_for_end(bell, steward, None)
@@ -288,7 +322,7 @@ def main(words: list[str] | None = None) -> int:
         job.pop("staging", None)
     steward = Steward(job, os.environ)
     if what == "stay":
-        return stay(steward)
+        return stay(steward, rest[0])
     if what == "end":
         return end(steward)
     alone = "alone" in rest or "bare" in rest

@@ -10,7 +10,8 @@ from runyard.reading.units import number
 from runyard.report.drawing.scales import Scale, scale_of
 from runyard.report.drawing.shapes import Box, Dot, Line, Picture, Shape, Words, cut, width_of
 from runyard.report.findings import Group, Outcome, Report
-from runyard.report.sections import MOST_BEST, hours, measure
+from runyard.report.results import MOST_BEST
+from runyard.report.tables import hours, measure
 
 Item = TypeVar("Item")
 WIDTH, HEIGHT = 560.0, 290.0

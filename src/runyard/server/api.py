@@ -26,7 +26,7 @@ from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.permissions import readable
 from runyard.server.rows import rows
-from runyard.server.store import alerts, archives, attempts, endings, runs, stops
+from runyard.server.store import alerts, archives, attempts, endings, jobs, runs, stops
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 from runyard.version import __version__
@@ -262,6 +262,8 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
                 **{name: attempt[name] for name in told},
                 "console_bytes": attempt["console_bytes"],
                 "usage": usage_json(attempt["usage"]),
+                "job": attempt["job"],
+                "node": attempt["node"],
             }
             for attempt in attempts.of_run(connection, row["key"])
         ],
@@ -274,17 +276,24 @@ def _detail(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
 
 
 def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
-    """Of a trial: which one, and job and node, in Slurm's words, of the agent that had it last."""
+    """Of a trial: which one of which sweep, and job and node, in Slurm's words, of the agent that
+    had it last; `job_key` where that job is one of those we know."""
     found = connection.execute(
         "SELECT trials.sweep AS sweep, trials.number AS number, agents.job AS job, "
-        "agents.node AS node FROM trials LEFT JOIN agents ON agents.key = trials.agent "
-        "WHERE trials.run = ?",
+        "agents.node AS node, sweeps.id AS id, sweeps.name AS name FROM trials "
+        "JOIN sweeps ON sweeps.key = trials.sweep "
+        "LEFT JOIN agents ON agents.key = trials.agent WHERE trials.run = ?",
         (run,),
     ).fetchone()
     if found is None:
-        return {"trial": None, "job": None, "node": None}
-    trial = {"sweep": found["sweep"], "number": found["number"]}
-    return {"trial": trial, "job": found["job"], "node": found["node"]}
+        return {"trial": None, "sweep": None, "job": None, "job_key": None, "node": None}
+    return {
+        "trial": {"sweep": found["sweep"], "number": found["number"]},
+        "sweep": {"key": found["sweep"], "id": found["id"], "name": found["name"]},
+        "job": found["job"],
+        "job_key": jobs.key_of(connection, found["job"], found["sweep"]) if found["job"] else None,
+        "node": found["node"],
+    }
 
 
 def _list_runs(

@@ -19,6 +19,7 @@ from runyard.server import (
     artifact_export,
     artifact_files,
     export,
+    figure_api,
     job_api,
     people,
     sweep_api,
@@ -89,6 +90,7 @@ def create_app(
         *login.OPEN_ROUTES,
         *page_routes.ROUTES,
         *job_api.ROUTES,
+        *figure_api.ROUTES,
         # Before the page, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),

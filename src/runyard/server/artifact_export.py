@@ -18,6 +18,7 @@ from runyard.server.store import aliases, artifacts, lineage, runs
 from runyard.server.store.runs import Row
 
 _PAGE = 500
+_MOST_USERS = 100
 _COLUMNS = ("key", "entity", "type", "digest", "description", "metadata", "history_step", "ttl",
             "size", "version")  # fmt: skip
 
@@ -30,7 +31,7 @@ async def of_run(request: Request) -> Response:
 
 async def one(request: Request) -> Response:
     row = await _readable(request)
-    return answer(await tracker_of(request).read(_describe, row))
+    return answer(await tracker_of(request).read(_describe, row, caller_of(request)))
 
 
 async def manifest(request: Request) -> Response:
@@ -50,12 +51,29 @@ async def _readable(request: Request) -> Row:
 def _of_run(connection: sqlite3.Connection, run: int, caller: Caller) -> dict[str, Any]:
     return {
         role: [
-            _describe(connection, row)
+            _describe(connection, row, caller)
             for row in _with_role(connection, run, role)
             if may_read(caller, row["entity"])
         ]
         for role in (lineage.LOGGED, lineage.USED)
     }
+
+
+def _users(connection: sqlite3.Connection, artifact: int, caller: Caller) -> list[dict[str, Any]]:
+    """The runs that used a version, the newest first; those that the caller may see."""
+    keys = lineage.runs_of(connection, artifact, lineage.USED)
+    found = (runs.by_key(connection, key) for key in keys[: -_MOST_USERS - 1 : -1])
+    return [
+        {
+            "key": row["key"],
+            "id": row["id"],
+            "name": row["name"],
+            "entity": row["entity"],
+            "project": row["project_name"],
+        }
+        for row in found
+        if row is not None and may_read(caller, row["entity"])
+    ]
 
 
 def _with_role(connection: sqlite3.Connection, run: int, role: str) -> list[Row]:
@@ -68,7 +86,7 @@ def _with_role(connection: sqlite3.Connection, run: int, role: str) -> list[Row]
     return found
 
 
-def _describe(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
+def _describe(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[str, Any]:
     maker = None if row["run"] is None else runs.by_key(connection, row["run"])
     return {
         **{name: row[name] for name in _COLUMNS},
@@ -77,6 +95,7 @@ def _describe(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
         "tags": json.loads(row["tags"]),
         "aliases": aliases.held(connection, row["collection"], row["key"]),
         "made_by": None if maker is None else maker["id"],
+        "used_by": _users(connection, row["key"], caller),
     }
 
 

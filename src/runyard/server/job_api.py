@@ -15,13 +15,14 @@ from starlette.routing import Route
 from runyard.server import arguments
 from runyard.server.access import LARGEST_KEY, caller_of, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
-from runyard.server.permissions import may_read, readable
+from runyard.server.permissions import Caller, may_read, readable
 from runyard.server.store import jobs, sweeps
 from runyard.server.store.jobs import KINDS, NewJob, News, Sight
 from runyard.server.store.runs import Row
 
 _MOST_NEWS = 10_000
 _LARGEST_TEXT = 20_000
+_LARGEST_SCRIPT = 500_000
 
 
 async def record_job(request: Request) -> Response:
@@ -50,20 +51,24 @@ async def record_job(request: Request) -> Response:
         log_pattern=_text(given, "log_pattern"),
         asked=_object(given, "asked"),
         snapshot=_text(given, "snapshot"),
+        script=_text(given, "script", _LARGEST_SCRIPT),
+        environment=_object(given, "environment"),
     )
     return answer(job_json(await tracker.write(jobs.record, caller.key, new), caller.key))
 
 
 async def list_jobs(request: Request) -> Response:
     query = request.query_params
-    found = await tracker_of(request).read(
+    tracker, caller = tracker_of(request), caller_of(request)
+    found = await tracker.read(
         jobs.newest,
         sight_of(request),
         sweep=arguments.number(query.get("sweep"), "sweep"),
         open_only=query.get("open") == "1",
         limit=arguments.number(query.get("limit"), "limit"),
     )
-    return answer([job_json(row, caller_of(request).key) for row in found])
+    failed = await tracker.read(jobs.count_failed, found)
+    return answer([job_json(row, caller.key, failed.get(row["key"], 0)) for row in found])
 
 
 async def find_job(request: Request) -> Response:
@@ -75,15 +80,21 @@ async def find_job(request: Request) -> Response:
         raise Unacceptable(404, f"{words!r} is more than one job: {names}") from error
     if row is None:
         raise Unacceptable(404, f"there is no job {words!r}")
-    return answer(await tracker_of(request).read(_detail, row, caller_of(request).key))
+    return answer(await tracker_of(request).read(_detail, row, caller_of(request)))
 
 
 async def show_job(request: Request) -> Response:
+    row = await readable_job(request)
+    return answer(await tracker_of(request).read(_detail, row, caller_of(request)))
+
+
+async def readable_job(request: Request) -> Row:
+    """The job of the address, if the caller may see it."""
     key = min(request.path_params["key"], LARGEST_KEY)
     row = await tracker_of(request).read(jobs.by_key, key, sight_of(request))
     if row is None:
         raise Unacceptable(404, f"there is no job with key {key}")
-    return answer(await tracker_of(request).read(_detail, row, caller_of(request).key))
+    return row
 
 
 async def hear_news(request: Request) -> Response:
@@ -102,8 +113,9 @@ def sight_of(request: Request) -> Sight:
     return Sight(caller.key, readable(caller))
 
 
-def job_json(row: Row, caller: int) -> dict[str, Any]:
-    """A job as people and programs want it; `mine` is whether the caller submitted it."""
+def job_json(row: Row, caller: int, failed: int = 0) -> dict[str, Any]:
+    """A job as people and programs want it; `mine` is whether the caller submitted it, `failed`
+    how many of its trials did."""
     whole = {name: row[name] for name in _TOLD}
     return {
         **whole,
@@ -113,6 +125,7 @@ def job_json(row: Row, caller: int) -> dict[str, Any]:
         "asked": json.loads(row["asked"]),
         "states": json.loads(row["states"]),
         "used": json.loads(row["used"]),
+        "failed": failed,
     }
 
 
@@ -123,14 +136,18 @@ _TOLD = (
 )  # fmt: skip
 
 
-def _detail(connection: sqlite3.Connection, row: Row, caller: int) -> dict[str, Any]:
+def _detail(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[str, Any]:
     told = (
         "key", "job", "node", "host", "pid", "slots", "running", "created_at", "heard_at",
         "left_at", "why",
     )  # fmt: skip
     found = jobs.agents_in(connection, row)
+    # A script has paths and variables of its owner's; others who see the job do not need them.
+    is_shown = row["user"] == caller.key or caller.admin
     return {
-        **job_json(row, caller),
+        **job_json(row, caller.key, len(jobs.failed_trials(connection, row))),
+        "script": row["script"] if is_shown else None,
+        "environment": json.loads(row["environment"]) if is_shown else {},
         "agents": [{name: one[name] for name in told} for one in found],
     }
 
@@ -159,11 +176,11 @@ def _job_id(text: str) -> str:
     return text
 
 
-def _text(given: dict[str, Any], name: str) -> str | None:
+def _text(given: dict[str, Any], name: str, longest: int = _LARGEST_TEXT) -> str | None:
     if given.get(name) is None:
         return None
     text: str = arguments.field(given, name, str)
-    return text[:_LARGEST_TEXT]
+    return text[:longest]
 
 
 def _time(given: dict[str, Any], name: str) -> float | None:

@@ -21,7 +21,7 @@ from runyard.server.permissions import may_read, readable
 from runyard.server.store import sweep_changes, sweeps, trials
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
-from runyard.server.sweep_json import sweep_json, trial_json, work_json
+from runyard.server.sweep_json import sweep_json, times_left, trial_json, work_json
 from runyard.server.sweeps.creation import BadPrior, new_sweep
 from runyard.server.sweeps.files import BadSweep, read_file
 
@@ -192,7 +192,11 @@ def _trials(
     connection: sqlite3.Connection, row: Row, state: str | None, last: int | None
 ) -> list[dict[str, Any]]:
     rules = sweeps.rules_of(row)
-    return [trial_json(one, rules) for one in trials.of_sweep(connection, row["key"], state, last)]
+    left = times_left(connection, row, time.time())
+    return [
+        trial_json(one, rules, left.get(one["number"]))
+        for one in trials.of_sweep(connection, row["key"], state, last)
+    ]
 
 
 def _text(given: dict[str, Any], name: str) -> str | None:

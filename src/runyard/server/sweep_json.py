@@ -9,11 +9,14 @@ from typing import Any
 from runyard.server import json_text
 from runyard.server.attempt_usage import together, usage_json
 from runyard.server.ledger.causes import CAUSES, cause_of_exit
-from runyard.server.ledger.estimates import eta_seconds
+from runyard.server.ledger.estimates import AtWork, eta_seconds, seconds_left, trial_seconds
 from runyard.server.ledger.rules import Rules
 from runyard.server.ledger.transitions import STATES
 from runyard.server.store import agents, attempts, sweeps, trials
 from runyard.server.store.runs import Row
+
+# What `runyard.train` puts into a run's summary.
+_LEFT = "progress/seconds_left"
 
 
 def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str, Any]:
@@ -50,8 +53,9 @@ def sweep_json(connection: sqlite3.Connection, row: Row, now: float) -> dict[str
     }
 
 
-def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
-    """A trial; `value` is its first metric, `metrics` all that the search looks at."""
+def trial_json(trial: Row, rules: Rules, left: float | None = None) -> dict[str, Any]:
+    """A trial; `value` is its first metric, `metrics` all that the search looks at; `left`: how
+    long it is expected to run still."""
     measured = json_text.parse(trial["measured"]) if trial["measured"] else {}
     return {
         "number": trial["number"],
@@ -74,6 +78,7 @@ def trial_json(trial: Row, rules: Rules) -> dict[str, Any]:
         "started_at": trial["started_at"],
         "ended_at": trial["ended_at"],
         "seconds": trial["seconds"],
+        "seconds_left": left,
         "exit_code": trial["exit_code"],
     }
 
@@ -151,12 +156,37 @@ def _eta(
     undrawn = None if whole is None else max(0, whole - (row["trials"] - row["removed"]))
     if row["has_target"]:
         undrawn = 0
-    began = connection.execute(
-        "SELECT began_at, seconds FROM trials WHERE sweep = ? AND state = 'running'", (row["key"],)
-    ).fetchall()
     return eta_seconds(
         left=None if undrawn is None else undrawn + counts.get("waiting", 0),
-        running_for=[one["seconds"] + now - (one["began_at"] or now) for one in began],
+        at_work=list(_at_work(connection, row["key"], now).values()),
         ended=row["ended_trials"],
         busy_seconds=row["busy_seconds"],
     )
+
+
+def times_left(connection: sqlite3.Connection, row: Row, now: float) -> dict[int, float]:
+    """Of each trial at work, by its number: how long it is expected to run still."""
+    at_work = _at_work(connection, row["key"], now)
+    each = trial_seconds(list(at_work.values()), row["ended_trials"], row["busy_seconds"])
+    found = {number: seconds_left(one, each) for number, one in at_work.items()}
+    return {number: left for number, left in found.items() if left is not None}
+
+
+def _at_work(connection: sqlite3.Connection, sweep: int, now: float) -> dict[int, AtWork]:
+    rows = connection.execute(
+        "SELECT trials.number, trials.began_at, trials.seconds, runs.heartbeat_at, "
+        "CASE WHEN instr(runs.summary, ?2) THEN runs.summary END AS summary FROM trials "
+        "LEFT JOIN runs ON runs.key = trials.run "
+        "WHERE trials.sweep = ?1 AND trials.state = 'running'",
+        (sweep, _LEFT),
+    ).fetchall()
+    found = {}
+    for row in rows:
+        began = row["began_at"] or now
+        left = json_text.parse(row["summary"]).get(_LEFT) if row["summary"] else None
+        left = left if isinstance(left, int | float) else None
+        # Told by an attempt before this one, it says nothing; since it was told, time went by.
+        heard = row["heartbeat_at"] or now
+        left = None if left is None or heard < began else max(0.0, left - (now - heard))
+        found[row["number"]] = AtWork(row["seconds"] + now - began, left)
+    return found

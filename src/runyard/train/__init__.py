@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from runyard.train.pace import progress
     from runyard.train.parameters import Params
     from runyard.train.ranks import Ranks, distributed
+    from runyard.train.rehearsing import rehearsal
     from runyard.train.stopping import GO_ON, go_on, should_stop, time_left
     from runyard.train.sweeping import sweep_trial, swept_values, trial_name
     from runyard.train.torch_state import load_model
@@ -30,6 +31,7 @@ _MODULES = {
     "pace": ("progress",),
     "parameters": ("Params",),
     "ranks": ("Ranks", "distributed"),
+    "rehearsing": ("rehearsal",),
     "stopping": ("GO_ON", "go_on", "should_stop", "time_left"),
     "sweeping": ("sweep_trial", "swept_values", "trial_name"),
     "torch_state": ("load_model",),
@@ -52,6 +54,7 @@ __all__ = [
     "load_model",
     "named_arrays",
     "progress",
+    "rehearsal",
     "should_stop",
     "steps",
     "sweep_trial",

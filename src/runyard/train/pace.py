@@ -5,36 +5,51 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from runyard.train import exchange
 from runyard.train.frameworks import wandb_run
+from runyard.train.progress_file import ProgressFile
 from runyard.train.saying import say
 
 # The keys of the W&B summary under which the server sees it.
 STEP, TOTAL, SECONDS_LEFT = "progress/step", "progress/total", "progress/seconds_left"
 
-_MARKS = 64
+_MOST_MARKS = 128
 # The first steps are all marked, so that one that compiles stands alone among them.
-_DENSE_MARKS = 8
+_DENSE_MARKS = 32
+_FEW_INTERVALS = 8
 _LEAST_SECONDS_BETWEEN_MARKS = 0.25
-# Steps that compile, or save, take many times as long as the others: they say nothing of the rest.
+# A step that compiles takes many times as long as the others, and says nothing of the rest. What
+# takes as long again and again, such as an evaluation, is a part of the work.
 _ODD = 5.0
+_RECURRING = 3
 
 
-def seconds_per_step(marks: Iterable[tuple[int, float]]) -> float | None:
-    """The mean time of a step from (steps done, seconds) marks, without the odd ones out."""
-    intervals: list[tuple[float, int]] = []
+def seconds_per_step(marks: Sequence[tuple[int, float]]) -> float | None:
+    """The mean time of a step of late, from (steps done, seconds) marks, without the odd ones out.
+
+    Of late: in the second half of the time; in all of it while there are few marks.
+    """
+    intervals: list[tuple[float, int, float]] = []
     before: tuple[int, float] | None = None
-    for step, seconds in marks:
+    for step, at in marks:
         if before is not None and step > before[0]:
-            intervals.append(((seconds - before[1]), step - before[0]))
-        before = (step, seconds)
+            intervals.append((at - before[1], step - before[0], at))
+        before = (step, at)
     if not intervals:
         return None
-    usual = sorted(seconds / steps for seconds, steps in intervals)[len(intervals) // 2]
-    regular = [(s, n) for s, n in intervals if s / n <= _ODD * usual] or intervals
-    return sum(seconds for seconds, _ in regular) / sum(steps for _, steps in regular)
+    usual = sorted(seconds / steps for seconds, steps, _ in intervals)[(len(intervals) - 1) // 2]
+    is_odd = [seconds / steps > _ODD * usual for seconds, steps, _ in intervals]
+    first = is_odd.index(False)
+    recurs = sum(is_odd[first:]) >= _RECURRING
+    regular = [
+        one for one, odd in zip(intervals[first:], is_odd[first:], strict=True) if recurs or not odd
+    ]
+    middle = (marks[0][1] + marks[-1][1]) / 2
+    late = [one for one in regular if one[2] - one[0] >= middle]
+    used = late if len(late) >= _FEW_INTERVALS else regular
+    return sum(seconds for seconds, _, _ in used) / sum(steps for _, steps, _ in used)
 
 
 def in_words(seconds: float) -> str:
@@ -55,7 +70,9 @@ class Pace:
     """The marks of one loop, and what has been told of them."""
 
     def __init__(self, print_every: float = 30.0, summary_every: float = 10.0) -> None:
-        self._marks: deque[tuple[int, float]] = deque(maxlen=_MARKS)
+        self._marks: list[tuple[int, float]] = []
+        self._between = _LEAST_SECONDS_BETWEEN_MARKS
+        self._file = ProgressFile()
         self._print_every = print_every
         self._summary_every = summary_every
         self._printed = self._summarised = -math.inf
@@ -66,11 +83,16 @@ class Pace:
         that compiles."""
         if self._marks and step < self._marks[-1][0]:
             self._marks.clear()  # Another loop.
+            self._between = _LEAST_SECONDS_BETWEEN_MARKS
         few = len(self._marks) < _DENSE_MARKS
-        if few or now - self._marks[-1][1] >= _LEAST_SECONDS_BETWEEN_MARKS:
+        if few or now - self._marks[-1][1] >= self._between:
             if self._marks and step > self._marks[-1][0]:
                 self._longest.append((now - self._marks[-1][1]) / (step - self._marks[-1][0]))
             self._marks.append((step, now))
+            if len(self._marks) > _MOST_MARKS:
+                # However long it runs: marks over all of it, further apart.
+                self._marks = self._marks[::2]
+                self._between *= 2
 
     def longest_step(self) -> float:
         """Seconds of the longest of the recent steps."""
@@ -85,6 +107,7 @@ class Pace:
         """Print and log it, each as often as it should be."""
         if exchange.rank() != 0:
             return
+        self._file.note(step, total)
         left = self.seconds_left(step, total)
         run = wandb_run()
         if run is not None and (now - self._summarised >= self._summary_every or step == total):

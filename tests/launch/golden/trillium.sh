@@ -17,6 +17,11 @@
 
 # Made by runyard VERSION: one agent a task, of one sweep. Which one is in job.json.
 job=/home/kim/.runyard/jobs/20261115-093000-abcdef
+if [ -z "${SLURM_JOB_ID:-}" ]; then
+  echo "runyard: this is the script of a job; srun, which it may use, works in no other place" >&2
+  echo "  try:  sbatch $0; or, for an allocation to run it in:  runyard shell, salloc" >&2
+  exit 2
+fi
 offset=0
 export RUNYARD_TASK=$((SLURM_ARRAY_TASK_ID + offset))  # Among all jobs of it.
 echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${SLURM_JOB_ID:-none}${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)} on $(hostname), ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"

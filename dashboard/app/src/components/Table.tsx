@@ -46,6 +46,11 @@ const HEAD = 30;
 // Drawn beyond the edges, so that a quick turn of the wheel meets no white.
 const BEYOND = 12;
 
+/** As high as so many rows need, with room for a bar to move sideways. */
+export function tableHeight(rows: number): number {
+  return HEAD + rows * ROW + 16;
+}
+
 export function Table<Row>(props: Props<Row>) {
   const { rows, columns, rowKey } = props;
   const box = useRef<HTMLDivElement>(null);

@@ -56,6 +56,16 @@ export interface Job {
   used: Used;
   /** What the page asked to be done to it, and nobody has carried out yet. */
   wish: string | null;
+  snapshot: string | null;
+  /** How many of its trials failed. */
+  failed: number;
+}
+
+/** A job as it is told alone. */
+export interface JobDetail extends Job {
+  /** As it was submitted; null where it was not recorded, or is somebody else's. */
+  script: string | null;
+  environment: Record<string, unknown>;
 }
 
 export interface Usage {

@@ -7,13 +7,13 @@ import { useAsked } from "../ask";
 import { Copied } from "../components/Copied";
 import { Dialog } from "../components/Dialog";
 import { Link } from "../components/Link";
-import { Menu } from "../components/Menu";
-import { Icon } from "../components/Icon";
 import { Loading, Trouble } from "../components/States";
-import { attempt, sayWithUndo } from "../components/Toasts";
+import { attempt, say, sayWithUndo } from "../components/Toasts";
 import { formatAgo, formatDuration, formatSize, formatTime, plural } from "../format";
 import { useLive } from "../live";
 import { pathOf } from "../root";
+import { changeQuery, usePlace } from "../router";
+import { Log } from "../jobs/Log";
 import { askedWords, stateLook, stateWord, type Agent, type Job, type Node } from "../jobs/data";
 import "../style/sweep.css";
 import "../style/jobs.css";
@@ -34,12 +34,13 @@ async function load(): Promise<Shown> {
 
 export default function Jobs() {
   const { data, error, again } = useAsked<Shown>("jobs", load);
-  const [logs, setLogs] = useState<Job | null>(null);
+  const { query } = usePlace();
   useLive({ jobs: "1" }, data?.revision ?? null, (news) => (news.whole || news.jobs || news.agents) && again());
   const open = useMemo(() => data?.jobs.filter((job) => job.ended_at === null) ?? [], [data]);
   const over = useMemo(() => data?.jobs.filter((job) => job.ended_at !== null) ?? [], [data]);
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
+  const shown = data.jobs.find((job) => String(job.key) === query.get("log"));
   return (
     <div class="sheet jobs">
       <div class="sheet-head">
@@ -51,7 +52,7 @@ export default function Jobs() {
           <h2>In Slurm's queue</h2>
           <span class="faint">{open.length ? plural(open.length, "job") : ""}</span>
         </header>
-        {open.length ? open.map((job) => <Queued key={job.key} job={job} again={again} logs={() => setLogs(job)} />) : <NoQueue ever={data.jobs.length > 0} />}
+        {open.length ? open.map((job) => <Queued key={job.key} job={job} again={again} />) : <NoQueue ever={data.jobs.length > 0} />}
       </section>
       <section class="card" aria-label="Agents at work">
         <header class="card-head">
@@ -65,9 +66,9 @@ export default function Jobs() {
           <h2>History</h2>
           <span class="faint">what was asked for, against what was used</span>
         </header>
-        {over.length ? <History jobs={over} logs={setLogs} /> : <p class="card-body soft">Jobs that are over stand here, with how much of their time, memory, CPUs and GPUs they used: ask for less, wait less.</p>}
+        {over.length ? <History jobs={over} again={again} /> : <p class="card-body soft">Jobs that are over stand here, with how much of their time, memory, CPUs and GPUs they used: ask for less, wait less.</p>}
       </section>
-      {logs && <Logs job={logs} close={() => setLogs(null)} />}
+      {shown && <Log job={shown} close={() => changeQuery({ log: null, task: null, find: null })} />}
     </div>
   );
 }
@@ -129,7 +130,7 @@ function JobName({ job }: { job: Job }) {
   );
 }
 
-function Queued({ job, again, logs }: { job: Job; again: () => void; logs: () => void }) {
+function Queued({ job, again }: { job: Job; again: () => void }) {
   const [asks, setAsks] = useState(false);
   const wish = async (what: string | null) => {
     const done = await attempt(post(`api/jobs/${job.key}/wish`, { wish: what }));
@@ -144,9 +145,8 @@ function Queued({ job, again, logs }: { job: Job; again: () => void; logs: () =>
         <JobName job={job} />
         <States states={job.states} tasks={job.tasks} />
         <span class="row right">
-          <button class="quiet" onClick={logs}>
-            Logs
-          </button>
+          <LogButton job={job} />
+          <Retry job={job} again={again} />
           {job.mine !== false &&
             (job.wish === "cancel" ? (
               <button onClick={() => void wish(null)}>Don't cancel</button>
@@ -265,7 +265,48 @@ function Share({ label, share, words, risk }: { label: string; share: number; wo
   );
 }
 
-function History({ jobs, logs }: { jobs: Job[]; logs: (job: Job) => void }) {
+function LogButton({ job }: { job: Job }) {
+  return (
+    <button class="quiet" onClick={() => changeQuery({ log: String(job.key), task: null, find: null }, { push: true })}>
+      Log
+    </button>
+  );
+}
+
+interface Retried {
+  retried: number;
+  sweep: string;
+  agents: number;
+}
+
+/** Its failed trials go back into the queue. Who takes them is another matter: the server submits nothing. */
+function Retry({ job, again }: { job: Job; again: () => void }) {
+  const [done, setDone] = useState<Retried | null>(null);
+  const retry = async () => {
+    const found = await attempt(post<Retried>(`api/jobs/${job.key}/retry`));
+    again();
+    if (!found) return;
+    if (found.agents) say(`${plural(found.retried, "trial")} run again, from the last checkpoint if there is one.`);
+    else setDone(found);
+  };
+  return (
+    <>
+      {job.failed > 0 && (
+        <button onClick={() => void retry()} title="From their last checkpoint, if they have one">
+          Retry {job.failed} failed
+        </button>
+      )}
+      {done && (
+        <Dialog title={`${plural(done.retried, "trial")} wait again`} close={() => setDone(null)}>
+          <p>Nobody works on the sweep now, and the server cannot submit jobs itself. On the login node, this submits one:</p>
+          <Copied text={`runyard agents add ${done.sweep} --on slurm`} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function History({ jobs, again }: { jobs: Job[]; again: () => void }) {
   return (
     <div class="history">
       {jobs.map((job) => (
@@ -275,14 +316,8 @@ function History({ jobs, logs }: { jobs: Job[]; logs: (job: Job) => void }) {
             <States states={job.states} tasks={job.tasks} />
             <span class="row right">
               <span class="faint">{formatAgo(job.ended_at)}</span>
-              <Menu
-                label={`Job ${job.job_id}: more`}
-                button={<Icon name="more" />}
-                items={[
-                  { says: "Logs", act: () => logs(job) },
-                  ...(job.sweep_id ? [{ says: `In a terminal: runyard retry ${job.sweep_id}`, act: null }] : []),
-                ]}
-              />
+              <LogButton job={job} />
+              <Retry job={job} again={again} />
             </span>
           </div>
           <div class="project-facts wrap">
@@ -311,21 +346,5 @@ function Efficiency({ job }: { job: Job }) {
         <Share key={label} label={label} share={share} words={words || undefined} risk={risk} />
       ))}
     </>
-  );
-}
-
-/** Logs lie in the job's folder, which the server may not be able to read: the command is. */
-function Logs({ job, close }: { job: Job; close: () => void }) {
-  return (
-    <Dialog title={`Logs of job ${job.job_id}`} close={close}>
-      <p>What the programs print is with their runs{job.sweep_id && job.entity && job.project ? <>: see <Link to={pathOf(job.entity, job.project, "sweeps", job.sweep_id)}>{job.sweep_name ?? "the sweep"}</Link></> : null}. What the job itself said:</p>
-      <Copied text={`runyard logs ${job.job_id}`} />
-      {job.log_pattern && (
-        <>
-          <p>Its files:</p>
-          <Copied text={job.log_pattern.replace("%A", job.job_id).replace("%j", job.job_id).replace("%a", "*")} />
-        </>
-      )}
-    </Dialog>
   );
 }

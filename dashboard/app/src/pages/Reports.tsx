@@ -71,6 +71,6 @@ export default function Reports({ entity, project }: PageProps) {
 }
 
 function firstWords(notes: string): string {
-  const plain = notes.replace(/[#*`>_|]/g, "").replace(/\s+/g, " ").trim();
+  const plain = notes.replace(/^[\s|:-]+$/gm, "").replace(/[#*`>|]|\b_|_\b/g, "").replace(/\s+/g, " ").trim();
   return plain.length > 160 ? `${plain.slice(0, 159)}…` : plain;
 }

@@ -22,6 +22,7 @@ interface Artifact {
   description: string | null;
   metadata: string | null;
   made_by: string | null;
+  used_by: { key: number; id: string; name: string; entity: string; project: string }[];
 }
 
 export function Artifacts({ run }: { run: RunDetail }) {
@@ -84,7 +85,33 @@ function One({ artifact, run }: { artifact: Artifact; run: RunDetail }) {
           </span>
         )}
       </div>
+      <UsedBy artifact={artifact} run={run} />
       {isOpen && <Contents artifact={artifact} name={name} />}
+    </div>
+  );
+}
+
+const MOST_USERS = 5;
+
+/** Where it went on to. */
+function UsedBy({ artifact, run }: { artifact: Artifact; run: RunDetail }) {
+  const [isWhole, setWhole] = useState(false);
+  const others = artifact.used_by.filter((one) => one.key !== run.key);
+  if (!others.length) return null;
+  const shown = isWhole ? others : others.slice(0, MOST_USERS);
+  return (
+    <div class="row wrap used-by">
+      <span class="faint">used by</span>
+      {shown.map((one) => (
+        <Link key={one.key} to={pathOf(one.entity, one.project, "runs", one.id)}>
+          {one.name}
+        </Link>
+      ))}
+      {shown.length < others.length && (
+        <button class="link" onClick={() => setWhole(true)}>
+          and {others.length - shown.length} more
+        </button>
+      )}
     </div>
   );
 }

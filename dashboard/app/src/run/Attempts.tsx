@@ -32,7 +32,7 @@ export function Attempts({ run }: { run: RunDetail }) {
             <span class={`attempt-number ${toneOf(attempt)}`}>{attempt.number}</span>
             <span>{wordsOf(attempt)}</span>
             <span class="faint">
-              on {attempt.host}
+              on {attempt.node ?? attempt.host}
               {attempt.job ? `, job ${attempt.job}` : ""}, {formatDuration((attempt.ended_at ?? Date.now() / 1000) - attempt.started_at)}
             </span>
             <Usage attempt={attempt} />

@@ -67,5 +67,5 @@ export function Files({ run, fileUrl }: { run: RunDetail; fileUrl: (name: string
 function Text({ url }: { url: string }) {
   const { data, error, again } = useAsked(url, getText);
   if (error) return <Trouble error={error} again={again} />;
-  return data === null ? <Loading /> : <pre class="file-text">{data}</pre>;
+  return data === null ? <Loading /> : <pre class="file-text" tabIndex={0}>{data}</pre>;
 }

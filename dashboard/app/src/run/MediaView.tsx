@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { getText } from "../api";
 import { useAsked } from "../ask";
 import { Empty, Loading } from "../components/States";
-import { Table, type Column } from "../components/Table";
+import { Table, tableHeight, type Column } from "../components/Table";
 import { formatNumber, formatValue, plural } from "../format";
 import { isMedia, type Media, type RunDetail } from "./detail";
 
@@ -190,7 +190,7 @@ export function LoggedTable({ url }: { url: string }) {
   if (!data) return <Loading />;
   return (
     <>
-      <div class="table-box">
+      <div class="table-box" style={{ height: `${tableHeight(rows.length) + 2}px` }}>
         <Table label="Logged table" columns={columns} rows={rows} rowKey={(row) => row.number} sort={sort} onSort={setSort} />
       </div>
       <p class="faint">

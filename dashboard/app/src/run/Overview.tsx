@@ -12,6 +12,7 @@ import { flatten } from "../project/flat";
 import { pathOf } from "../root";
 import { Attempts } from "./Attempts";
 import { isMedia, type RunDetail } from "./detail";
+import { JobCard } from "./JobCard";
 
 interface Metadata {
   os?: string;
@@ -47,6 +48,7 @@ export function Overview({ run, fileUrl, changed }: { run: RunDetail; fileUrl: (
       </div>
       <div class="overview-main">
         <Attempts run={run} />
+        <JobCard run={run} />
         <Values title="Config" values={run.config} empty="This run has no config: wandb.init(config={...}) gives it one." />
         <Values title="Summary" values={run.summary} empty="Nothing was logged yet." />
       </div>
@@ -64,7 +66,6 @@ function Facts({ run, fileUrl }: { run: RunDetail; fileUrl: (name: string) => st
     ["Runtime", end ? formatDuration(end - (run.started_at ?? run.created_at)) : "–"],
     ["Rows logged", run.steps.toLocaleString("en")],
     ["Host", run.host],
-    ["User", run.user],
     ["Group", run.group],
     ["Job type", run.job_type],
     ["Sweep", run.sweep && <Link to={pathOf(run.entity, run.project, "sweeps", run.sweep.id)}>{run.sweep.name}</Link>],

@@ -52,6 +52,8 @@ export function Versus({ run }: { run: RunDetail }) {
 interface FileDifference {
   name: string;
   lines: DiffLine[];
+  /** The one that has it, where the other has not. */
+  only: string | null;
 }
 
 function CodeDifference({ one, other }: { one: RunDetail; other: RunDetail }) {
@@ -72,24 +74,31 @@ function CodeDifference({ one, other }: { one: RunDetail; other: RunDetail }) {
       {found.map((file) => (
         <>
           <h3>{file.name}</h3>
-          <pre class="diff">
-            {condensed(file.lines).map((line) => (
-              <div class={`diff-${line.kind}`}>
-                {line.kind === "in" ? "+ " : line.kind === "out" ? "- " : "  "}
-                {line.text}
-              </div>
-            ))}
-          </pre>
+          {file.only ? <p class="faint">Only {file.only} has it.</p> : <Difference file={file} />}
         </>
       ))}
     </section>
   );
 }
 
+function Difference({ file }: { file: FileDifference }) {
+  return (
+    <pre class="diff" tabIndex={0} aria-label={`Difference in ${file.name}`}>
+      {condensed(file.lines).map((line) => (
+        <div class={`diff-${line.kind}`}>
+          {line.kind === "in" ? "+ " : line.kind === "out" ? "- " : "  "}
+          {line.text}
+        </div>
+      ))}
+    </pre>
+  );
+}
+
 async function compareFile(one: RunDetail, other: RunDetail, name: string): Promise<FileDifference> {
   const read = async (run: RunDetail) => (run.files.includes(name) ? await getText(filePath(run, name)).catch(() => "") : "");
   const [before, after] = await Promise.all([read(one), read(other)]);
-  return { name, lines: differences(before, after) };
+  const holders = [one, other].filter((run) => run.files.includes(name));
+  return { name, lines: differences(before, after), only: holders.length === 1 ? holders[0]!.name : null };
 }
 
 export function filePath(run: RunDetail, name: string): string {

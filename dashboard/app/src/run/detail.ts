@@ -10,7 +10,8 @@ export interface Attempt {
   cause: string | null;
   console_bytes: number;
   usage?: Record<string, number | string | null> | null;
-  job?: string | null;
+  job: string | null;
+  node: string | null;
 }
 
 export interface RunDetail {
@@ -42,8 +43,11 @@ export interface RunDetail {
   alerts: { title: string; text: string; level: string; raised_at: number }[];
   archives: { number: number; reason: string; made_at: number; steps: number }[];
   file_bytes: number;
-  sweep?: { id: string; name: string; key: number } | null;
-  user?: string | null;
+  sweep: { id: string; name: string; key: number } | null;
+  /** Of a trial that ran in one: Slurm's number, with its task. */
+  job: string | null;
+  job_key: number | null;
+  node: string | null;
 }
 
 export interface Media {

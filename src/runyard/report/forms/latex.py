@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from runyard.report.findings import Report
-from runyard.report.sections import Section, Table, sections
+from runyard.report.sections import sections
+from runyard.report.tables import Section, Table
 
 _MARKS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",

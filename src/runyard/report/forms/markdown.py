@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 
 from runyard.report.findings import Report
-from runyard.report.sections import Table, in_short, sections
+from runyard.report.sections import in_short, sections
+from runyard.report.tables import Table
 
 
 def markdown(report: Report, plots: Mapping[str, str] | None = None) -> str:

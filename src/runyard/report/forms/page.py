@@ -10,7 +10,8 @@ from html import escape
 from runyard.report.drawing.svg import FONT, svg
 from runyard.report.findings import Report
 from runyard.report.plots import pictures
-from runyard.report.sections import Section, Table, in_short, sections
+from runyard.report.sections import in_short, sections
+from runyard.report.tables import Section, Table
 
 _LIGHT = {
     "ground": "#f7f8fa", "surface": "#ffffff", "text": "#1b2130", "soft": "#565f73",

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from runyard.report.findings import Report
-from runyard.report.sections import Section, Table, in_short, sections
+from runyard.report.sections import in_short, sections
+from runyard.report.tables import Section, Table
 
 WIDTH = 80
 _GAP = 2

@@ -12,7 +12,7 @@ BINARY, EVENTS, LINES = "application/octet-stream", "text/event-stream", "applic
 RUN = "key: int, id: text, name: text, entity: text, project: text, state: text, config: object, summary: object, tags: [text], steps: int"
 SWEEP = "key: int, id: text, name: text, entity: text, project: text, method: text, state: text, counts: object, expected: int?, best: object?, eta_seconds: number?, agents: [object]"
 TRIAL = "number: int, id: text, run: int?, name: text, state: text, cause: text?, values: object, value: number?, metrics: object, attempts: int"
-JOB = "key: int, cluster: text, job_id: text, sweep: int?, kind: text, name: text, tasks: int, states: object, reason: text?, asked: object, used: object"
+JOB = "key: int, cluster: text, job_id: text, sweep: int?, kind: text, name: text, tasks: int, states: object, reason: text?, asked: object, used: object, failed: int"
 REPORT = "id: text, title: text, notes: text, revision: int, created_at: number, updated_at: number, user: text"
 
 
@@ -96,12 +96,20 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", "/api/agents/{agent}/leave", "An agent goes", body="why?: text"),
     ),
     "jobs": (
-        Entry("GET", "/api/job", "One job by Slurm's number or its name", query="name: text", answer=f"{JOB}, agents: [object]"),
+        Entry("GET", "/api/job", "One job by Slurm's number or its name", query="name: text", answer=f"{JOB}, agents: [object], script: text?, environment: object"),
         Entry("GET", "/api/jobs", "Slurm's jobs that runyard submitted, the newest first", query="sweep: int, open: int, limit: int", answer=JOB, is_list=True),
-        Entry("POST", "/api/jobs", "Remember a job that was submitted", body="cluster?: text, job_id: text, kind: text, name?: text, sweep?: int, array?: text, tasks?: int, folder?: text, log_pattern?: text, asked?: object, submitted_at?: number", answer=JOB),
-        Entry("GET", "/api/jobs/{key}", "A job and the agents in it", answer=f"{JOB}, agents: [object]"),
+        Entry("POST", "/api/jobs", "Remember a job that was submitted", body="cluster?: text, job_id: text, kind: text, name?: text, sweep?: int, array?: text, tasks?: int, folder?: text, log_pattern?: text, asked?: object, script?: text, environment?: object, submitted_at?: number", answer=JOB),
+        Entry("GET", "/api/jobs/{key}", "A job, the agents in it, its script and its environment", answer=f"{JOB}, agents: [object], script: text?, environment: object"),
+        Entry("POST", "/api/jobs/{key}/log", "What its tasks printed after `after` (task → bytes), from its log files if the server sees them; waits up to `wait` seconds for more", body="after?: object, task?: text, whole?: bool, wait?: number", answer="tasks: [text], pieces: [object], after: object, more: bool, hidden: int, unread: text?, ended: bool"),
+        Entry("POST", "/api/jobs/{key}/retry", "Trials that failed in it go back into the queue", answer="retried: int, sweep: text, agents: int"),
         Entry("POST", "/api/jobs/{key}/wish", "`cancel`: its agents begin nothing more, and the next command on the login node cancels it; null takes that back", body="wish: text?", answer="wish: text?"),
         Entry("POST", "/api/jobs/news", "What Slurm said of jobs", body="news: [object]", answer="changed: [int]"),
+    ),
+    "figures": (
+        Entry("GET", "/api/figures", "What kinds of experiments of a project need, as measured; of one `kind`, also what its sweeps were expected to take, and took", query="project: text, entity: text, kind: text", answer="figures: [object], sweeps: [object]"),
+        Entry("POST", "/api/figures", "Keep a measurement", body="project: text, kind: text, figures: object, hardware?: text, entity?: text", answer="key: int"),
+        Entry("GET", "/api/sweeps/{key}/estimate", "What was expected of a sweep, and what its trials took", answer="kind: text, estimate: object?, truth: object?"),
+        Entry("POST", "/api/sweeps/{key}/estimate", "Keep what is expected of a sweep", body="kind: text, estimate: object", answer="kind: text, estimate: object?, truth: object?"),
     ),
     "reports": (
         Entry("GET", "/api/reports/{id}", "A kept view with its notes", answer=f"{REPORT}, view: object"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runyard.server.page_api import (
     agents,
+    job_logs,
     live,
     openapi,
     projects,
@@ -22,4 +23,5 @@ ROUTES = [
     *agents.ROUTES,
     *reports.ROUTES,
     *wishes.ROUTES,
+    *job_logs.ROUTES,
 ]

@@ -187,8 +187,11 @@ def lose(connection: sqlite3.Connection, run: int, number: int, now: float) -> N
 
 
 def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
+    """In their order, each with job and node of the agent that ran it, if one did."""
     return connection.execute(
-        "SELECT * FROM attempts WHERE run = ? ORDER BY number", (run,)
+        "SELECT attempts.*, agents.job AS job, agents.node AS node FROM attempts "
+        "LEFT JOIN agents ON agents.key = attempts.agent WHERE run = ? ORDER BY number",
+        (run,),
     ).fetchall()
 
 

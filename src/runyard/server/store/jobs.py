@@ -14,7 +14,8 @@ from runyard.server.store.runs import Row
 KINDS = ("agents", "server", "shell", "build", "gauge")
 
 _SELECT = (
-    "SELECT jobs.*, users.name AS user_name, sweeps.id AS sweep_id, sweeps.name AS sweep_name, "
+    "SELECT jobs.*, users.name AS user_name, users.admin AS user_is_owner, "
+    "sweeps.id AS sweep_id, sweeps.name AS sweep_name, "
     "projects.entity AS entity, projects.name AS project_name "
     "FROM jobs JOIN users ON users.key = jobs.user LEFT JOIN sweeps ON sweeps.key = jobs.sweep "
     "LEFT JOIN projects ON projects.key = sweeps.project "
@@ -63,6 +64,8 @@ class NewJob:
     log_pattern: str | None = None
     asked: Mapping[str, Any] = field(default_factory=dict)
     snapshot: str | None = None
+    script: str | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,8 @@ def record(connection: sqlite3.Connection, user: int, new: NewJob) -> Row:
     """Remember a job; told again, it is the same one."""
     connection.execute(
         "INSERT INTO jobs (user, cluster, job_id, sweep, kind, name, array, tasks, folder, "
-        "log_pattern, asked, snapshot, submitted_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
+        "log_pattern, asked, snapshot, script, environment, submitted_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (
             user,
             new.cluster,
@@ -98,6 +101,8 @@ def record(connection: sqlite3.Connection, user: int, new: NewJob) -> Row:
             new.log_pattern,
             json.dumps(new.asked),
             new.snapshot,
+            new.script,
+            json.dumps(new.environment),
             new.submitted_at,
         ),
     )
@@ -210,6 +215,44 @@ def agents_in(connection: sqlite3.Connection, job: Row) -> list[Row]:
         "AND (?2 IS NULL OR sweep = ?2) AND created_at >= ?3 ORDER BY key",
         (job["job_id"], job["sweep"], job["submitted_at"] - _SKEW),
     ).fetchall()
+
+
+def failed_trials(connection: sqlite3.Connection, job: Row) -> list[int]:
+    """Numbers of the sweep's trials that failed, and ran in this job last."""
+    rows = connection.execute(
+        "SELECT trials.number FROM trials JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.sweep = ?2 AND trials.state = 'failed' "
+        "AND (agents.job = ?1 OR (agents.job >= ?1 || '_' AND agents.job < ?1 || '`')) "
+        "ORDER BY trials.number",
+        (job["job_id"], job["sweep"]),
+    )
+    return [row["number"] for row in rows]
+
+
+def count_failed(connection: sqlite3.Connection, jobs: Collection[Row]) -> dict[int, int]:
+    """How many such trials each job has, by the job's key; those with none are left out."""
+    asked = {job["sweep"] for job in jobs if job["sweep"] is not None}
+    found: dict[tuple[int, str], int] = {}
+    for row in connection.execute(
+        "SELECT trials.sweep, agents.job, count(*) AS count FROM trials "
+        "JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.sweep IN (SELECT value FROM json_each(?)) AND trials.state = 'failed' "
+        "AND agents.job IS NOT NULL GROUP BY trials.sweep, agents.job",
+        (json.dumps(sorted(asked)),),
+    ):
+        place = (row["sweep"], row["job"].partition("_")[0])
+        found[place] = found.get(place, 0) + row["count"]
+    counts = {job["key"]: found.get((job["sweep"], job["job_id"]), 0) for job in jobs}
+    return {key: count for key, count in counts.items() if count}
+
+
+def key_of(connection: sqlite3.Connection, job: str, sweep: int) -> int | None:
+    """The job that an agent of this sweep is in, by Slurm's number, with or without a task."""
+    row = connection.execute(
+        "SELECT key FROM jobs WHERE job_id = ? AND sweep = ? ORDER BY key DESC LIMIT 1",
+        (job.partition("_")[0], sweep),
+    ).fetchone()
+    return None if row is None else int(row["key"])
 
 
 # A login node's clock and the server's may differ; a number used again is years younger.

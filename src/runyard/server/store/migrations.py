@@ -9,6 +9,7 @@ from runyard.server.store.schema import (
     artifacts,
     consoles,
     contents,
+    figures,
     history,
     jobs,
     people,
@@ -43,7 +44,9 @@ STEPS: tuple[str, ...] = (
     reports.TABLES,
     wishes.TABLES,
     processes.USAGE,
+    jobs.SCRIPT,
     processes.AGENT,
+    figures.TABLES,
 )
 
 

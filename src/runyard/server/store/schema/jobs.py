@@ -34,3 +34,9 @@ ALTER TABLE agents ADD COLUMN job TEXT;  -- as Slurm writes it: 123, or 123_4 in
 ALTER TABLE agents ADD COLUMN node TEXT; -- Slurm's name for where it runs
 CREATE INDEX agents_by_job ON agents (job) WHERE job IS NOT NULL;
 """
+
+# As they were submitted. Text, and JSON: kind, image, modules, variables and so on.
+SCRIPT = """
+ALTER TABLE jobs ADD COLUMN script TEXT;
+ALTER TABLE jobs ADD COLUMN environment TEXT NOT NULL DEFAULT '{}';
+"""

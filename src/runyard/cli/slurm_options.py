@@ -1,0 +1,70 @@
+"""The options of every command that can work on the cluster, and where they mean nothing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from runyard.errors import UsageError
+
+HERE, SLURM = "here", "slurm"
+_BY_SRUN = {"distributed", "resources.nodes", "resources.tasks_per_node"}
+
+
+def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
+    """What every command has that can work on the cluster. Call it after the command's own."""
+    parser.add_argument("--on", choices=(HERE, SLURM), default=default,
+                        help=f"where it runs (default {default})")  # fmt: skip
+    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing before submitting")
+    parser.add_argument("--no-snapshot", action="store_true",
+                        help="run the project's files as they are when a job starts, not as they "
+                        "are now")  # fmt: skip
+    if default != HERE or _may_be_meant(parser):
+        from runyard.config.flags import add_resource_flags
+
+        add_resource_flags(parser, title="on slurm")
+
+
+def _may_be_meant(parser: argparse.ArgumentParser) -> bool:
+    """Whether somebody may want the cluster's options. To load them is most of the start of a
+    command that works here."""
+    words = sys.argv[1:]
+    own = words[: words.index("--")] if "--" in words else words
+    known = parser._option_string_actions
+    options = {word.partition("=")[0] for word in own if word.startswith("-")}
+    asked = options & {"-h", "--help", "--on"} or "help" in own[:1]
+    return bool(asked) or "_ARGCOMPLETE" in os.environ or not options <= set(known)
+
+
+def refuse_slurm_options(args: argparse.Namespace) -> None:
+    """Without --on slurm, what is meant for the cluster is no option: it would be passed over."""
+    # Where programs share GPUs, how many is an option here too.
+    meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
+    given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
+    if args.on != SLURM and given:
+        from runyard.config.flags import given_flags
+
+        flags = given_flags(args).given
+        wanted = [name.removeprefix("request:") for name in given]
+        named = next(iter(flags[name].option for name in wanted))
+        if _BY_SRUN.intersection(wanted):
+            named = next(flags[name].option for name in wanted if name in _BY_SRUN)
+            raise UsageError(
+                f"{named} takes srun, which works inside a job only, and this would run here",
+                mend="add --on slurm; or get an allocation to try it in:  runyard shell",
+            )
+        raise UsageError(
+            f"{named} is for the cluster, and this would run here",
+            mend="add --on slurm, or leave it out",
+        )
+
+
+def not_here(args: argparse.Namespace, *names: str) -> None:
+    """Refuse options that mean something on this machine alone."""
+    for name in names:
+        if getattr(args, name.replace("-", "_"), None):
+            raise UsageError(
+                f"--{name} is for this machine, and has no meaning with --on slurm",
+                mend="leave one of the two out",
+            )

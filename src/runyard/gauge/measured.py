@@ -1,0 +1,252 @@
+"""What was seen of a program while it ran aside, put into figures. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from runyard.gauge.steps import Mark
+from runyard.train.pace import seconds_per_step
+
+# Memory has levelled out when the last third of the time brought no more than this.
+_SLACK = 0.02
+# Less than this is nobody's leak.
+_LEAST_GROWTH = 16 << 20
+_FEWEST_LOOKS = 6
+ENOUGH_MARKS = 10
+_FEW_MARKS = 4
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at a program: what it and its children hold and have used by then."""
+
+    at: float
+    memory: int
+    memory_peak: int
+    cpu_seconds: float
+    read_bytes: int = 0
+    written_bytes: int = 0
+    vram: Mapping[str, int] = field(default_factory=dict)
+    gpu_use: float | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The figures of one program. Bytes, seconds, shares of one."""
+
+    seconds: float
+    """How long it was looked at."""
+    exit_code: int | None = None
+    """None: it was ended when enough was known."""
+    memory_peak: int = 0
+    memory_growth: float = 0.0
+    """Bytes a second that host memory still grew at the end; 0: it has levelled out."""
+    is_level: bool = False
+    """Whether host and GPU memory have both levelled out."""
+    vram_peaks: Mapping[str, int] = field(default_factory=dict)
+    """By GPU."""
+    vram_is_of_card: bool = False
+    """Whether the driver does not tell whose memory it is: then it is the card's growth."""
+    gpu_use: float | None = None
+    cpus: float = 0.0
+    """How many it kept busy, on the average."""
+    read_bytes: int = 0
+    written_bytes: int = 0
+    step: int = 0
+    total: int | None = None
+    seconds_per_step: float | None = None
+    warm_up: float | None = None
+    """Seconds to the first step that was logged."""
+    whole_seconds: float | None = None
+    """Of a whole run: as it was, or as it is estimated."""
+
+    @property
+    def vram_peak(self) -> int:
+        """On the GPU on which it needs most."""
+        return max(self.vram_peaks.values(), default=0)
+
+    @property
+    def steps_per_second(self) -> float | None:
+        return 1 / self.seconds_per_step if self.seconds_per_step else None
+
+    def to_json(self) -> dict[str, Any]:
+        """For the server and for scripts."""
+        told: dict[str, Any] = {
+            "seconds": round(self.seconds, 1),
+            "exit_code": self.exit_code,
+            "memory_peak": self.memory_peak,
+            "memory_growth": round(self.memory_growth),
+            "is_level": self.is_level,
+            "cpus": round(self.cpus, 2),
+            "read_bytes": self.read_bytes,
+            "written_bytes": self.written_bytes,
+            "step": self.step,
+            "total": self.total,
+            "steps_per_second": _short(self.steps_per_second),
+            "warm_up": None if self.warm_up is None else round(self.warm_up, 2),
+            "whole_seconds": _short(self.whole_seconds),
+        }
+        if self.vram_peaks:
+            told |= {
+                "vram_peak": self.vram_peak,
+                "vram_peaks": dict(self.vram_peaks),
+                "vram_is_of_card": self.vram_is_of_card,
+                "gpu_use": None if self.gpu_use is None else round(self.gpu_use, 3),
+            }
+        return told
+
+
+def from_json(told: Mapping[str, Any]) -> Measured:
+    """As it was told."""
+    rate = told.get("steps_per_second")
+    plain = (
+        "seconds", "exit_code", "memory_peak", "memory_growth", "is_level", "cpus", "read_bytes",
+        "written_bytes", "step", "total", "warm_up", "whole_seconds", "vram_peaks",
+        "vram_is_of_card", "gpu_use",
+    )  # fmt: skip
+    known = {name: told[name] for name in plain if name in told}
+    return Measured(**known, seconds_per_step=1 / rate if rate else None)
+
+
+def worst(programs: Sequence[Measured]) -> Measured:
+    """Of programs that ran together: of each figure the one to be ready for."""
+    first = programs[0]
+    whole = [one.whole_seconds for one in programs]
+    paces = [one.seconds_per_step for one in programs if one.seconds_per_step]
+    uses = [one.gpu_use for one in programs if one.gpu_use is not None]
+    codes = [one.exit_code for one in programs]
+    return replace(
+        first,
+        exit_code=next((code for code in codes if code), codes[0]),
+        seconds=max(one.seconds for one in programs),
+        memory_peak=max(one.memory_peak for one in programs),
+        memory_growth=max(one.memory_growth for one in programs),
+        is_level=all(one.is_level for one in programs),
+        vram_peaks=_most([one.vram_peaks for one in programs]),
+        gpu_use=max(uses, default=None),
+        cpus=max(one.cpus for one in programs),
+        read_bytes=max(one.read_bytes for one in programs),
+        written_bytes=max(one.written_bytes for one in programs),
+        seconds_per_step=max(paces, default=None),
+        whole_seconds=max((one for one in whole if one is not None), default=None),
+    )
+
+
+def _most(found: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    names = {name for one in found for name in one}
+    return {name: max(one.get(name, 0) for one in found) for name in sorted(names)}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")
+
+
+def summarise(
+    looks: Sequence[Look],
+    marks: Sequence[Mark],
+    *,
+    began: float,
+    ended: float,
+    exit_code: int | None = None,
+    total: int | None = None,
+) -> Measured:
+    """The figures of a program that began and ended at these times."""
+    lasted = ended - began
+    last = looks[-1] if looks else Look(began, 0, 0, 0.0)
+    uses = [look.gpu_use for look in looks if look.gpu_use is not None]
+    growth = growth_of([(look.at, float(look.memory)) for look in looks])
+    pace = seconds_per_step(marks)
+    found = Measured(
+        seconds=lasted,
+        exit_code=exit_code,
+        memory_peak=max((look.memory_peak for look in looks), default=0),
+        memory_growth=growth or 0.0,
+        is_level=has_levelled(looks),
+        vram_peaks=_peaks(looks),
+        gpu_use=sum(uses) / len(uses) if uses else None,
+        cpus=last.cpu_seconds / (last.at - began) if last.at > began else 0.0,
+        read_bytes=max((look.read_bytes for look in looks), default=0),
+        written_bytes=max((look.written_bytes for look in looks), default=0),
+        step=marks[-1][0] if marks else 0,
+        total=total,
+        seconds_per_step=pace,
+        warm_up=marks[0][1] - began if marks else None,
+    )
+    if exit_code == 0:
+        return replace(found, whole_seconds=lasted)
+    return replace(found, whole_seconds=estimate_whole(marks, total, began=began, now=ended))
+
+
+def estimate_whole(
+    marks: Sequence[Mark], total: int | None, *, began: float, now: float
+) -> float | None:
+    """Seconds of a whole run: what is over, and the steps that are left at the pace of late.
+
+    What came before the first mark is counted as it was: it happens once.
+    """
+    pace = seconds_per_step(marks)
+    if pace is None or total is None:
+        return None
+    step, at = marks[-1]
+    # Of the step that is being done, a part is over.
+    in_step = min(now - at, pace)
+    return (at - began) + max(in_step, pace * max(0, total - step)) if total > step else now - began
+
+
+def has_levelled(looks: Sequence[Look]) -> bool:
+    """Whether the last third of the time brought no more memory, of the host's and of any GPU."""
+    if len(looks) < _FEWEST_LOOKS:
+        return False
+    late = looks[0].at + (looks[-1].at - looks[0].at) * 2 / 3
+    names = {name for look in looks for name in look.vram}
+    series = [[(look.at, look.memory) for look in looks]]
+    series += [[(look.at, look.vram.get(name, 0)) for look in looks] for name in names]
+    for one in series:
+        before = max(value for at, value in one if at < late)
+        after = max(value for at, value in one if at >= late)
+        if after > max(before * (1 + _SLACK), before + _LEAST_GROWTH / 4):
+            return False
+    return True
+
+
+def growth_of(series: Sequence[tuple[float, float]]) -> float | None:
+    """Units a second by which it still grows, steadily, in the second half; None: it does not.
+
+    Steady: each quarter of that half is above the one before it.
+    """
+    if len(series) < 2 * _FEWEST_LOOKS:
+        return None
+    half = series[len(series) // 2 :]
+    size = len(half) // 4
+    if not size:
+        return None
+    means = [
+        sum(value for _, value in half[place * size : (place + 1) * size]) / size
+        for place in range(4)
+    ]
+    step = _LEAST_GROWTH / 12
+    if not all(after > before + step for before, after in pairwise(means)):
+        return None
+    if means[3] - means[0] < max(_LEAST_GROWTH / 4, _SLACK / 2 * means[0]):
+        return None
+    seconds = half[3 * size][0] - half[0][0]
+    return (means[3] - means[0]) / seconds if seconds > 0 else None
+
+
+def is_enough(looks: Sequence[Look], marks: Sequence[Mark], seconds: float, least: float) -> bool:
+    """Whether looking longer would tell little more."""
+    if seconds < least or not has_levelled(looks) or len(marks) < _FEW_MARKS:
+        return False
+    spread = marks[-1][1] - marks[0][1]
+    return len(marks) >= ENOUGH_MARKS and spread >= least / 3
+
+
+def _peaks(looks: Sequence[Look]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for look in looks:
+        for name, size in look.vram.items():
+            found[name] = max(found.get(name, 0), size)
+    return {name: size for name, size in found.items() if size}

@@ -1,0 +1,350 @@
+"""Run programs aside and look at them: one, the lines of a task file, or copies of one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from runyard.gauge.measured import Look, Measured, is_enough, summarise
+from runyard.gauge.steps import Mark
+from runyard.gauge.tryout import CannotStart, Tryout
+from runyard.node import layout as node_layout
+from runyard.node.gpus import ask_cards, find_gpus
+from runyard.node.keeper import Keeper, start_keeper
+from runyard.node.mps import NoMps, start_mps
+from runyard.node.sampling import SAMPLER
+from runyard.node.shares import share_out
+
+_EVERY = 0.5
+LEAST_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Card:
+    """A GPU of this machine, or one that programs may use of it. Bytes."""
+
+    name: str
+    model: str
+    total: int
+    used: int = 0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of running programs together."""
+
+    programs: tuple[Measured, ...]
+    marks: tuple[tuple[Mark, ...], ...] = field(default=(), repr=False)
+    memory_together: int = 0
+    """The most that they held at one time."""
+    said: str = ""
+    """The last lines of one that failed."""
+    mps: str = ""
+    """Whether they computed at the same time, or why not."""
+
+    @property
+    def has_failed(self) -> bool:
+        return any(one.exit_code not in (0, None) for one in self.programs)
+
+    def rate(self) -> float | None:
+        """Steps a second of all together while all were at work; ends, where none were logged."""
+        if self.has_failed:
+            return None
+        if all(len(marks) > 1 for marks in self.marks):
+            begin = max(marks[0][1] for marks in self.marks)
+            end = min(marks[-1][1] for marks in self.marks)
+            rates = [_rate(marks, begin, end) for marks in self.marks]
+            known = [rate for rate in rates if rate is not None]
+            return sum(known) if len(known) == len(rates) else None
+        if all(one.exit_code == 0 for one in self.programs):
+            return sum(1 / max(one.seconds, 1e-9) for one in self.programs)
+        return None
+
+
+def _rate(marks: Sequence[Mark], begin: float, end: float) -> float | None:
+    inside = [mark for mark in marks if begin <= mark[1] <= end]
+    # The first steps beside new neighbours are slower than those that follow.
+    late = [mark for mark in inside if mark[1] >= begin + (end - begin) / 4]
+    used = late if len(late) > 2 else inside
+    if len(used) < 2 or used[-1][1] <= used[0][1]:
+        return None
+    return (used[-1][0] - used[0][0]) / (used[-1][1] - used[0][1])
+
+
+@dataclass
+class _Watched:
+    tryout: Tryout
+    began: float
+    looks: list[Look] = field(default_factory=list)
+    ended: float | None = None
+    code: int | None = None
+
+
+def cards_here(environ: Mapping[str, str] = os.environ) -> list[Card]:
+    """The GPUs that programs started here would see; none where there is no driver."""
+    names = find_gpus("auto", environ, lambda: [card["name"] for card in ask_cards()]).names
+    if not names:
+        return []
+    return [
+        Card(one["name"], one["model"], one["total"], one["used"])
+        for one in ask_cards(names)
+        if one["total"]
+    ]
+
+
+def measure(
+    commands: Sequence[Sequence[str]],
+    cwd: Path,
+    *,
+    seconds: float,
+    cards: Sequence[Card] = (),
+    per_gpu: int | None = None,
+    to_the_end: bool = False,
+    total: int | None = None,
+    mps: str = "auto",
+    least: float = LEAST_SECONDS,
+    show: Callable[[str], None] = lambda _text: None,
+) -> Seen:
+    """Run these programs together, for as long as there is something to learn and no longer than
+    `seconds`. `per_gpu`: so many share each GPU, as an agent would have it; else each sees all.
+    `total`: steps of a whole run, where the program does not tell."""
+    names = [card.name for card in cards]
+    used = {card.name: card.used for card in cards}
+    with contextlib.ExitStack() as stack:
+        keeper = stack.enter_context(_keeping())
+        is_shared = bool(names) and (per_gpu or -(-len(commands) // len(names))) > 1
+        shared, words = stack.enter_context(_sharing(names if is_shared else (), keeper, mps))
+        # It starts first: a short program is not to be over before anybody looks.
+        sampler = stack.enter_context(_Sampler(names))
+        watched = []
+        for index, command in enumerate(commands):
+            more, pinned = _place(names, per_gpu, len(commands), index)
+            one = stack.enter_context(Tryout(f"gauge-{index}", more={**more, **shared}))
+            keeper.begins(one.token)
+            stack.callback(keeper.ended, one.token)
+            with pinned:
+                keeper.began(one.start(command, cwd), one.token)
+            stack.callback(one.end)
+            watched.append(_Watched(one, time.time()))
+            sampler.watch(one.token, one.pid)
+        cards_used = _watch(watched, sampler, seconds, least, to_the_end, show)
+        seen = _seen(watched, total)
+        return replace(_with_card(seen, cards_used, used), mps=words)
+
+
+def _place(
+    names: Sequence[str], per_gpu: int | None, count: int, index: int
+) -> tuple[dict[str, str], contextlib.AbstractContextManager[None]]:
+    """What an agent would tell the program in that slot, and the CPUs that it would have."""
+    if count == 1:
+        return {}, contextlib.nullcontext()
+    gpus = find_gpus(",".join(names) or "none", os.environ, list)
+    cpus = sorted(os.sched_getaffinity(0))
+    found = share_out(names, cpus, slots=count, per_gpu=per_gpu)
+    placed = node_layout.Layout(found, gpus, cpus, None)
+    told = placed.variables(index, os.environ, slots=count, together=found[index].together)
+    return told, placed.pinned(index)
+
+
+@contextlib.contextmanager
+def _keeping() -> Iterator[Keeper]:
+    """A twin that ends the programs if we are killed."""
+    with tempfile.TemporaryDirectory(prefix="runyard-aside-") as empty:
+        keeper = start_keeper(empty, lambda _spool: None)
+        try:
+            yield keeper
+        finally:
+            keeper.dismiss()
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(keeper.pid, 0)
+
+
+@contextlib.contextmanager
+def _sharing(
+    names: Sequence[str], keeper: Keeper, mps: str
+) -> Iterator[tuple[dict[str, str], str]]:
+    """MPS on GPUs that are shared, where it can be had: as an agent has it."""
+    if not names:
+        yield {}, ""
+        return
+    if mps == "off":
+        yield {}, "without MPS: programs on one GPU take turns"
+        return
+    try:
+        daemon = start_mps(tuple(names), os.environ, keeper)
+    except NoMps as error:
+        yield {}, f"without MPS ({error}): programs on one GPU take turns"
+        return
+    try:
+        yield dict(daemon.variables), "with MPS"
+    finally:
+        daemon.end(keeper)
+
+
+def _watch(
+    watched: Sequence[_Watched],
+    sampler: _Sampler,
+    seconds: float,
+    least: float,
+    to_the_end: bool,
+    show: Callable[[str], None],
+) -> dict[str, int]:
+    """Until enough is known; the most that was taken of each card meanwhile."""
+    end = time.monotonic() + seconds
+    most: dict[str, int] = {}
+    while True:
+        told = sampler.hear(_EVERY)
+        now = time.time()
+        for one in watched:
+            one.tryout.steps.look()
+            code = one.tryout.poll()
+            if code is not None and one.ended is None:
+                one.ended, one.code = now, code
+        if told is not None:
+            _take(told, watched, most)
+            show(_words(watched, now))
+        running = [one for one in watched if one.ended is None]
+        if not running or any(one.code for one in watched) or time.monotonic() >= end:
+            return most
+        if not to_the_end and all(
+            is_enough(one.looks, one.tryout.steps.marks, now - one.began, least) for one in running
+        ):
+            return most
+
+
+def _take(told: dict[str, Any], watched: Sequence[_Watched], most: dict[str, int]) -> None:
+    for name, card in told["gpus"].items():
+        most[name] = max(most.get(name, 0), card["used"])
+    for one in watched:
+        seen = told["attempts"].get(one.tryout.token)
+        if seen is None or not seen["memory_peak"] or one.ended is not None:
+            continue
+        one.looks.append(
+            Look(
+                at=told["at"],
+                memory=seen["memory"],
+                memory_peak=seen["memory_peak"],
+                cpu_seconds=seen["cpu_seconds"],
+                read_bytes=seen["read_bytes"],
+                written_bytes=seen["written_bytes"],
+                vram=seen["vram"],
+                gpu_use=seen.get("gpu_use"),
+            )
+        )
+
+
+def _words(watched: Sequence[_Watched], now: float) -> str:
+    marks = [one.tryout.steps.marks for one in watched]
+    steps = sum(found[-1][0] for found in marks if found)
+    memory = sum(one.looks[-1].memory for one in watched if one.looks)
+    vram = sum(sum(one.looks[-1].vram.values()) for one in watched if one.looks)
+    gpu = f", {vram / 1e9:.1f} GB GPU memory" if vram else ""
+    since = now - min(one.began for one in watched)
+    return f"{since:.0f} s: {steps} steps, {memory / 1e9:.1f} GB memory{gpu}"
+
+
+def _seen(watched: Sequence[_Watched], total: int | None) -> Seen:
+    now = time.time()
+    programs = []
+    for one in watched:
+        one.tryout.steps.look()
+        steps = one.tryout.steps
+        programs.append(
+            summarise(
+                one.looks,
+                steps.marks,
+                began=one.began,
+                ended=one.ended or now,
+                exit_code=one.code,
+                total=steps.total or total,
+            )
+        )
+    failed = next((one for one in watched if one.code), None)
+    return Seen(
+        programs=tuple(programs),
+        marks=tuple(tuple(one.tryout.steps.marks) for one in watched),
+        memory_together=_together([one.looks for one in watched]),
+        said="" if failed is None else failed.tryout.said(),
+    )
+
+
+def _together(series: Sequence[Sequence[Look]]) -> int:
+    by_time: dict[float, int] = {}
+    for looks in series:
+        for look in looks:
+            by_time[look.at] = by_time.get(look.at, 0) + look.memory
+    return max(by_time.values(), default=0)
+
+
+def _with_card(seen: Seen, most: Mapping[str, int], before: Mapping[str, int]) -> Seen:
+    """Where the driver lists no process of ours (it counts them in another namespace, as in some
+    containers), what the cards' memory grew by is all that can be told."""
+    if any(one.vram_peaks for one in seen.programs):
+        return seen
+    count = len(seen.programs)
+    grown = {
+        name: (used - before.get(name, used)) // count
+        for name, used in most.items()
+        if used > before.get(name, used)
+    }
+    if not grown:
+        return seen
+    programs = tuple(replace(one, vram_peaks=grown, vram_is_of_card=True) for one in seen.programs)
+    return replace(seen, programs=programs)
+
+
+class _Sampler:
+    """The sampler's process, looking often."""
+
+    def __init__(self, gpus: Sequence[str]) -> None:
+        self._gpus = list(gpus)
+        self._rest = b""
+
+    def __enter__(self) -> _Sampler:
+        self._process = subprocess.Popen(
+            [*SAMPLER, "--every", str(_EVERY)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return self
+
+    def watch(self, token: str, pid: int) -> None:
+        about = {
+            "began": token, "pid": pid, "folder": "/nonexistent", "run": token, "gpus": self._gpus,
+        }  # fmt: skip
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):  # It died; nothing is seen, and time is still told.
+            self._process.stdin.write(json.dumps(about).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def hear(self, seconds: float) -> dict[str, Any] | None:
+        """The newest look, or None after so long without one."""
+        assert self._process.stdout is not None
+        handle = self._process.stdout.fileno()
+        if not select.select([handle], [], [], seconds)[0]:
+            return None
+        data = os.read(handle, 1 << 20)
+        if not data:
+            time.sleep(seconds)  # It died: the program is still worth its time.
+            return None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        found: dict[str, Any] | None = json.loads(lines[-1]) if lines else None
+        return found
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+__all__ = ["CannotStart", "Card", "Seen", "cards_here", "measure"]

@@ -1,0 +1,66 @@
+"""How far a program is: from the lines that it notes, or from what its wandb client writes."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from runyard.node.wandb_file import RecordFile, histories, read_row
+
+Mark = tuple[int, float]
+"""Steps done, and the epoch second by which."""
+
+
+class Steps:
+    """Of one program that runs in a folder of its own. `look` reads what is new."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._progress_read = 0
+        self._files: dict[Path, RecordFile] = {}
+        self._noted: list[Mark] = []
+        self._logged: dict[Path, list[Mark]] = {}
+        self.rows: list[dict[str, Any]] = []
+        self.total: int | None = None
+        """Steps of the whole run, where the program says so."""
+
+    @property
+    def marks(self) -> list[Mark]:
+        """What it noted itself (`runyard.train`); else the rows of the client that logs most."""
+        return self._noted or max(self._logged.values(), key=len, default=[])
+
+    def look(self) -> None:
+        with contextlib.suppress(OSError):
+            self._look_at_progress()
+        for path in self._folder.glob("wandb/*run-*/run-*.wandb"):
+            self._look_at_rows(path)
+
+    def _look_at_progress(self) -> None:
+        with (self._folder / "progress").open("rb") as file:
+            file.seek(self._progress_read)
+            data = file.read()
+            at = (self._folder / "progress").stat().st_mtime
+        whole = data[: data.rfind(b"\n") + 1]
+        self._progress_read += len(whole)
+        for line in whole.splitlines():
+            with contextlib.suppress(ValueError, IndexError):
+                words = line.split()
+                step, total = int(words[0]), int(words[1])
+                if self._noted and step < self._noted[-1][0]:
+                    self._noted.clear()  # Another loop.
+                self._noted.append((step, float(words[2]) if len(words) > 2 else at))
+                self.total = total
+
+    def _look_at_rows(self, path: Path) -> None:
+        file = self._files.setdefault(path, RecordFile(str(path)))
+        marks = self._logged.setdefault(path, [])
+        with contextlib.suppress(OSError, ValueError):
+            for record in file.fresh():
+                for history in histories(record):
+                    row = read_row(history)
+                    self.rows.append(row)
+                    at, step = row.get("_timestamp"), row.get("_step")
+                    if isinstance(at, int | float) and isinstance(step, int):
+                        # Steps are counted from 0: the row of the first is there when it is done.
+                        marks.append((step + 1, float(at)))

@@ -1,0 +1,38 @@
+"""How far training is, for whoever started the program: a file with a line now and then.
+
+`RUNYARD_PROGRESS_FILE` names it. A line is `STEP TOTAL EPOCH_SECONDS`, so a program in any language
+can write it; the time may be left out. `runyard gauge` reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+VARIABLE = "RUNYARD_PROGRESS_FILE"
+_DENSE_LINES = 32
+_LEAST_SECONDS_BETWEEN_LINES = 0.25
+
+
+class ProgressFile:
+    """The lines of one loop; without the variable it does nothing."""
+
+    def __init__(self) -> None:
+        self._path = os.environ.get(VARIABLE)
+        self._lines = 0
+        self._written = 0.0
+
+    def note(self, step: int, total: int) -> None:
+        if self._path is None:
+            return
+        now = time.time()
+        is_due = now - self._written >= _LEAST_SECONDS_BETWEEN_LINES
+        if not (is_due or self._lines < _DENSE_LINES or step == total):
+            return
+        self._lines += 1
+        self._written = now
+        try:
+            with open(self._path, "a") as file:  # noqa: PTH123
+                file.write(f"{step} {total} {now:.3f}\n")
+        except OSError:
+            self._path = None  # Nobody looks any more; training goes on.

@@ -1,0 +1,1 @@
+"""What programs need, and what follows from it."""

@@ -1,0 +1,193 @@
+"""How long a whole run takes, told when a tenth of it is over."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from runyard import train
+from runyard.gauge.measured import estimate_whole
+from runyard.gauge.steps import Mark, Steps
+from runyard.train import loop, pace, progress_file
+from runyard.train.pace import Pace
+from tests.conftest import RunRunyard
+from tests.train.frameworks import ROOT, ensure_framework, program_environment
+
+STEPS = 200
+
+
+def usual(step: int) -> float:
+    return 1.0
+
+
+def slow_at_first(step: int) -> float:
+    """The first period of five steps takes ten times as long."""
+    return 10.0 if step < 5 else 1.0
+
+
+def with_evaluations(step: int) -> float:
+    return 8.0 if step % 5 == 4 else 1.0
+
+
+def uneven(step: int) -> float:
+    return (0.6, 1.5, 0.9, 1.2, 0.8)[step * 7 % 5]
+
+
+def compiles(step: int) -> float:
+    return 60.0 if step == 0 else 0.5
+
+
+def marks_of(steps: int, cost: object, every: int) -> list[Mark]:
+    """What a program with such steps notes, and when, on a clock that costs nobody time."""
+    assert callable(cost)
+    now, found = 0.0, []
+    for step in range(steps):
+        now += cost(step)
+        if (step + 1) % every == 0:
+            found.append((step + 1, now))
+    return found
+
+
+@pytest.mark.parametrize("every", [1, 5])
+@pytest.mark.parametrize("cost", [usual, slow_at_first, with_evaluations, uneven, compiles])
+def test_after_a_tenth_the_end_is_known_to_a_tenth(cost: object, every: int) -> None:
+    whole = marks_of(STEPS, cost, every)
+    truth = whole[-1][1]
+    seen = [mark for mark in whole if mark[0] <= STEPS // 10]
+    told = estimate_whole(seen, STEPS, began=0.0, now=seen[-1][1])
+    assert told is not None
+    assert told / truth == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("cost", [usual, slow_at_first, with_evaluations, uneven])
+def test_the_program_itself_knows_it_too(cost: object) -> None:
+    """As `runyard.train` tells it while the run goes on."""
+    own = Pace()
+    marks = marks_of(STEPS, cost, 1)
+    for step, now in marks[: STEPS // 10]:
+        own.mark(step, now)
+    elapsed = marks[STEPS // 10 - 1][1]
+    left = own.seconds_left(STEPS // 10, STEPS)
+    assert left is not None
+    assert (elapsed + left) / marks[-1][1] == pytest.approx(1, abs=0.1)
+
+
+def test_a_long_run_keeps_few_marks_and_a_true_pace() -> None:
+    own = Pace()
+    for step, now in marks_of(20_000, with_evaluations, 1):
+        own.mark(step, now)
+    assert len(own._marks) <= 130
+    assert own.seconds_left(0, 100) == pytest.approx(100 * (4 + 8) / 5, rel=0.05)
+
+
+def test_without_a_total_nothing_is_made_up() -> None:
+    assert estimate_whole([(1, 1.0), (2, 2.0)], None, began=0.0, now=2.0) is None
+    assert estimate_whole([(1, 1.0)], 10, began=0.0, now=1.0) is None
+
+
+class Clock:
+    """Time that only passes when a program says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def time(self) -> float:
+        return self.now
+
+    monotonic = time
+
+
+def test_a_loop_whose_first_period_is_ten_times_slower_told_by_the_file_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The real loop and the real file, as `runyard gauge` reads it; only the clock is made up."""
+    clock = Clock()
+    for module in (pace, progress_file, loop):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setenv("RUNYARD_PROGRESS_FILE", str(tmp_path / "progress"))
+    began = clock.now
+    steps, told = Steps(tmp_path), None
+    for step in train.steps(0, 100):
+        clock.now += slow_at_first(step)
+        if step == 10:  # Ten are over.
+            steps.look()
+            told = estimate_whole(steps.marks, steps.total, began=began, now=clock.now)
+    assert told is not None
+    assert told / (clock.now - began) == pytest.approx(1, abs=0.1)
+    assert "step 100 of 100" in capsys.readouterr().out
+
+
+@pytest.mark.frameworks
+@pytest.mark.skipif(not os.environ.get("RUNYARD_ALL_EXAMPLES"), reason="RUNYARD_ALL_EXAMPLES=1")
+@pytest.mark.parametrize("example", ["cnn_regressor", "neural_ode", "slow_at_first"])
+def test_the_examples_are_known_to_a_tenth_after_a_tenth(
+    example: str, tmp_path: Path, runyard: RunRunyard
+) -> None:
+    words = _command_of(example, tmp_path, runyard)
+    environ = program_environment(
+        RUNYARD_PROGRESS_FILE=str(tmp_path / "progress"),
+        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "checkpoints"),
+        CLOCK="wall" if example == "slow_at_first" else "cpu",
+        WHOLE=str(tmp_path / "whole"),
+    )
+    done = runyard("run", "--", *words, env=environ, cwd=tmp_path, timeout=1800)
+    assert done.returncode == 0, done.stderr
+    truth = float((tmp_path / "whole").read_text())
+    steps = Steps(tmp_path)
+    steps.look()
+    assert steps.total is not None
+    seen = [mark for mark in steps.marks if mark[0] <= steps.total / 10]
+    told = estimate_whole(seen, steps.total, began=0.0, now=seen[-1][1])
+    assert told is not None
+    print(f"{example}: {told:.1f} s estimated, {truth:.1f} s in truth, {told / truth:.3f}")
+    assert told / truth == pytest.approx(1, abs=0.1)
+
+
+# Runs a program with the clock of its own CPU time: what others do on this machine meanwhile is
+# not the estimate's to know. A program that sleeps has the usual clock.
+CLOCKED = """\
+import atexit, os, runpy, sys, time, types
+from runyard.train import progress_file
+began = time.time()
+clock = time.process_time if os.environ["CLOCK"] == "cpu" else lambda: time.time() - began
+progress_file.time = types.SimpleNamespace(time=clock)
+atexit.register(lambda: open(os.environ["WHOLE"], "w").write(str(clock())))
+sys.argv = sys.argv[1:]
+sys.path.insert(0, os.path.dirname(sys.argv[0]))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+SLOW_AT_FIRST = """\
+import time
+from runyard import train
+for step in train.steps(0, 100):
+    time.sleep(2.0 if step < 5 else 0.2)
+"""
+
+
+def _command_of(example: str, folder: Path, runyard: RunRunyard) -> list[str]:
+    clocked = folder / "clocked.py"
+    clocked.write_text(CLOCKED)
+    if example == "slow_at_first":
+        (folder / "train.py").write_text(SLOW_AT_FIRST)
+        return [sys.executable, str(clocked), str(folder / "train.py")]
+    if example == "cnn_regressor":
+        program = ROOT / "examples" / example / "train.py"
+        return [
+            str(ensure_framework("torch")), str(clocked), str(program), "--config=laptop",
+            "--max_epochs=100",
+            "--num_samples=256", f"--root_dir={folder}", "--log_to_wandb=False",
+        ]  # fmt: skip
+    python, program = ensure_framework("jax"), ROOT / "examples" / example / "neural_ode.py"
+    made = runyard(
+        "run", "--", str(python), str(program), "make-data", "--train_size=64", "--test_size=8",
+        env=program_environment(), cwd=folder, timeout=600,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    return [
+        str(python), str(clocked), str(program), "train-model", "--steps_strategy=[2000]",
+        "--length_strategy=[1]", "--lr_strategy=[3e-3]",
+        "--width_size=16", "--depth=2", "--batch_size=16", "--print_every=100",
+    ]  # fmt: skip

@@ -1,0 +1,168 @@
+"""`runyard gauge`: a real program, looked at from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runyard.home import Home
+from tests.conftest import RunRunyard
+from tests.live.sweeping import with_python
+from tests.node.fake_driver import build_driver
+
+pytestmark = pytest.mark.live
+
+# 60 MB and a child with 40, twenty steps, and the total told; the first is slow.
+PROGRAM = """\
+import os, subprocess, sys, time
+from runyard import train
+if sys.argv[1:2] == ["child"]:
+    room = bytearray(os.urandom(1000)) * 40_000
+    print("ready", flush=True)
+    sys.stdin.read()
+    sys.exit()
+child = subprocess.Popen([sys.executable, __file__, "child"], stdin=-1, stdout=-1)
+child.stdout.readline()
+room = bytearray(os.urandom(1000)) * 60_000
+if "GPU_FILE" in os.environ:
+    with open(os.environ["GPU_FILE"], "a") as file:
+        file.write(f"{child.pid} 3000000000\\n")
+for step in train.steps(0, 20, show=True):
+    time.sleep(0.5 if step == 0 else 0.1)
+child.stdin.close()
+child.wait()
+"""
+
+
+def write_program(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "train.py").write_text(PROGRAM)
+    return folder
+
+
+def test_a_program_is_measured_kept_and_written(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    project = write_program(tmp_path / "birds")
+    (project / "runyard.yaml").write_text("resources:\n  gpus: 0  # none\n")
+    done = runyard(
+        "gauge", "--json", "--write", "--", "python", "train.py", env=with_python(), cwd=project
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no GPU is here" in done.stderr
+    told = json.loads(done.stdout)
+    figures = told["figures"]
+    assert told["kind"] == "train.py"
+    assert figures["exit_code"] == 0
+    assert 100e6 < figures["memory_peak"] < 300e6
+    assert (figures["step"], figures["total"]) == (20, 20)
+    assert figures["whole_seconds"] == pytest.approx(figures["seconds"], abs=0.1)
+    assert figures["seconds"] > 2.4
+    assert figures["steps_per_second"] > 1
+    assert told["ask"] == {"programs": 1, "memory": 256, "cpus": 1, "seconds": 300.0}
+    # Comments stay.
+    text = (project / "runyard.yaml").read_text()
+    assert "gpus: 0  # none" in text
+    assert yaml.safe_load(text)["resources"] == {
+        "gpus": 0, "memory": "256M", "cpus": 1, "time": "5m",
+    }  # fmt: skip
+    [kept] = json.loads(runyard("gauge", "--list", "--json", cwd=project).stdout)
+    assert (kept["kind"], kept["figures"]["total"]) == ("train.py", 20)
+    # The next submission of this kind begins with it.
+    dry = runyard("repeat", "--seeds", "6", "--dry-run", "--", "python", "train.py", cwd=project)
+    assert "estimate: 6 trials of about" in dry.stderr
+    assert "runyard gauge measured it" in dry.stderr
+
+
+def test_gpu_memory_of_the_program_and_how_many_fit(
+    runyard: RunRunyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = build_driver(tmp_path, monkeypatch)
+    gpu.write_text(f"{os.getpid()} 9000000000\n")
+    project = write_program(tmp_path / "birds")
+    (project / "runyard.yaml").write_text("cluster: narval\nresources: {gpus: 1, gpu_type: a100}\n")
+    done = runyard(
+        "gauge", "--json", "--no-keep", "--", "python", "train.py",
+        env={**with_python(), "GPU_FILE": str(gpu)}, cwd=project,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["hardware"] == "FAKE A100"
+    assert told["figures"]["vram_peaks"] == {"GPU-fake": 3000000000}
+    assert told["figures"]["vram_is_of_card"] is False
+    fits = {room["gpu"]: room["count"] for room in told["rooms"]}
+    assert fits["a100"] == 11
+    assert any("--pack finds out how many of them pay" in note for note in told["notes"])
+
+
+def test_more_at_a_time_to_where_it_stops_paying_and_a_whole_file(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    project = write_program(tmp_path / "birds")
+    packed = runyard(
+        "gauge", "--json", "--no-keep", "--pack", "2", "--", "python", "train.py",
+        env=with_python(), cwd=project,
+    )  # fmt: skip
+    assert packed.returncode == 0, packed.stderr
+    levels = [level["count"] for level in json.loads(packed.stdout)["levels"]]
+    assert levels == ([1, 2] if len(os.sched_getaffinity(0)) > 1 else [1])
+
+    (project / "tasks.txt").write_text("python train.py\npython train.py && true\n# no\nfalse\n")
+    whole = runyard(
+        "gauge", "--no-keep", "--tasks", "tasks.txt", "-j", "2", env=with_python(), cwd=project
+    )
+    assert whole.returncode == 0, whole.stderr
+    assert "2 of 3 command lines, all at the same time" in whole.stderr
+    assert "next, run it:  runyard farm tasks.txt --on slurm --time 5m" in whole.stderr
+    assert "host memory fit" in whole.stdout
+    assert max(map(len, whole.stdout.splitlines())) <= 80
+    failed = runyard("gauge", "--no-keep", "--tasks", "tasks.txt", env=with_python(), cwd=project)
+    assert failed.returncode == 1
+    assert "the program failed (exit code 1)" in failed.stderr
+
+
+def test_a_gauge_that_is_killed_leaves_no_program_behind(
+    state_folder: Home, tmp_path: Path
+) -> None:
+    program = "import os, time; open('pid', 'w').write(f'{os.getpid()}\\n'); time.sleep(600)"
+    (tmp_path / "p.py").write_text(program)
+    gauge = subprocess.Popen(
+        [sys.executable, "-m", "runyard", "gauge", "--no-keep", "--", sys.executable, "p.py"],
+        cwd=tmp_path, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    pid = _wait_for(lambda: int((tmp_path / "pid").read_text()))
+    gauge.send_signal(signal.SIGKILL)
+    gauge.wait(60)
+    _wait_for(lambda: not Path(f"/proc/{pid}").exists() or 1 / 0)
+
+
+def _wait_for(answer: Any, seconds: float = 90) -> Any:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return answer()
+        except (OSError, ValueError, ZeroDivisionError):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_on_slurm_it_asks_for_a_short_job(runyard: RunRunyard, tmp_path: Path) -> None:
+    (tmp_path / "runyard.yaml").write_text("resources: {time: 24h, memory: 4G}\n")
+    shown = runyard(
+        "gauge", "--on", "slurm", "--dry-run", "--for", "2m", "--gpus", "1", "--", "python", "t.py",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    allocation, command = shown.stdout.splitlines()
+    assert allocation.startswith("salloc --no-shell --job-name=gauge-")
+    assert "--time=0-00:07:00" in allocation
+    assert "--for 120.0 -- python t.py" in command

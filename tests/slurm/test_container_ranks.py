@@ -1,0 +1,69 @@
+"""Ranks of two nodes in a real container: Charliecloud, with data straight from scratch."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.live.small_image import host_mounts, make_image
+from tests.slurm.cluster import SlurmCluster
+from tests.slurm.test_ranks import MEETS
+from tests.slurm.yard import Yard, open_yard
+
+pytestmark = pytest.mark.slurm
+
+READS = (
+    MEETS
+    + """
+inside, outside = open("/in-the-image").read(), os.environ.get("OF_THE_HOST")
+places = "/data", os.environ["scratch_dir"] + "/data"
+words = [open(f"{place}/words.txt").read() for place in places]
+names = ("WORLD_RANK", "NODE_RANK", "JAX_COORDINATOR_ADDRESS")
+print("rank", rank, "in the image:", inside, "of the host:", outside, "data:",
+      *words, "set:", all(one in os.environ for one in names), flush=True)
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def yard(
+    tmp_path_factory: pytest.TempPathFactory,
+    module_environment: pytest.MonkeyPatch,
+    slurm_cluster: SlurmCluster,
+) -> Iterator[Yard]:
+    image = make_image(tmp_path_factory.mktemp("images") / "small")
+    module_environment.setenv("OF_THE_HOST", "stays outside")
+    folder = tmp_path_factory.mktemp("boxes")
+    with open_yard(folder, module_environment, slurm_cluster) as opened:
+        scratch = folder / "scratch"
+        opened.write("profiles/rig.yaml", json.dumps({"storage": {"scratch": str(scratch)}}))
+        module_environment.setenv("RUNYARD_CLUSTERS", str(opened.project / "profiles"))
+        module_environment.setenv("RUNYARD_CLUSTER", "rig")
+        (scratch / "project" / "data").mkdir(parents=True)
+        (scratch / "project" / "data" / "words.txt").write_text("from scratch")
+        mounts = [f"{scratch}/project/data:/data", *host_mounts()]
+        environment = {"kind": "charliecloud", "image": str(image), "mounts": mounts}
+        opened.write("runyard.yaml", json.dumps({"environment": environment}))
+        yield opened
+
+
+def test_ranks_in_containers_of_two_nodes_meet_and_read_data_on_scratch(yard: Yard) -> None:
+    yard.write("reads.py", READS)
+    said = yard.submit(
+        "submit", "--distributed", "srun", "--nodes", "2", "--tasks-per-node", "2", "--",
+        sys.executable, "reads.py",
+    )  # fmt: skip
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 120)
+    logs = yard.logs(said)
+    found = re.findall(r"rank (\d) of 4 on (n\d) .* total 10", logs)
+    assert sorted(rank for rank, _ in found) == ["0", "1", "2", "3"], logs
+    assert len({node for _, node in found}) == 2
+    told = "in the image: yes of the host: None data: from scratch from scratch set: True"
+    assert sorted(re.findall(rf"rank (\d) {told}", logs)) == ["0", "1", "2", "3"], logs
+    # Mounted, and not copied: nobody asked for staging.
+    assert not (Path(yard.project.parent) / "scratch" / "project" / ".runyard").exists()
