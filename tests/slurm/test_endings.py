@@ -158,7 +158,7 @@ def test_node_failure(jobs: Jobs) -> None:
         until(lambda: is_up(cluster, nodes), lambda: cluster.run("sinfo", "-lN").stdout)
     cluster.wait_for(number, FINAL_STATES, SECONDS)
     assert len(jobs.folders("node")) == 2  # Nobody was there to remove them.
-    jobs.told["next"] = jobs.send("success", "--sbatch", f"--nodelist={nodes}")
+    jobs.told["next"] = jobs.send("success", f"--sbatch=--nodelist={nodes}")
     jobs.check_end("next")
     assert jobs.folders("node") == []
     assert jobs.logs("next").count("removed what another job left") == 2
