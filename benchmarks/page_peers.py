@@ -78,6 +78,8 @@ class Tracker:
     environment: Callable[[Place], Mapping[str, str]] = lambda _place: {}
     times: list[float] = field(default_factory=list)
     version: str = ""
+    settles: float = 0.0
+    """Seconds until its chart stood still when it was shown for the first time."""
 
 
 def _go(path: Callable[[Place], str]) -> Callable[[Page, Place], str]:
@@ -189,7 +191,7 @@ def compare(
     shown: list[tuple[Tracker, BrowserContext, str]] = []
     url, code = stack.enter_context(our_server(curves))
     context = new_context(browser)
-    warm(context, f"{url}#code={code}")
+    ours.settles = warm(context, f"{url}#code={code}")
     shown.append((ours, context, url))
     for peer in peers:
         try:
@@ -199,7 +201,7 @@ def compare(
             context = new_context(browser)
             page = context.new_page()
             address = peer.open(page, place)
-            wait_for_ink(page)
+            peer.settles = wait_for_ink(page)
             page.close()
             shown.append((peer, context, address))
             print(f"{peer.name} {peer.version} shows its chart", file=sys.stderr)
@@ -208,7 +210,7 @@ def compare(
             print(f"{peer.name} is left out: {missing[peer.name]}", file=sys.stderr)
     for _ in range(rounds):
         for tracker, context, address in shown:
-            tracker.times.append(first_paint(context, address))
+            tracker.times.append(first_paint(context, address, tracker.settles))
             print(f"{tracker.name} {tracker.times[-1]:.0f} ms", file=sys.stderr)
     return tell([tracker for tracker, _, _ in shown], missing)
 
@@ -341,32 +343,38 @@ def new_context(browser: Browser) -> BrowserContext:
     return context
 
 
-def warm(context: BrowserContext, address: str) -> None:
+def warm(context: BrowserContext, address: str) -> float:
     page = context.new_page()
     page.goto(address, wait_until="commit")
-    wait_for_ink(page)
+    took = wait_for_ink(page)
     page.close()
+    return took
 
 
-def wait_for_ink(page: Page) -> None:
-    """Until the chart is there and stays as it is."""
-    end = time.monotonic() + _PAINTS
+def wait_for_ink(page: Page) -> float:
+    """Until the chart is there and stays as it is; how many seconds that took."""
+    began = time.monotonic()
+    end = began + _PAINTS
     seen: list[int] = []
     while time.monotonic() < end:
         page.wait_for_timeout(1500)
         seen.append(ink_of(page))
         if len(seen) > 2 and seen[-1] > 500 and seen[-1] == seen[-2] == seen[-3]:
-            return
+            return time.monotonic() - began
     raise NotHere(f"no chart appeared in {_PAINTS:.0f} s")
 
 
-def first_paint(context: BrowserContext, address: str) -> float:
-    """Milliseconds from the navigation to the first frame with the chart."""
+def first_paint(context: BrowserContext, address: str, settles: float) -> float:
+    """Milliseconds from the navigation to the first frame with the chart.
+
+    For as long as it took the first time nobody looks at the page: looking costs it time.
+    """
     page = context.new_page()
     try:
         with Recording(page) as recording:
             page.goto(address, wait_until="commit")
             began = float(page.evaluate("performance.timeOrigin"))
+            page.wait_for_timeout(settles * 1000)
             wait_for_ink(page)
             # The recording is looked through afterwards, by a page of its own.
         return recording.first_full(context) - began
