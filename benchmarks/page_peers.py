@@ -29,7 +29,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import venv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ from runyard.home import Home, prepare, read_discovery
 
 RUNS, STEPS, FASTER = 100, 1_000, 5.0
 VIEW = {"width": 1440, "height": 900}
-_STARTS, _FILLS, _PAINTS = 300.0, 1200.0, 240.0
+_STARTS, _FILLS, _PAINTS = 300.0, 3600.0, 600.0
 _WRITERS = Path(__file__).parent / "peers"
 
 
@@ -109,6 +109,13 @@ def _mlflow_page(place: Place) -> str:
         "metric": '"loss"',
         "experiments": json.dumps([made["experiment"]]),
         "plot_metric_keys": '["loss"]',
+        "plot_layout": '{"autosize": true, "xaxis": {}, "yaxis": {}}',
+        "x_axis": "step",
+        "y_axis_scale": "linear",
+        "line_smoothness": "1",
+        "show_point": "false",
+        "deselected_curves": "[]",
+        "last_linear_y_axis_range": "[]",
     }
     return f"/#/metric?{urllib.parse.urlencode(words)}"
 
@@ -155,15 +162,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--peers", nargs="*", default=[peer.name for peer in PEERS], help="only these"
+    )
     given = parser.parse_args()
     # Servers are ended by what is left on the way out.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with contextlib.ExitStack() as stack:
         folder = given.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return compare(stack, folder.resolve(), given.rounds)
+        chosen = [peer for peer in PEERS if peer.name in given.peers]
+        return compare(stack, folder.resolve(), chosen, given.rounds)
 
 
-def compare(stack: contextlib.ExitStack, folder: Path, rounds: int) -> int:
+def compare(
+    stack: contextlib.ExitStack, folder: Path, peers: Sequence[Tracker], rounds: int
+) -> int:
     folder.mkdir(exist_ok=True)
     curves = folder / "curves.json"
     if not curves.exists():
@@ -178,9 +191,8 @@ def compare(stack: contextlib.ExitStack, folder: Path, rounds: int) -> int:
     context = new_context(browser)
     warm(context, f"{url}#code={code}")
     shown.append((ours, context, url))
-    for peer in PEERS:
+    for peer in peers:
         try:
-            print(f"{peer.name}: installed, filled, served, shown once", file=sys.stderr)
             place = install(folder, peer)
             fill(place, peer, curves)
             stack.enter_context(served(place, peer))
@@ -190,6 +202,7 @@ def compare(stack: contextlib.ExitStack, folder: Path, rounds: int) -> int:
             wait_for_ink(page)
             page.close()
             shown.append((peer, context, address))
+            print(f"{peer.name} {peer.version} shows its chart", file=sys.stderr)
         except Exception as error:  # One that fails is said to, and the others are compared.
             missing[peer.name] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
             print(f"{peer.name} is left out: {missing[peer.name]}", file=sys.stderr)

@@ -1,27 +1,26 @@
 """Small files, and a large one, to the disks of two nodes: runyard's staging against `cp -r`.
 
-    python -m benchmarks.staging [FILES]
+    python -m benchmarks.staging [FILES [MILLISECONDS]]
 
 Both read the same files from the same file system, in the same run, and both nodes at once: two
-processes on this machine. The file system is one of this machine's disk, and a real network file
-system (sshfs, where it is installed) in whose way a round trip takes half a millisecond, as it does
-with a cluster's: an idle Lustre or NFS answers about as fast, a busy one slower. It is mounted anew
-for each way, so that nobody profits from what another has read. Later jobs find the archive. The
-nodes' folders are in memory where that is to be had: this machine's disk is not what is measured.
+processes on this machine. The file system is this machine's own disk, and a real network file
+system: sshfs, with a server on this machine to which each request takes a millisecond
+(`far_away.c`), or as many as are given. An idle Lustre or NFS answers in less, a busy one in more.
+It is mounted anew for each way, so that nobody profits from what another has read. Later jobs find
+the archive. The nodes' folders are in memory where that is to be had: this machine's disk is not
+what is measured.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import shutil
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +31,6 @@ _EACH = 4096
 _LARGE = 256 << 20
 _NODES = 2
 _ROUNDS = 1
-_ROUND_TRIP = 0.0005
 _SFTP_SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server")
 
 Way = Callable[[Path, list[Path], str], None]
@@ -71,6 +69,7 @@ WAYS: dict[str, Way] = {"cp -r": copy, "first job": first, "later jobs": stage}
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    trip = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory(dir=memory) as disk:
         source, place = Path(name) / "source", Path(name) / "scratch"
@@ -81,13 +80,12 @@ def main() -> None:
         )
         place.mkdir()
         compare("from this machine's disk", lambda: contextlib.nullcontext(source), Path(disk))
-        server = next((one for one in _SFTP_SERVERS if os.access(one, os.X_OK)), None)
-        if server is None or shutil.which("sshfs") is None:
-            print("no sshfs here: not measured over a network file system")
+        if not sftp_server() or not shutil.which("sshfs") or not shutil.which("cc"):
+            print("sshfs or cc is not here: not measured over a network file system")
             return
         compare(
-            f"over sshfs, {1000 * _ROUND_TRIP} ms a round trip",
-            lambda: mounted(server, source, place),
+            f"over sshfs, {trip} ms a round trip",
+            lambda: mounted(source, place, trip),
             Path(disk),
         )
 
@@ -128,60 +126,33 @@ def compare(
 
 
 @contextlib.contextmanager
-def mounted(server: str, source: Path, place: Path) -> Iterator[Path]:
-    """The folder, over sshfs, with a server whose answers take their time."""
-    ours, theirs = socket.socketpair()
-    serving = subprocess.Popen([server], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    words = ["sshfs", "-f", "-o", "passive", f"there:{source}", str(place)]
-    mount = subprocess.Popen(words, stdin=theirs.fileno(), stdout=theirs.fileno())
-    theirs.close()
-    threading.Thread(target=_pass_on_late, args=(ours, serving), daemon=True).start()
-    threading.Thread(target=_pass_back, args=(serving, ours), daemon=True).start()
-    while not place.is_mount():
-        if mount.poll() is not None:
-            raise SystemExit("sshfs could not mount")
-        time.sleep(0.01)
-    try:
-        yield place
-    finally:
-        subprocess.run(["fusermount3", "-u", str(place)], check=True)
-        mount.wait()
+def mounted(source: Path, place: Path, milliseconds: float) -> Iterator[Path]:
+    """The folder, over sshfs, with a server to which a request takes this long."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "far_away"
+        text = Path(__file__).with_name("far_away.c")
+        subprocess.run(["cc", "-O2", "-o", program, text], check=True)
+        ours, theirs = socket.socketpair()
+        late = [str(program), str(int(1000 * milliseconds)), sftp_server() or ""]
+        server = subprocess.Popen(late, stdin=ours.fileno(), stdout=ours.fileno())
+        words = ["sshfs", "-f", "-o", "passive", f"there:{source}", str(place)]
+        mount = subprocess.Popen(words, stdin=theirs.fileno(), stdout=theirs.fileno())
         ours.close()
-        serving.kill()
-        serving.wait()
-
-
-def _pass_on_late(ours: socket.socket, serving: subprocess.Popen[bytes]) -> None:
-    """Requests arrive later, however many are under way at once."""
-    waiting: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
-
-    def deliver() -> None:
-        assert serving.stdin is not None
-        while True:
-            due, part = waiting.get()
-            time.sleep(max(0.0, due - time.monotonic()))
-            with contextlib.suppress(OSError, ValueError):
-                serving.stdin.write(part)
-                serving.stdin.flush()
-            if not part:
-                return
-
-    threading.Thread(target=deliver, daemon=True).start()
-    while True:
+        theirs.close()
+        while not place.is_mount():
+            if mount.poll() is not None:
+                raise SystemExit("sshfs could not mount")
+            time.sleep(0.01)
         try:
-            part = ours.recv(1 << 16)
-        except OSError:
-            part = b""
-        waiting.put((time.monotonic() + _ROUND_TRIP, part))
-        if not part:
-            return
+            yield place
+        finally:
+            subprocess.run(["fusermount3", "-u", str(place)], check=True)
+            mount.wait()
+            server.wait()
 
 
-def _pass_back(serving: subprocess.Popen[bytes], ours: socket.socket) -> None:
-    assert serving.stdout is not None
-    with contextlib.suppress(OSError):
-        while part := os.read(serving.stdout.fileno(), 1 << 16):
-            ours.sendall(part)
+def sftp_server() -> str | None:
+    return next((one for one in _SFTP_SERVERS if os.access(one, os.X_OK)), None)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,16 @@ def test_the_numbers_as_data(told: Told, report: Type) -> None:
     assert {one["jobs"] for one in found["trials"]} == {"48213_1"}
 
 
+def test_margins_are_those_of_the_project(
+    told: Told, report: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runyard.yaml").write_text("gauge: {memory_margin: 1.0}\n")
+    monkeypatch.chdir(tmp_path)
+    assert "ask --mem 10G instead of 32G" in report(told.sweep["id"]).out
+    (tmp_path / "runyard.yaml").write_text("gauge: [what\n")
+    assert "ask --mem 6G instead of 32G" in report(told.sweep["id"]).out
+
+
 @pytest.mark.usefixtures("told")
 def test_a_job_by_its_number_and_by_a_task(report: Type) -> None:
     for words in ("48213", "48213_1", "job:48213"):

@@ -9,7 +9,7 @@ import pytest
 from runyard.clusters.load import load_profile
 from runyard.clusters.profile import Gpus, GpuSlice, GpuType, Limits, Profile
 from runyard.config.request import Gauge, Request, Resources
-from runyard.gauge.advice import ask_for, rooms, round_memory, round_time, smaller_gpu
+from runyard.gauge.advice import ask_for, rooms, smaller_gpu
 from runyard.gauge.conclusions import Raw, conclude, raw_from_json, raw_to_json
 from runyard.gauge.kinds import kind_of, kind_of_line, kind_of_sweep
 from runyard.gauge.measured import Look, Measured, growth_of, has_levelled, summarise
@@ -80,11 +80,6 @@ def test_a_smaller_gpu_is_suggested_where_most_of_it_stays_empty() -> None:
     notes = " ".join(conclude(alone, request).notes)
     assert "a100_1g.5gb" in notes
     assert "11 fit this GPU's memory; --pack" in notes
-
-
-def test_rounding_is_upwards_to_what_people_write() -> None:
-    assert [round_time(one) for one in (10, 301, 1801, 5 * 3600)] == [300, 360, 2100, 18000]
-    assert [round_memory(one * (1 << 20)) for one in (3, 300, 2047, 2049)] == [256, 512, 2048, 3072]
 
 
 def test_memory_that_grows_steadily_is_pointed_out() -> None:

@@ -65,7 +65,8 @@ def test_without_accounting_a_job_that_is_gone_ended_as_its_agents_say() -> None
              "key": 1, "job": "40_1", "node": "n1", "host": "h", "pid": 1, "slots": 1, "running": 0,
              "created_at": 51.0, "heard_at": 70.0, "left_at": 75.0, "why": "done"}  # fmt: skip
     lost: JobAgent = {**agent, "key": 2, "job": "40_2", "left_at": None, "heard_at": 90.0}
-    detail: JobDetail = {**_job(tasks=2), "agents": [agent, lost]}
+    told: Any = {**_job(tasks=2), "agents": [agent, lost], "script": None, "environment": {}}
+    detail: JobDetail = told
     news = news_of(_job(tasks=2), _queue(), now=100.0, detail=detail)
     assert news["states"] == {"COMPLETED": 1, "UNKNOWN": 1}
     assert news["ended_at"] == 90.0

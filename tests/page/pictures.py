@@ -144,7 +144,9 @@ def photograph_for_documents(browser: Browser, yard: Yard, shots: list[Shot], fo
 def shrink(file: Path) -> None:
     """Flat colours: a palette is enough, and a quarter of the size."""
     with Image.open(file) as picture:
-        picture.convert("RGB").quantize(192, dither=Image.Dither.NONE).save(file, optimize=True)
+        picture.convert("RGB").quantize(224, kmeans=2, dither=Image.Dither.NONE).save(
+            file, optimize=True
+        )
 
 
 def photograph_all(browser: Browser, yard: Yard, shots: list[Shot], folder: Path) -> None:
@@ -183,7 +185,9 @@ def logged_in(browser: Browser, yard: Yard, width: int, scheme: str) -> BrowserC
 
 def show(context: BrowserContext, yard: Yard, shot: Shot, height: int) -> Page:
     page = context.new_page()
-    page.set_viewport_size({"width": (page.viewport_size or {})["width"], "height": height})
+    size = page.viewport_size
+    assert size is not None
+    page.set_viewport_size({"width": size["width"], "height": height})
     page.goto(f"{yard.url}/{shot.path}")
     page.locator(shot.found).first.wait_for()
     expect(page.locator(".spinner")).to_have_count(0, timeout=120_000)

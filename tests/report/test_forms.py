@@ -174,6 +174,13 @@ def test_a_report_of_nothing_says_so_in_every_form(tmp_path: Path) -> None:
         list(write(empty, tmp_path / "a.svg"))
 
 
+def test_a_job_without_trials_is_told_by_how_it_ended() -> None:
+    shown = text(report(kind="job", outcomes=[], about=["out of time"]))
+    assert "out of time" in shown
+    assert "No trial of a sweep ran in it" in shown
+    assert "Nothing failed" not in shown
+
+
 def test_every_plot_that_can_be_named_is_drawn_somewhere() -> None:
     aims = [Aim("loss", maximize=False), Aim("speed", maximize=True)]
     trials = [trial(n, float(n), metrics={"loss": float(n), "speed": n * 2.0}) for n in range(1, 9)]

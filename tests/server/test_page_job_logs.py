@@ -74,10 +74,11 @@ def test_of_a_long_log_the_end_comes_first(
     assert told["pieces"][0]["cut"] is True
     assert lines(told)[-1] == ("40_1", "line 499")
     assert lines(told)[0][1].startswith("line 4")
-    found, after, more = [], {}, True
-    while more:
-        page = look(client, job, after=after, whole=True)
-        found, after, more = [*found, *lines(page)], page["after"], page["more"]
+    page = look(client, job, whole=True)
+    found = lines(page)
+    while page["more"]:
+        page = look(client, job, after=page["after"], whole=True)
+        found += lines(page)
     assert [line for _, line in found] == [f"line {number}" for number in range(500)]
 
 

@@ -6,7 +6,6 @@ With `RUNYARD_LONG_JOBS=1`; plans and their calls of sbatch are tested without S
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -16,7 +15,14 @@ from typing import Any
 import pytest
 
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.test_chains import by_the_clock, check_one_run, starts, until, until_held
+from tests.slurm.test_chains import (
+    by_the_clock,
+    chain_state,
+    check_one_run,
+    starts,
+    until,
+    until_held,
+)
 from tests.slurm.trainer import TRAINS
 from tests.slurm.yard import Yard, open_yard
 
@@ -42,13 +48,6 @@ def submit(yard: Yard, form: str, *words: str) -> dict[str, Any]:
     return yard.submit("submit", *words, "--", *WORDS)
 
 
-def chain(yard: Yard, said: dict[str, Any]) -> tuple[int, int, int]:
-    """As status tells of it: links that are over, at work, to come."""
-    told = json.loads(yard.type("status", said["sweep"], "--json").stdout)
-    found = told["sweeps"][0]["chain"]
-    return found["over"], found["at_work"], found["to_come"]
-
-
 def cut(yard: Yard, said: dict[str, Any], link: int) -> None:
     """Told as before its time limit, where the program stays."""
     until_held(yard, said, 10 * (link + 1))
@@ -63,10 +62,10 @@ def test_each_job_waits_for_the_one_before(yard: Yard) -> None:
     said = submit(yard, "dependency", "--chain", "4")
     assert len(said["jobs"]) == 4
     until_held(yard, said, 10)
-    assert chain(yard, said) == (0, 1, 3)
+    assert chain_state(yard, said) == (0, 1, 3)
     cut(yard, said, 0)
     until_held(yard, said, 20)
-    assert chain(yard, said) == (1, 1, 2)
+    assert chain_state(yard, said) == (1, 1, 2)
     assert "chain: link 2 of 4 is at work; 2 more to come" in yard.type("status").stdout
     cut(yard, said, 1)
     yard.ended(said["sweep"], 180)
@@ -77,10 +76,10 @@ def test_one_job_goes_back_to_the_queue(yard: Yard) -> None:
     said = submit(yard, "requeue", "--chain", "4")
     (job,) = said["jobs"]
     until_held(yard, said, 10)
-    assert chain(yard, said) == (0, 1, 3)
+    assert chain_state(yard, said) == (0, 1, 3)
     cut(yard, said, 0)
     until_held(yard, said, 20)
-    assert chain(yard, said) == (1, 1, 2)
+    assert chain_state(yard, said) == (1, 1, 2)
     cut(yard, said, 1)
     yard.ended(said["sweep"], 180)
     check_one_run(yard, said, STEPS, [1])

@@ -6,6 +6,7 @@ have Slurm send the signal that comes before it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -65,6 +66,13 @@ def until_held(yard: Yard, said: dict[str, Any], step: int, lrs: Sequence[int] =
     until(lambda: all(one in yard.logs(said) for one in words), f"hold at {step}", 180)
 
 
+def chain_state(yard: Yard, said: dict[str, Any]) -> tuple[int, int, int]:
+    """As status tells of it: links that are over, at work, to come."""
+    told = json.loads(yard.type("status", said["sweep"], "--json").stdout)
+    found = told["sweeps"][0]["chain"]
+    return found["over"], found["at_work"], found["to_come"]
+
+
 def cut(yard: Yard, job: str, link: int) -> None:
     """As Slurm does it before the time limit: a signal to the batch shell. (By `scancel --batch`
     release 22.05 cannot reach one task of an array alone.)"""
@@ -96,6 +104,8 @@ def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
     assert job["array"] == "1-6"
     for link in range(1, LINKS):
         until_held(yard, said, 10 * link)
+        if link == 2:
+            assert chain_state(yard, said) == (1, 1, 4)
         cut(yard, job["job_id"], link)
     yard.ended(said["sweep"], 180)
     assert len(starts(yard, said)) == LINKS

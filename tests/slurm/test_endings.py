@@ -155,14 +155,19 @@ def test_node_failure(jobs: Jobs) -> None:
                     os.kill(pid, blow)
     if LONG:
         cluster.run("scancel", number)  # A job whose node failed is queued again.
-        resume = ("scontrol", "update", f"NodeName={nodes}", "State=RESUME")
-        until(lambda: cluster.run(*resume, check=False).returncode == 0, lambda: nodes)
+        until(lambda: is_up(cluster, nodes), lambda: cluster.run("sinfo", "-lN").stdout)
     cluster.wait_for(number, FINAL_STATES, SECONDS)
     assert len(jobs.folders("node")) == 2  # Nobody was there to remove them.
-    jobs.told["next"] = jobs.send("success", "--sbatch", f"--nodelist={nodes}")
+    jobs.told["next"] = jobs.send("success", f"--sbatch=--nodelist={nodes}")
     jobs.check_end("next")
     assert jobs.folders("node") == []
     assert jobs.logs("next").count("removed what another job left") == 2
+
+
+def is_up(cluster: SlurmCluster, nodes: str) -> bool:
+    """Whether they take jobs again; tells Slurm to let them, which it refuses where they do."""
+    cluster.run("scontrol", "update", f"NodeName={nodes}", "State=RESUME", check=False)
+    return "down" not in cluster.run("sinfo", "-h", "-N", "-n", nodes, "-o", "%T").stdout
 
 
 @pytest.mark.skipif(not LONG, reason="RUNYARD_LONG_JOBS=1: Slurm's time limit has a minute's grain")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import run_runyard
-from tests.environments import CACHE
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.workloads import SMALL, cut_off, folder_of, held, place, runs_of
 from tests.slurm.yard import Yard, open_yard
@@ -40,19 +39,14 @@ def yard(
     slurm_cluster: SlurmCluster,
 ) -> Iterator[Yard]:
     environment = program_environment(
-        # Compiled once, without care for speed; and a node's cores do not change the sums.
+        # Compiled without care for speed; and a node's cores do not change the sums.
         XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thread_eigen=false",
-        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
     )
     for name, value in environment.items():
         module_environment.setenv(name, value)
     folder = tmp_path_factory.mktemp("ode")
     with open_yard(folder, module_environment, slurm_cluster) as opened:
         place(opened.project, "neural_ode", ensure_framework("jax"))
-        file = opened.project / "runyard.yaml"
-        compiled = str(CACHE / "frameworks" / "jax-compiled")
-        module_environment.setenv("JAX_COMPILATION_CACHE_DIR", compiled)
-        file.write_text(file.read_text().replace("${HOME}/.cache/jax", compiled))
         yield opened
 
 

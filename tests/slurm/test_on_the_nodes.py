@@ -31,7 +31,7 @@ if how == "fail":  # When all ranks are there: the first that fails ends the oth
         time.sleep(0.02)
     sys.exit(3)
 if how == "wait":
-    time.sleep(100)
+    time.sleep(900)
 """
 
 

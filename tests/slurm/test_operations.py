@@ -1,119 +1,26 @@
 """Looking after jobs on a real cluster, with accounting and without.
 
-Without it a short form runs always, and with RUNYARD_ALL_SLURM=1 everything.
+Without it test_without_accounting.py has a short form; RUNYARD_ALL_SLURM=1 tries everything.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
 import shutil
-import signal
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runyard.client.discover import find_server
-from runyard.home import Home
-from tests.conftest import ask_runyard, end_server, isolate, run_runyard
+from tests.conftest import ask_runyard, run_runyard
 from tests.node.terminals import RUNYARD, Terminal
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
 from tests.slurm.test_cluster import wait_until
+from tests.slurm.typed import Yard, has_accounting, open_birds, python_line
 
 pytestmark = pytest.mark.slurm
-
-# The third, the thirteenth and the twenty-third fail until they are mended; the first two wait.
-PROGRAM = """
-import pathlib, sys, time
-here, number = pathlib.Path(__file__).parent, int(sys.argv[1])
-print("this is task", number, flush=True)
-while number <= 2 and not (here / "go").exists():
-    time.sleep(0.05)
-if number in (3, 13, 23) and not (here / "mended").exists():
-    sys.exit("no luck today")
-"""
-
-# Works until Slurm has seen it, and is told so. At its end it says what the kernel knows of it.
-BUSY = """
-import json, pathlib, resource, time
-memory, end = bytearray(30 << 20), time.time() + 1
-while time.time() < end or not pathlib.Path(__file__).with_name("seen").exists():
-    pass
-status = pathlib.Path("/proc/self/status").read_text()
-used = resource.getrusage(resource.RUSAGE_SELF)
-truth = {"peak": int(status.partition("VmHWM:")[2].split()[0]) << 10,
-         "cpu": used.ru_utime + used.ru_stime}
-pathlib.Path(__file__).with_name("truth.json").write_text(json.dumps(truth))
-"""
-
-
-@dataclass(frozen=True)
-class Yard:
-    """A project on a cluster, and the commands that a person types there."""
-
-    cluster: SlurmCluster
-    project: Path
-    home: Home
-
-    def type(self, *words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
-        done = run_runyard(*words, cwd=self.project, env=env)
-        assert done.returncode == code, done.stderr + done.stdout
-        return done.stdout if code == 0 else done.stderr
-
-    def read(self, *words: str, code: int = 0) -> str:
-        """What a command shows that changes nothing."""
-        done = ask_runyard(*words, cwd=self.project)
-        assert done.returncode == code, done.stderr + done.stdout
-        return done.stdout if code == 0 else done.stderr
-
-    def json(self, *words: str) -> Any:
-        return json.loads(self.read(*words, "--json"))
-
-    def submit(self, name: str, lines: list[str], *more: str) -> tuple[str, str]:
-        """A list as an array of agents: the sweep's id, and the job's."""
-        (self.project / f"{name}.txt").write_text("\n".join(lines) + "\n")
-        words = ("farm", f"{name}.txt", "--on", "slurm", "--yes", "-n", name, *more)
-        told = json.loads(self.type(*words, "--json"))
-        return told["sweep"], told["jobs"][0]["job_id"]
-
-    def sweep(self, sweep: str) -> Any:
-        [found] = self.json("status", sweep)["sweeps"]
-        return found
-
-    def wait_for(self, sweep: str, **counts: int) -> None:
-        """Until so many trials are in these states, as the server has it."""
-        api = find_server(self.home)
-        assert api is not None
-
-        def is_so() -> bool:
-            found = api.sweeps.find(sweep)["counts"]
-            return all(found[state] == count for state, count in counts.items())
-
-        wait_until(is_so, timeout=60)
-
-    def wait_for_memory(self, job: str) -> None:
-        """Until Slurm has seen what busy.py holds; it is let go then."""
-        wait_until(
-            lambda: any((one["memory_peak"] or 0) > 30 << 20 for one in self.running(job)),
-            timeout=90,
-        )
-        (self.project / "seen").touch()
-
-    def running(self, job: str) -> list[Any]:
-        found: list[Any] = self.json("top", job)["jobs"]
-        return found
-
-    def wait_for_end(self, job: str) -> None:
-        """Until Slurm has done with it, and the server knows."""
-        self.cluster.wait_for(job, FINAL_STATES, timeout=60)
-        self.read("status", job)
-
 
 ALL = bool(os.environ.get("RUNYARD_ALL_SLURM"))
 
@@ -124,39 +31,13 @@ def yard(
 ) -> Iterator[Yard]:
     bare = request.param == "no accounting"
     cluster = request.getfixturevalue("bare_slurm_cluster" if bare else "slurm_cluster")
-    with _open_yard(cluster, tmp_path_factory.mktemp("a yard")) as opened:
+    with open_birds(cluster, tmp_path_factory.mktemp("a yard")) as opened:
         yield opened
-
-
-@contextlib.contextmanager
-def _open_yard(cluster: SlurmCluster, folder: Path) -> Iterator[Yard]:
-    with pytest.MonkeyPatch.context() as patch:
-        isolate(folder, patch)
-        for name in ("SLURM_CONF", "PATH"):
-            patch.setenv(name, cluster.env[name])
-        project = folder / "birds"
-        project.mkdir()
-        (project / "task.py").write_text(PROGRAM)
-        (project / "busy.py").write_text(BUSY)
-        home = Home(folder / "state")
-        try:
-            yield Yard(cluster, project, home)
-        finally:
-            cluster.cancel_jobs()
-            end_server(home)
-
-
-def _python(*words: str) -> str:
-    return shlex.join([sys.executable, *words])
-
-
-def _has_accounting(yard: Yard) -> bool:
-    return yard.cluster.spec.accounting
 
 
 def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> None:
     task = str(yard.project / "task.py")
-    lines = [_python(task, str(number)) for number in range(1, 31)]
+    lines = [python_line(task, str(number)) for number in range(1, 31)]
     sweep, job = yard.submit(
         "thirty", lines, "--agents", "6", "--at-once", "2", "--memory", "200M", "--time", "10m"
     )
@@ -214,7 +95,7 @@ def _runs(yard: Yard, *names: str) -> list[Any]:
 
 
 def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
-    line = _python(str(yard.project / "busy.py"))
+    line = python_line(str(yard.project / "busy.py"))
     sweep, job = yard.submit("busy", [line], "--memory", "400M", "--time", "5m")
     yard.wait_for_memory(job)
     yard.wait_for(sweep, finished=1)
@@ -228,7 +109,7 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
     found = yard.json("jobs", sweep)[0]
     assert (found["states"], found["sweep_id"]) == ({"COMPLETED": 1}, sweep)
     assert found["used"]["longest_seconds"] >= 1
-    if _has_accounting(yard):
+    if has_accounting(yard):
         wait_until(lambda: "memory_peak" in yard.json("jobs", job)["used"], timeout=90)
         used = yard.json("jobs", job)["used"]
         assert used["memory_peak"] > 30 << 20
@@ -258,7 +139,7 @@ def _check_report(yard: Yard, sweep: str, job: str) -> None:
     assert (of_job["kind"], of_sweep["kind"]) == ("job", "sweep")
     for told in (of_job, of_sweep):
         [group] = told["jobs"]
-        assert group["source"] == ["accounting" if _has_accounting(yard) else "agents"]
+        assert group["source"] == ["accounting" if has_accounting(yard) else "agents"]
         # Accounting sees the agent as well; and an agent looks every two seconds.
         assert truth["peak"] - (4 << 20) <= group["memory_peak"] <= truth["peak"] + (150 << 20)
         assert truth["cpu"] * 0.9 - 2.5 <= group["cpu_used"] <= truth["cpu"] + 10
@@ -270,7 +151,7 @@ def _check_report(yard: Yard, sweep: str, job: str) -> None:
     assert [one["state"] for one in of_job["trials"]] == ["finished"]
     shown = ask_runyard("report", job, cwd=yard.project)
     assert "ASKED AND USED" in shown.stdout
-    assert ("the site keeps no accounting" in shown.stdout) is not _has_accounting(yard)
+    assert ("the site keeps no accounting" in shown.stdout) is not has_accounting(yard)
 
 
 def test_a_job_a_task_or_a_sweep_is_cancelled(yard: Yard) -> None:
@@ -381,61 +262,3 @@ def test_an_interactive_job_outlives_the_connection(
     assert done.returncode == 4
     [newest, *_] = yard.json("jobs")
     assert newest["states"] == {"CANCELLED": 1}
-
-
-@pytest.fixture(scope="module")
-def bare_yard(
-    bare_slurm_cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Yard]:
-    with _open_yard(bare_slurm_cluster, tmp_path_factory.mktemp("bare")) as opened:
-        yield opened
-
-
-def test_without_accounting_runyard_remembers_by_itself(bare_yard: Yard) -> None:
-    yard = bare_yard
-    lines = [_python(str(yard.project / "task.py"), str(number)) for number in (3, 4, 5)]
-    lines.append(_python(str(yard.project / "busy.py")))
-    sweep, job = yard.submit("some", lines, "--agents", "2", "--memory", "400M", "--gpus", "1")
-    yard.wait_for_memory(job)
-    yard.wait_for(sweep, finished=3, failed=1)
-    yard.wait_for_end(job)
-    told = ask_runyard("jobs", job, cwd=yard.project)
-    assert "the site keeps no accounting" in told.stderr
-    found = yard.json("jobs", job)
-    assert sum(found["states"].values()) == 2
-    assert set(found["states"]) == {"COMPLETED", "FAILED"}  # As its own trials ended.
-    assert found["used"]["memory_peak"] > 30 << 20
-    assert found["used"]["longest_seconds"] >= 1
-    assert "line1\tno luck today" in yard.read("logs", job, "--trials")
-    refused = yard.read("jobs", "--all", code=1)
-    assert "the site keeps no accounting" in refused
-    assert "from its own ledger" in refused
-    assert yard.json("usage")["source"] == "runyard's own ledger"
-    [group] = yard.json("report", f"job:{job}")["jobs"]
-    assert group["source"] == ["agents"]
-
-    (yard.project / "mended").touch()
-    again = json.loads(yard.type("retry", sweep, "--form", "nodes", "--json"))
-    assert again["jobs"][0]["tasks"] == 1
-    yard.wait_for(sweep, finished=4, failed=0)
-
-
-def test_a_controller_that_hangs_is_told_and_what_is_known_is_shown(bare_yard: Yard) -> None:
-    yard = bare_yard  # Others share the other cluster; this one may hang.
-    sweep, job = yard.submit("patient", ["sleep 300"], "--time", "9m")
-    yard.wait_for(sweep, running=1)
-    assert f"job {job}  running on n" in yard.read("status", sweep)
-    controller = int((yard.cluster.folder / "slurmctld.pid").read_text())
-    os.kill(controller, signal.SIGSTOP)
-    try:
-        shown = yard.type("status", sweep, env={"RUNYARD_SLURM_SECONDS": "1"})
-    finally:
-        os.kill(controller, signal.SIGCONT)
-    assert "1 running" in shown
-    assert f"job {job}  running" in shown
-    assert "no answer in 1 s" in shown
-    assert "jobs as they were" in shown
-    assert yard.json("status", sweep)["slurm"]["trouble"] is None
-    yard.type("cancel", sweep)
-    yard.cluster.wait_for(job, "CANCELLED", timeout=60)
-    assert yard.sweep(sweep)["jobs"][0]["states"] == {"CANCELLED": 1}

@@ -112,19 +112,34 @@ def test_a_node_whose_agent_dies_is_told_of_and_the_others_go_on(yard: Yard) -> 
     assert re.search(r"the agent on n\d ended with code 137", yard.logs(said))
 
 
+# Stays until a program of another job is there too.
+MEETS = """\
+import os, pathlib, time
+here = pathlib.Path({place!r})
+(here / os.environ["SLURM_JOB_ID"]).touch()
+end = time.time() + 120
+while len(list(here.iterdir())) < 2 and time.time() < end:
+    time.sleep(0.05)
+"""
+
+
 @pytest.mark.parametrize("form", ["array", *(["nodes", "jobs"] if ALL else [])])
-def test_agents_are_added_to_a_running_sweep(yard: Yard, form: str) -> None:
-    sweep = grid(yard, "sweep.yaml", lr=list(range(1, 13)), seconds=[0.4])
+def test_agents_are_added_to_a_running_sweep(yard: Yard, tmp_path: Path, form: str) -> None:
+    sweep = grid(yard, "sweep.yaml", lr=[1, 2, 3, 4, 5, 6])
+    yard.write("train.py", MEETS.format(place=str(tmp_path)))
     first = yard.submit("sweep", sweep, "--on", "slurm", "--agents", "1")
     more = yard.submit(
         "agents", "add", first["sweep"], "-n", "4", "--on", "slurm", "--form", form, "--cpus", "2"
     )
     arrays = {"array": ["1-4"], "nodes": [None], "jobs": [None] * 4}
     assert [job["array"] or None for job in more["jobs"]] == arrays[form]
-    found = yard.ended(first["sweep"])
-    assert found["counts"]["finished"] == 12
-    at_work = {agent["job"] for one in (first, more) for agent in yard.api.jobs.job(
-        one["jobs"][0]["job_id"])["agents"]}  # fmt: skip
+    found = yard.ended(first["sweep"], seconds=150)
+    assert found["counts"]["finished"] == 6
+    at_work = {
+        agent["job"]
+        for job in (*first["jobs"], *more["jobs"])
+        for agent in yard.api.jobs.job(job["job_id"])["agents"]
+    }
     assert len(at_work) >= 2
     ended = yard.type("agents", "add", first["sweep"], "--on", "slurm", check=False)
     assert ended.returncode == 2

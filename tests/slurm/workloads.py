@@ -35,7 +35,7 @@ def held(*words: str) -> Sequence[str]:
 def cut_off(yard: Yard, said: dict[str, Any], link: int = 1) -> None:
     """Do what Slurm does before the time limit: to the batch shell, and through it to the agent."""
     (job,) = said["jobs"]
-    until(lambda: yard.logs(said).count("held after 2 steps") == link, f"link {link}", PATIENCE)
+    until(lambda: yard.logs(said).count("held after 2 steps") >= link, f"link {link}", PATIENCE)
     number, task = f"SLURM_ARRAY_JOB_ID={job['job_id']}", f"SLURM_ARRAY_TASK_ID={link}"
     (script,) = yard.batch_shells(number, task)
     os.kill(script, signal.SIGUSR2)

@@ -37,7 +37,7 @@ def test_tracked_on_one_rank_and_over_a_cut(
         ended = runyard(
             "run", "-p", "cnn-regressor", "--", str(torch_python), str(EXAMPLE),
             "--config=laptop", f"--root_dir={tmp_path}", "--max_epochs=3", "--lr=2E-3",
-            env=program_environment(WANDB_RUN_ID="thesame", **more), cwd=tmp_path, timeout=300,
+            env=program_environment(WANDB_RUN_ID="thesame", **more), cwd=tmp_path, timeout=600,
         )  # fmt: skip
         assert ended.returncode in (0, 75), ended.stderr
         return ended.returncode

@@ -71,7 +71,6 @@ def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
         folder="",
         log_pattern=None,
         asked={},
-        failed=0,
         snapshot=None,
         submitted_at=min([*submitted, *starts, time.time()]),
         polled_at=time.time(),
@@ -82,4 +81,5 @@ def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
         ended_at=None if is_open else max(ends, default=time.time()),
         used=used(known),
         wish=None,
+        failed=0,
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import runyard
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
@@ -81,10 +82,10 @@ class Submission:
         found, asks = self, not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
         usual = self.plan.agents if self.plan.chain is None else self.plan.chain.lanes
         if asks and self.request.agents.count is None and usual > 1:
-            found = self.with_agents(_ask_number("how many agents?", usual))
+            found = self.with_agents(ask_number("how many agents?", usual))
         found._say_estimate()
         say(describe(found.plan))
-        if asks and not _ask_yes("submit this?"):
+        if asks and not ask_yes("submit this?"):
             return None
         found.make_ready()
         return found
@@ -319,24 +320,6 @@ def advise(submission: Submission) -> list[str]:
             "large files belong in ${scratch_dir}"
         )
     return found
-
-
-def _ask_number(question: str, usual: int) -> int:
-    while True:
-        print(f"{question} [{usual}] ", end="", file=sys.stderr, flush=True)
-        line = sys.stdin.readline()
-        text = line.strip()
-        if not text:
-            return usual
-        if text.isdecimal() and int(text) > 0:
-            return int(text)
-        say(f"{text!r} is no whole number, 1 or more")
-
-
-def _ask_yes(question: str) -> bool:
-    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
-    line = sys.stdin.readline()
-    return bool(line) and line.strip().lower() in ("", "y", "yes")
 
 
 def describe(plan: Plan) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from runyard.cli import naming
@@ -12,9 +13,10 @@ from runyard.cli.output import ago, duration
 from runyard.client.api import Api, Project
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Work
-from runyard.errors import NotFoundError, UsageError
+from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.launch.states import states_text
 from runyard.launch.watching import account_for, look
+from runyard.report.advice import Margins
 from runyard.report.efficiency import is_in
 from runyard.report.failures import failures
 from runyard.report.findings import (
@@ -134,7 +136,7 @@ def report_on_job(api: Api, found: naming.Named) -> Report:
             f"on {job['cluster']}" if job["cluster"] else "on Slurm",
             _lasted(job["started_at"], job["ended_at"]),
         ],
-        groups=groups_of([job], {job["sweep"] or 0: told}, now=now),
+        groups=groups_of([job], {job["sweep"] or 0: told}, now=now, margins=_margins()),
         failures=failures(trials, told["attempts"], told["causes"]),
         tries=tries,
         is_open=is_open,
@@ -199,8 +201,21 @@ def _looked(api: Api, jobs: Sequence[Job]) -> tuple[list[Job], list[str]]:
 
 
 def _groups(jobs: Sequence[Job], works: Mapping[int, Work], now: float) -> list[Group]:
-    outside = group_outside(jobs, works, now=now)
-    return [*groups_of(jobs, works, now=now), *([outside] if outside else [])]
+    margins = _margins()
+    outside = group_outside(jobs, works, now=now, margins=margins)
+    found = groups_of(jobs, works, now=now, margins=margins)
+    return [*found, *([outside] if outside else [])]
+
+
+def _margins() -> Margins:
+    """Those of the project that one stands in, where it has any that can be read."""
+    from runyard.config.project_file import read_project
+
+    try:
+        told = read_project(Path.cwd()).gauge
+    except RunyardError:
+        return Margins()  # What it cost can be told all the same.
+    return Margins(told.memory_margin, told.time_margin, told.gpu_memory_margin)
 
 
 def _outcome(api: Api, sweep: Sweep) -> Outcome:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runyard.node.shares import how_many_fit
+from runyard.reading.units import round_memory, round_time
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     from runyard.gauge.measured import Measured
 
 _GB, _MIB = 10**9, 1 << 20
-# Steps to which a time is rounded up, for times up to so long.
-_ROUNDING = ((1800.0, 60.0), (4 * 3600.0, 300.0), (math.inf, 1800.0))
-_SHORTEST = 300.0
-_SMALL_MIB = 2048
 # A GPU of which less than this is used may be larger than it has to be.
 _EMPTY = 0.25
 
@@ -85,19 +82,6 @@ def ask_for(
             chain = math.ceil(seconds / longest)
             seconds = longest
     return Ask(programs, memory, cpus, seconds, per_gpu, chain)
-
-
-def round_time(seconds: float) -> float:
-    """Up, to what a person would write."""
-    step = next(step for most, step in _ROUNDING if seconds <= most)
-    return max(_SHORTEST, math.ceil(seconds / step) * step)
-
-
-def round_memory(size: float) -> int:
-    """Bytes to MiB, up to quarters of a GiB, above two GiB to whole ones."""
-    mebibytes = math.ceil(size / _MIB)
-    step = 256 if mebibytes <= _SMALL_MIB else 1024
-    return max(256, math.ceil(mebibytes / step) * step)
 
 
 def memory_at_the_end(measured: Measured) -> int | None:

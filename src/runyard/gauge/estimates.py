@@ -6,8 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from runyard.gauge.advice import round_time
-from runyard.reading.units import short_memory, short_time
+from runyard.reading.units import round_time, short_memory, short_time
 from runyard.train.pace import in_words
 
 if TYPE_CHECKING:

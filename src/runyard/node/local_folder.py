@@ -14,6 +14,7 @@ import errno
 import fcntl
 import os
 import shutil
+import signal
 import stat
 import time
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _LOCK = ".runyard-lock"
 # A folder is made a moment before its lock is.
 _YOUNG_SECONDS = 60.0
+_MOST_HANDLES = 4096
+_OWN_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 
 
 class LocalFolder:
@@ -57,21 +60,28 @@ class LocalFolder:
         self._handle = None
         remove_unheld(self.path)
 
-    def remove_when_alone(self) -> int:
-        """Leave a process behind that removes it when all holders are gone. Its number."""
+    def remove_when_alone(self) -> None:
+        """Leave a process behind that removes it when all holders are gone, also if killed."""
         assert self._handle is not None
         pid = os.fork()
         if pid:
-            return pid
+            os.waitpid(pid, 0)
+            return
         try:
+            # Nobody's child: Slurm's kill looks for a task's children. Where the site tracks by
+            # cgroup it finds this too, and the next job on this node removes what is left.
+            if os.fork():
+                os._exit(0)
             os.setsid()
-            # Slurm's kill takes the whole job, and this too where the site tracks by cgroup: then
-            # the next job on this node removes what is left.
+            for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, *_OWN_SIGNALS):
+                signal.signal(one, signal.SIG_IGN)
             os.chdir("/")
+            nothing = os.open(os.devnull, os.O_RDWR)
             for number in range(3):
-                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+                os.dup2(nothing, number)
             handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR)
-            os.close(self._handle)
+            os.closerange(3, handle)  # What our parent waits for is not ours to hold.
+            os.closerange(handle + 1, _MOST_HANDLES)
             fcntl.flock(handle, fcntl.LOCK_EX)
             if _is_linked(handle, f"{self.path}/{_LOCK}"):
                 _remove(self.path)

@@ -20,11 +20,10 @@ import sys
 import tarfile
 import zlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+from runyard.node.forked import Damaged, in_processes
 from runyard.node.inventory import Entry
-
-Part = TypeVar("Part")
 
 CHUNK = 4 << 20
 # Of small files a chunk has this many, so that there are chunks for everybody.
@@ -36,10 +35,6 @@ _BLOCK = 512
 _SAMPLE = 1 << 20
 # Below this share of the size, reading less makes up for unpacking more slowly.
 _PAYS = 0.5
-
-
-class Damaged(ValueError):
-    """The archive is not what its index says."""
 
 
 class Piece(NamedTuple):
@@ -126,7 +121,7 @@ def pack(
         else:
             chunks = [draft.chunk for draft in drafts]
             os.ftruncate(handle, end + 2 * _BLOCK)  # A tar ends with two empty blocks.
-            _in_processes(drafts, workers, lambda draft: _write_plain(handle, root, draft), tell)
+            in_processes(drafts, workers, lambda draft: _write_plain(handle, root, draft), tell)
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -153,13 +148,15 @@ def unpack(
         one._replace(offset=offset) for one in index.large for offset in range(0, one.size, _PART)
     ]
 
+    last = _LastOpened()
+
     def place(part: Chunk | Large) -> int:
         if isinstance(part, Large):
-            return _copy_part(root, part, into)
+            return _copy_part(last.open(f"{root}/{part.path}"), part, into)
         return _read_chunk(handle, index, part, into)
 
     try:
-        _in_processes([*parts, *index.chunks], workers, place, tell)
+        in_processes([*parts, *index.chunks], workers, place, tell)
     finally:
         os.close(handle)
     for path, target in index.links:
@@ -307,8 +304,22 @@ def _read_chunk(handle: int, index: Index, chunk: Chunk, into: str) -> int:
     return sum(piece.size for piece in chunk.pieces)
 
 
-def _copy_part(root: str, part: Large, into: str) -> int:
-    source = os.open(f"{root}/{part.path}", os.O_RDONLY)
+class _LastOpened:
+    """The file that was read last, in this process: network file systems begin anew to read ahead,
+    and forget what they have, with each opening."""
+
+    def __init__(self) -> None:
+        self._path, self._handle = "", -1
+
+    def open(self, path: str) -> int:
+        if path != self._path:
+            if self._handle >= 0:
+                os.close(self._handle)
+            self._path, self._handle = path, os.open(path, os.O_RDONLY)
+        return self._handle
+
+
+def _copy_part(source: int, part: Large, into: str) -> int:
     target = _open_to_write(f"{into}/{part.path}", part.mode, os.O_CREAT)
     try:
         about = os.fstat(source)
@@ -323,7 +334,6 @@ def _copy_part(root: str, part: Large, into: str) -> int:
                 raise ValueError(f"{part.path} became shorter while it was copied")
             at += copied
     finally:
-        os.close(source)
         os.close(target)
     return end - part.offset
 
@@ -350,44 +360,3 @@ def _write_at(handle: int, data: bytes | bytearray | memoryview, at: int) -> Non
     while view:
         written = os.pwrite(handle, view, at)
         view, at = view[written:], at + written
-
-
-def _in_processes(
-    parts: Sequence[Part], workers: int, work: Callable[[Part], int], tell: Callable[[int], None]
-) -> None:
-    """Do the work on every part, in forked processes; the first error is raised."""
-    reading, writing = os.pipe()
-    pids = []
-    for number in range(min(workers, max(1, len(parts)))):
-        pid = os.fork()
-        if not pid:
-            os.close(reading)
-            os._exit(_one_process(parts[number::workers], work, writing))
-        pids.append(pid)
-    os.close(writing)
-    wrong: list[ValueError] = []
-    with os.fdopen(reading, "rb") as lines:
-        for line in lines:
-            word, _, why = line.decode(errors="replace").rstrip("\n").partition(" ")
-            if why:
-                wrong.append((Damaged if word == "damaged" else ValueError)(why))
-            else:
-                tell(int(word))
-    codes = [os.waitpid(pid, 0)[1] for pid in pids]
-    if wrong:
-        raise wrong[0]
-    if any(codes):
-        raise ValueError("a process that packs or unpacks was killed: is there enough memory?")
-
-
-def _one_process(parts: Sequence[Part], work: Callable[[Part], int], writing: int) -> int:
-    try:
-        for part in parts:
-            os.write(writing, b"%d\n" % work(part))
-    except (OSError, ValueError) as error:
-        word = "damaged" if isinstance(error, Damaged) else "failed"
-        os.write(writing, f"{word} {error}"[:500].replace("\n", " ").encode() + b"\n")
-        return 1
-    except BaseException:
-        return 2
-    return 0

@@ -21,8 +21,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runyard.locks import FolderLock
+from runyard.node.forked import Damaged
 from runyard.node.inventory import Entry, fingerprint, scan
-from runyard.node.parcels import Damaged, Index, pack, unpack
+from runyard.node.parcels import Index, pack, unpack
 
 PARCELS = ".runyard/parcels"
 RESULTS = "results"

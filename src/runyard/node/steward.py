@@ -72,6 +72,8 @@ class Steward:
             for left in sweep(self._folder.base):
                 say(f"removed what another job left: {left}")
             self._folder.hold()
+            # Slurm may kill this process before it could.
+            self._folder.remove_when_alone()
 
     def prepare_data(self) -> str:
         """Have an archive of the data on scratch, once for all nodes; its name.

@@ -129,7 +129,9 @@ def savings(report: Report) -> Section | None:
     return Section("What to ask for next time", ("What was asked for fits what was used.",))
 
 
-def failures(report: Report) -> Section:
+def failures(report: Report) -> Section | None:
+    if report.kind == "job" and not report.tries:
+        return None  # A server or a shell: how it ended stands at the top.
     if not report.failures:
         return Section("Failures", ("Nothing failed, and nothing was cut off.",))
     rows = tuple(

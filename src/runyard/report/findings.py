@@ -11,7 +11,7 @@ from typing import Any
 
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Columns, Effort, Importance, Sweep, Trial, Work
-from runyard.report.advice import Change, alike, changes, wishes
+from runyard.report.advice import DEFAULT, Change, Margins, alike, changes, wishes
 from runyard.report.efficiency import Use, is_in, use_of, use_outside
 from runyard.report.failures import Failure, failures
 from runyard.report.repeats import Repeats
@@ -174,7 +174,9 @@ def add(values: Sequence[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def groups_of(jobs: Sequence[Job], works: Mapping[int, Work], *, now: float) -> list[Group]:
+def groups_of(
+    jobs: Sequence[Job], works: Mapping[int, Work], *, now: float, margins: Margins = DEFAULT
+) -> list[Group]:
     """Jobs by what they asked for, the costliest first; and what ran in none of them."""
     alone: dict[tuple[Any, ...], list[tuple[Job, Use]]] = {}
     for job in jobs:
@@ -183,14 +185,16 @@ def groups_of(jobs: Sequence[Job], works: Mapping[int, Work], *, now: float) -> 
         use = use_of(job, workers, attempts, now=now)
         alone.setdefault((job["cluster"], *alike(job["asked"])), []).append((job, use))
     groups = [
-        Group([job for job, _ in pairs], [use for _, use in pairs], _advice(pairs))
+        Group([job for job, _ in pairs], [use for _, use in pairs], _advice(pairs, margins))
         for pairs in alone.values()
     ]
     groups.sort(key=lambda one: -((one.total("cpu_held") or 0) + 20 * (one.total("gpu_held") or 0)))
     return groups
 
 
-def group_outside(jobs: Sequence[Job], works: Mapping[int, Work], *, now: float) -> Group | None:
+def group_outside(
+    jobs: Sequence[Job], works: Mapping[int, Work], *, now: float, margins: Margins = DEFAULT
+) -> Group | None:
     """What ran on a machine of one's own, or in a job that runyard did not submit."""
     attempts: list[Effort] = []
     for work in works.values():
@@ -200,12 +204,12 @@ def group_outside(jobs: Sequence[Job], works: Mapping[int, Work], *, now: float)
         attempts += [one for one in work["attempts"] if one["agent"] not in inside]
     if not any(one["usage"] for one in attempts):
         return None
-    return Group([], [use_outside(attempts, now=now)], wishes(attempts, now=now))
+    return Group([], [use_outside(attempts, now=now)], wishes(attempts, now=now, margins=margins))
 
 
-def _advice(pairs: Sequence[tuple[Job, Use]]) -> list[Change]:
+def _advice(pairs: Sequence[tuple[Job, Use]], margins: Margins) -> list[Change]:
     ended = [(job, use) for job, use in pairs if job["ended_at"] is not None]
-    return changes([job for job, _ in ended], [use for _, use in ended])
+    return changes([job for job, _ in ended], [use for _, use in ended], margins)
 
 
 def failures_of(outcomes: Sequence[Outcome], works: Mapping[int, Work]) -> list[Failure]:

@@ -1,0 +1,27 @@
+"""Questions on a terminal, asked before anything is made."""
+
+from __future__ import annotations
+
+import sys
+
+from runyard.cli.output import say
+
+
+def ask_number(question: str, usual: int) -> int:
+    """A whole number, asked for until it is one; an empty line takes the usual."""
+    while True:
+        print(f"{question} [{usual}] ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        text = line.strip()
+        if not text:
+            return usual
+        if text.isdecimal() and int(text) > 0:
+            return int(text)
+        say(f"{text!r} is no whole number, 1 or more")
+
+
+def ask_yes(question: str) -> bool:
+    """An empty line means yes, and the end of the input no."""
+    print(f"{question} [Y/n] ", end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    return bool(line) and line.strip().lower() in ("", "y", "yes")
