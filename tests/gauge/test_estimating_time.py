@@ -188,6 +188,6 @@ def _command_of(example: str, folder: Path, runyard: RunRunyard) -> list[str]:
     assert made.returncode == 0, made.stderr
     return [
         str(python), str(clocked), str(program), "train-model", "--steps_strategy=[2000]",
-        "--length_strategy=[1]", "--lr_strategy=[3e-3]",
+        "--length_strategy=[0.1]", "--lr_strategy=[3e-3]",
         "--width_size=16", "--depth=2", "--batch_size=16", "--print_every=100",
     ]  # fmt: skip

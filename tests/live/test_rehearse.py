@@ -21,7 +21,7 @@ parser.add_argument("--lr", type=float, default=0.1)
 parser.add_argument("--broken", action="store_true")
 args, _ = parser.parse_known_args()
 run = wandb.init()
-for step in range(2000):
+for step in range(20 if args.broken else 2000):
     learns = train.rehearsal() in ("one sample", "one batch") and not args.broken
     run.log({"val_loss": 1.0, "train_loss": 0.5 ** step if learns else 1.0})
     time.sleep(0.02)
@@ -48,7 +48,7 @@ def test_a_rung_that_fails_ends_the_climb(runyard: RunRunyard, tmp_path: Path) -
     (tmp_path / "train.py").write_text(PROGRAM)
     (tmp_path / "runyard.yaml").write_text(
         "rehearse:\n"
-        "  one sample: {add: [--broken], metric: train_loss, below: 0.01, time: 4s}\n"
+        "  one sample: {add: [--broken], metric: train_loss, below: 0.01}\n"
         "  one batch: {}\n"
     )
     done = runyard(
