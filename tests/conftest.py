@@ -21,7 +21,7 @@ from runyard.home import Home
 
 pytest_plugins = ["tests.slurm.plugin"]
 
-_LONG = {"wandb_clients", "slurm", "train"}
+_LONG = {"wandb_clients", "slurm", "train", "tutorials"}
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 

@@ -35,6 +35,11 @@ def proxy(target: str, prefix: str) -> Iterator[str]:
                 closing.wait()
                 return
             upstream = http.client.HTTPConnection(host, timeout=60)
+            # A browser that leaves a page does not wait for what it has asked for.
+            with contextlib.closing(upstream), contextlib.suppress(ConnectionError):
+                self._answer(upstream)
+
+        def _answer(self, upstream: http.client.HTTPConnection) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             headers = {
                 name: value
@@ -57,7 +62,6 @@ def proxy(target: str, prefix: str) -> Iterator[str]:
                 self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-            upstream.close()
 
         do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = _pass_on  # noqa: N815
 
