@@ -79,9 +79,6 @@ export function Table<Row>(props: Props<Row>) {
 
   const total = useMemo(() => columns.reduce((sum, column) => sum + column.width, 0), [columns]);
   const shown = rows.slice(span.first, span.last);
-  // Elements go by place: one that leaves at the top takes up, at the bottom, the row that comes. To
-  // change its texts costs a fraction of making another. What a cell keeps must go by its row.
-  const slots = span.last - span.first;
 
   const moveTo = (place: number) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, place))];
@@ -138,7 +135,7 @@ export function Table<Row>(props: Props<Row>) {
         <div class="table-rows">
           {shown.map((row, place) => (
             <TableRow
-              key={(span.first + place) % slots}
+              key={rowKey(row)}
               row={row}
               place={span.first + place}
               columns={columns as Column<unknown>[]}

@@ -102,10 +102,10 @@ export function Rename(props: { run: { name: string }; close: () => void; save: 
 
 /** A mere button until it is pressed: ten thousand rows need no ten thousand menus. */
 export function RowMenu(props: { run: Run; view: ProjectView; editing: Editing }) {
-  const [wanted, setWanted] = useState<number | null>(null);
-  if (wanted === props.run.key) return <OpenMenu {...props} />;
+  const [isWanted, setWanted] = useState(false);
+  if (isWanted) return <OpenMenu {...props} />;
   return (
-    <button class="quiet" aria-label={`${props.run.name}: more`} aria-expanded={false} onClick={() => setWanted(props.run.key)}>
+    <button class="quiet" aria-label={`${props.run.name}: more`} aria-expanded={false} onClick={() => setWanted(true)}>
       <Icon name="more" size={14} />
     </button>
   );
