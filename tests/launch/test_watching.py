@@ -122,7 +122,8 @@ def test_use_is_summed_over_the_tasks_that_ran() -> None:
 @pytest.mark.parametrize(
     ("text", "cpus", "size"),
     [("8G", 1, 8 << 30), ("4Gn", 4, 4 << 30), ("2Gc", 4, 8 << 30), ("1.5M", 1, 3 << 19),
-     ("512K", 1, 1 << 19), ("16?", 1, None), ("", 1, None)],
+     ("512K", 1, 1 << 19), ("16?", 1, None), ("", 1, None),
+     ("18446744073709551614M", 1, None)],
 )  # fmt: skip
 def test_sizes_as_old_and_new_releases_write_them(text: str, cpus: int, size: int | None) -> None:
     from runyard.launch.accounting import read_size

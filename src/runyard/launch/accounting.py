@@ -16,6 +16,8 @@ _FIELDS = (
     "Account",
 )  # fmt: skip
 _AT_A_TIME = 500
+# What its database does not know is the largest number there is, in MB: 18446744073709551614M.
+_NOTHING_KNOWN = 1 << 63
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 
@@ -126,7 +128,8 @@ def read_size(text: str, cpus: int = 1, nodes: int = 1) -> int | None:
     if found is None:
         return None
     times = cpus if found[3] == "c" else nodes if found[3] == "n" else 1
-    return int(float(found[1]) * _UNITS[found[2]] * times)
+    size = int(float(found[1]) * _UNITS[found[2]] * times)
+    return size if size < _NOTHING_KNOWN else None
 
 
 def read_cpu_time(text: str) -> float:
