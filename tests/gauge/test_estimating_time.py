@@ -121,7 +121,10 @@ def test_a_loop_whose_first_period_is_ten_times_slower_told_by_the_file_it_write
 
 
 @pytest.mark.frameworks
-@pytest.mark.skipif(not os.environ.get("RUNYARD_ALL_EXAMPLES"), reason="RUNYARD_ALL_EXAMPLES=1")
+@pytest.mark.skipif(
+    not os.environ.get("RUNYARD_ALL_EXAMPLES"),
+    reason="RUNYARD_ALL_EXAMPLES=1: they train for minutes",
+)
 @pytest.mark.parametrize("example", ["cnn_regressor", "neural_ode", "slow_at_first"])
 def test_the_examples_are_known_to_a_tenth_after_a_tenth(
     example: str, tmp_path: Path, runyard: RunRunyard

@@ -15,7 +15,9 @@ from tests.slurm.yard import Yard, open_yard
 
 pytestmark = [
     pytest.mark.slurm,
-    pytest.mark.skipif(not os.environ.get("RUNYARD_ALL_SLURM"), reason="RUNYARD_ALL_SLURM=1"),
+    pytest.mark.skipif(
+        not os.environ.get("RUNYARD_ALL_SLURM"), reason="RUNYARD_ALL_SLURM=1: two jobs more"
+    ),
 ]
 
 
