@@ -17,7 +17,7 @@ _TEXT = st.text(st.characters(exclude_characters="\n"), max_size=4)
 _BATCHES = st.lists(st.tuples(st.integers(0, 30), st.lists(_TEXT, max_size=8)), max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_BATCHES, st.integers(0, 40))
 def test_any_sequence_of_batches_is_a_dictionary(
     batches: list[tuple[int, list[str]]], first: int

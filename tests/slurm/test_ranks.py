@@ -6,12 +6,10 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
 
 import pytest
 
-from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -44,14 +42,8 @@ print("rank", rank, "of", size, "on", os.environ["SLURMD_NODENAME"], "local",
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("ranks") / "it's a place"
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        yield opened
+def yard(module_yard: Yard) -> Yard:
+    return module_yard
 
 
 def ranks(yard: Yard, *words: str, nodes: int = 2, each: int = 2) -> tuple[str, ...]:

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from runyard.home import Home, read_discovery
-from tests.conftest import end_server, isolate
+from runyard.home import read_discovery
 from tests.slurm.cluster import FINAL_STATES
-from tests.slurm.yard import HOSTILE, Yard
+from tests.slurm.yard import HOSTILE, Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
@@ -43,16 +42,8 @@ def yard(
     bare = request.param == "no accounting"
     slurm_cluster = request.getfixturevalue("bare_slurm_cluster" if bare else "slurm_cluster")
     folder = tmp_path_factory.mktemp("yard") / HOSTILE
-    folder.mkdir()
-    isolate(folder, module_environment)
-    project = folder / "my project's"
-    project.mkdir()
-    home = Home(folder / "state")
-    try:
-        yield Yard(home, slurm_cluster, project)
-    finally:
-        slurm_cluster.cancel_jobs()
-        end_server(home)
+    with open_yard(folder, module_environment, slurm_cluster, "my project's") as opened:
+        yield opened
 
 
 def grid(yard: Yard, name: str, **parameters: list[float]) -> str:

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runyard.home import Home
-from tests.conftest import end_server, isolate
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard
+from tests.slurm.yard import Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
@@ -19,12 +17,8 @@ pytestmark = pytest.mark.slurm
 def yard(
     slurm_cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Yard]:
-    isolate(tmp_path, monkeypatch)
-    project = tmp_path / "birds"
-    project.mkdir()
-    home = Home(tmp_path / "state")
-    yield Yard(home, slurm_cluster, project)
-    end_server(home)
+    with open_yard(tmp_path, monkeypatch, slurm_cluster) as opened:
+        yield opened
 
 
 def test_the_next_command_cancels_what_the_page_was_asked_to_cancel(yard: Yard) -> None:

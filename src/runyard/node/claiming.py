@@ -7,9 +7,10 @@ import signal
 import socket
 import time
 
-from runyard.node.attempts import Attempt, Setting
+from runyard.node.attempts import Attempt
 from runyard.node.delivery import end_message
 from runyard.node.goingon import go_back
+from runyard.node.setting import Setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
