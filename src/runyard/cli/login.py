@@ -151,7 +151,7 @@ def _obstacles(url: str, source: str) -> list[str]:
     found = []
     if urllib.parse.urlsplit(url).hostname in _LOOPBACK:
         found.append(
-            f"{url} is reached from this machine only: `runyard server restart --listen 0.0.0.0` "
+            f"{url} is reached from this machine only: `runyard server restart --listen cluster` "
             "opens it to nodes; without that, jobs record on disk and `runyard sync` brings it in"
         )
     if source == "WANDB_API_KEY":
