@@ -1,8 +1,8 @@
 """Store a server's key where wandb finds it: in netrc, readable by you only.
 
-runyard login                     the key of this state folder's server
-runyard login --host URL          somebody else's server, or `cloud`; asks for the key
-runyard login --check             whether the key works, and whether a compute node can use it
+  runyard login                     the key of this state folder's server
+  runyard login --host URL          somebody else's server, or `cloud`; asks for the key
+  runyard login --check             whether the key works, and whether a compute node can use it
 
 Programs under `runyard run`, and shells with `runyard env`, need no login.
 """
