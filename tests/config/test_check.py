@@ -10,7 +10,7 @@ import pytest
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.profile import Profile
 from runyard.config.check import Checked, check
-from runyard.config.request import Agents, Environment, Request, Resources
+from runyard.config.request import Agents, Environment, Request, Resources, Tracking
 from runyard.config.settling import with_defaults
 from runyard.errors import ConfigError
 
@@ -236,3 +236,15 @@ def test_an_address_without_events_sends_no_mail() -> None:
     (note,) = asked("generic", mail_to="me@example.org").notes
     assert note.startswith("no mail is sent: --mail_to me@example.org says where to")
     assert asked("generic", mail_to="me@example.org", mail=("ALL",)).notes == ()
+
+
+def test_jobs_log_to_the_server_that_hands_out_their_trials() -> None:
+    request = Request(
+        resources=with_defaults(Resources(), shipped("generic")),
+        tracking=Tracking(server="cloud"),
+        profile=shipped("generic"),
+        origins={"tracking.server": "--tracking cloud"},
+    )
+    (only,) = check(request, environ={}).refusals
+    assert only.what == "jobs log to runyard's own server, not to cloud (--tracking cloud)"
+    assert "`runyard push RUN --to cloud`" in only.mend

@@ -79,7 +79,8 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
-    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize")
+    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
+                        help="whether less or more is better (default: minimize)")  # fmt: skip
     parser.add_argument("-n", "--name", help="name of the sweep")
     parser.add_argument("-p", "--project", help="project (default: this folder's name)")
     parser.add_argument("-e", "--entity", help="user or team to whom it belongs")

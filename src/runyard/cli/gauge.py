@@ -69,7 +69,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # What the job on the node is told: where to leave what it measured, what starts programs there.
     parser.add_argument("--raw", help=argparse.SUPPRESS)
     parser.add_argument("--started-by", help=argparse.SUPPRESS)
-    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
+                        help="the program and its arguments")  # fmt: skip
     parser.set_defaults(parser=parser)
 
 

@@ -62,6 +62,14 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
+        lacking = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if lacking and lacking.split(".")[0] != "runyard":
+            return _fail(
+                f"runyard: this Python lacks {lacking}, which runyard needs: {sys.executable}\n"
+                "  try:  the `runyard` of the environment that it was installed in, or install it "
+                "into this one",
+                1,
+            )
         return _fail(
             f"runyard: this is a mistake in runyard itself: {type(error).__name__}: {error}\n"
             f"  try:  the same command with --debug shows where; please report it",

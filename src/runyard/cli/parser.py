@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
 from runyard.cli.catalog import COMMANDS
+from runyard.cli.help_text import HelpFormatter
 from runyard.errors import UsageError
 from runyard.reading.units import TIME_FORMS, read_seconds
 
@@ -29,7 +30,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("formatter_class", HelpFormatter)
         super().__init__(*args, **kwargs)
 
     def error(self, message: str) -> NoReturn:

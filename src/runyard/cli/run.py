@@ -1,8 +1,13 @@
 """Run a program on this machine and track it.
 
+  runyard run -- python train.py --lr 0.1
+  runyard run -n baseline -t paper -- python train.py    a name, and a tag to find it by
+  runyard run --tracking cloud -- python train.py        its wandb calls go to W&B's cloud
+
 The program's own, unmodified wandb calls log to runyard's server; a program without any is
 recorded too: its command, its console, how long it took and how it ended. The exit code is the
-program's own.
+program's own; 127 where there is no such program, 126 where it cannot be run, 125 where runyard
+itself failed before it began.
 """
 
 from __future__ import annotations
@@ -46,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="with --on slurm: show what would be sent")  # fmt: skip
     add_tracking(parser)
     add_slurm_arguments(parser)
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM",
+                        help="the program; all that follows is its own")  # fmt: skip
     parser.set_defaults(parser=parser)
 
 

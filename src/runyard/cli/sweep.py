@@ -13,7 +13,7 @@
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
 terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills
-them.
+them. The exit code is 0 when a trial has finished and the sweep did not fail, else 1.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-p", "--project", help="project (default: the file's, or this folder's name)"
     )
     made.add_argument("-e", "--entity", help="user or team to whom it belongs")
-    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))
+    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"),
+                      help="how settings are chosen, instead of as the file says")  # fmt: skip
     made.add_argument("--run-cap", type=positive, metavar="N", help="at most N trials in all")
     made.add_argument("--seed", type=int, help="of the search: the same seed, the same draws")
     made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",

@@ -1,11 +1,11 @@
 """Bring in runs that were recorded without the server.
 
+  runyard sync               every run of the state folder that is owed
+  runyard sync RUN ...       these: by id, or folders that a wandb client wrote
+
 Where a node cannot reach the server, `runyard run` lets wandb record on disk. That is brought in at
 the job's end if the server can be reached then, by the next command that starts the server, or by
 this one. What is in is marked and not sent again; sending it twice would do no harm.
-
-runyard sync               every run of the state folder that is owed
-runyard sync RUN ...       these: by id, or folders that a wandb client wrote
 """
 
 from __future__ import annotations

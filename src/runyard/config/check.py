@@ -61,6 +61,7 @@ def check(request: Request, *, environ: Mapping[str, str] = os.environ) -> Check
     refusals = [
         *_missing(request),
         *_wrong_values(request),
+        *_other_server(request),
         *gpu_refusals,
         *check_limits(request),
         *_wrong_place(request, environ),
@@ -146,6 +147,18 @@ def _wrong_values(request: Request) -> Iterator[Refusal]:
             f"{option} {value} ({request.origin(f'resources.{option}')}) is not allowed",
             f"did you mean {near}?" if near else f"write {listed(allowed)}",
             f"resources.{option}",
+        )
+
+
+def _other_server(request: Request) -> Iterator[Refusal]:
+    """Jobs log to the server that hands out their trials."""
+    server = request.tracking.server
+    if server != "embedded":
+        yield Refusal(
+            f"jobs log to runyard's own server, not to {server} "
+            f"({request.origin('tracking.server')})",
+            f"leave it out; `runyard push RUN --to {server}` sends runs there when they have ended",
+            "tracking.server",
         )
 
 
