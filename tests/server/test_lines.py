@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runyard.server.store.database import Database
-from runyard.server.store.lines import count_lines, get_lines, last_line, put_lines
+from runyard.server.store.lines import count_lines, get_lines, put_lines
 from tests.server.conftest import a_run
 from tests.server.memory import empty_store
 
@@ -33,7 +33,6 @@ def test_any_sequence_of_batches_is_a_dictionary(
         number: text for number, text in model.items() if number >= first
     }
     assert count_lines(connection, 1, "history") == max(model, default=-1) + 1
-    assert last_line(connection, 1, "history") == (model[max(model)] if model else None)
     connection.close()
 
 

@@ -42,22 +42,22 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def yard(module_environment: pytest.MonkeyPatch, module_yard: Yard, disk: Path) -> Yard:
-    scratch = module_yard.project.parent / "scratch"
+def yard(module_environment: pytest.MonkeyPatch, quoted_yard: Yard, disk: Path) -> Yard:
+    scratch = quoted_yard.project.parent / "scratch"
     storage = {
         "local": f"{disk}/${{SLURM_JOB_ID}}_${{SLURM_ARRAY_TASK_ID:-0}}",
         "local_made_by_us": True,
         "scratch": str(scratch),
     }
-    module_yard.write("profiles/rig.yaml", json.dumps({"storage": storage}))
-    module_environment.setenv("RUNYARD_CLUSTERS", str(module_yard.project / "profiles"))
+    quoted_yard.write("profiles/rig.yaml", json.dumps({"storage": storage}))
+    module_environment.setenv("RUNYARD_CLUSTERS", str(quoted_yard.project / "profiles"))
     module_environment.setenv("RUNYARD_CLUSTER", "rig")
-    module_yard.write("writes.py", WRITES)
+    quoted_yard.write("writes.py", WRITES)
     data = scratch / "project" / "data"
     data.mkdir(parents=True)
     for number in range(20):
         (data / f"{number} of ü.txt").write_text("x")
-    return module_yard
+    return quoted_yard
 
 
 def scratch(yard: Yard) -> Path:

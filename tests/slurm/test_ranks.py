@@ -42,8 +42,8 @@ print("rank", rank, "of", size, "on", os.environ["SLURMD_NODENAME"], "local",
 
 
 @pytest.fixture(scope="module")
-def yard(module_yard: Yard) -> Yard:
-    return module_yard
+def yard(quoted_yard: Yard) -> Yard:
+    return quoted_yard
 
 
 def ranks(yard: Yard, *words: str, nodes: int = 2, each: int = 2) -> tuple[str, ...]:
