@@ -28,6 +28,9 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.errors import ProgramError, UsageError
+from runyard.home import locate
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
@@ -110,6 +113,8 @@ def measure_here(args: argparse.Namespace, request: Request, words: list[str]) -
     from runyard.gauge.measuring import cards_here
     from runyard.node.layout import memory_mb
 
+    courses = courses_folder(str(locate().path), _project(args, request))
+    args.around = {**os.environ, COURSES: os.environ.get(COURSES, courses)}
     cards = tuple(cards_here())
     if not cards:
         say("no GPU is here: host memory, CPU and time are measured")
@@ -141,7 +146,7 @@ def _measure_tasks(
     chosen = lines[:at_once]
     say(f"{args.tasks}: {len(chosen)} of {len(lines)} command lines, all at the same time")
     seen = _measured(
-        [[*launcher, "bash", "-c", line] for line in chosen],
+        args, [[*launcher, "bash", "-c", line] for line in chosen],
         seconds=seconds, cards=cards, per_gpu=per_gpu, to_the_end=args.whole, total=steps,
         mps=args.mps or "auto",
     )  # fmt: skip
@@ -162,7 +167,7 @@ def _measure_program(
     from runyard.gauge.packs import Level, climb
 
     seen = _measured(
-        [_copy(words, 0)], seconds=seconds, cards=cards, to_the_end=args.whole, total=steps
+        args, [_copy(words, 0)], seconds=seconds, cards=cards, to_the_end=args.whole, total=steps
     )
     _refuse_failed(seen)
     if args.pack is None:
@@ -179,7 +184,7 @@ def _measure_program(
             return Level(1, seen.rate(), "its steps are not known: log with wandb, or use --whole")
         copies = [_copy(words, place) for place in range(count)]
         found = _measured(
-            copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=args.whole,
+            args, copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=args.whole,
             total=steps, mps=args.mps or "auto", least=_LEAST_TOGETHER,
         )  # fmt: skip
         last = found.said.splitlines()[-1] if found.said else "its steps are not known"
@@ -193,7 +198,7 @@ def _measure_program(
     )
 
 
-def _measured(commands: list[list[str]], **more: Any) -> Any:
+def _measured(args: argparse.Namespace, commands: list[list[str]], **more: Any) -> Any:
     from runyard.gauge.measuring import CannotStart, measure
 
     is_shown = sys.stderr.isatty()
@@ -203,7 +208,7 @@ def _measured(commands: list[list[str]], **more: Any) -> Any:
             print(f"\r\x1b[Krunyard: {text}", end="", file=sys.stderr, flush=True)
 
     try:
-        return measure(commands, Path.cwd(), show=show, **more)
+        return measure(commands, Path.cwd(), environ=args.around, show=show, **more)
     except CannotStart as error:
         raise ProgramError(f"{commands[0][0]} {error}", exit_code=127) from error
     finally:

@@ -26,6 +26,8 @@ from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _NOT_IN_NAMES = "/\\#?%:"  # W&B's rule for ids and projects: they are parts of addresses.
@@ -128,6 +130,7 @@ def _run_offline(
         folder = home.runs / new["id"]
         environment = _around(args)
         environment |= offline_environment(new, folder)
+        environment.setdefault(COURSES, courses_folder(str(home.path), new["project"]))
         if elsewhere is not None:  # Another server is not ours to be offline for.
             environment = {**_around(args), **elsewhere}
         program = Program(new["command"])
@@ -222,6 +225,7 @@ def _environment(
     discovery = read_discovery(home)
     assert discovery is not None
     environment = _around(args)
+    environment.setdefault(COURSES, courses_folder(str(home.path), made["project"]))
     if elsewhere is not None:
         # The run is that server's: of ours it gets nothing but what the user typed.
         return {**environment, **elsewhere}

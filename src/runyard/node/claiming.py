@@ -10,6 +10,8 @@ import time
 from runyard.node.attempts import Attempt, Setting
 from runyard.node.delivery import end_message
 from runyard.node.goingon import go_back
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,6 +125,7 @@ class Claiming:
         environ.update(self._occupancy.variables(slot, environ))
         if work.end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
+        environ.setdefault(COURSES, courses_folder(work.home, str(told["run"]["project"])))
         try:
             if work.records_in is not None:
                 from runyard.node.apart import recording
