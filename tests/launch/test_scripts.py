@@ -109,6 +109,30 @@ def test_a_script_outside_a_job_says_where_it_belongs(tmp_path: Path) -> None:
         assert f"sbatch {file}; or, for an allocation to run it in:  runyard shell" in tried.stderr
 
 
+def test_jobs_of_one_number_in_two_clusters_of_a_machine_have_folders_of_their_own() -> None:
+    lines = script(planned(request())).splitlines()
+    began = next(turn for turn, line in enumerate(lines) if "RUNYARD_LOCAL=" in line)
+    until = lines.index("esac", began)
+    text = "\n".join([*lines[began : until + 1], 'echo "$SLURM_TMPDIR"'])
+    said = [
+        subprocess.run(
+            ["bash", "-c", text],
+            env={**job, "TMPDIR": "/disk", "PATH": os.environ["PATH"], "SLURMD_NODENAME": "n1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for job in (
+            {"SLURM_JOB_ID": "1", "SLURM_CLUSTER_NAME": "one"},
+            {"SLURM_JOB_ID": "1", "SLURM_CLUSTER_NAME": "two"},
+            {},
+            {},
+        )
+    ]
+    assert said[0] == f"/disk/runyard-{os.getuid()}/1-one-n1"
+    assert len(set(said)) == 4, said
+
+
 def test_everything_is_quoted_in_a_hostile_folder() -> None:
     folder = Path('/home/it\'s "mine"\n$(touch /tmp/pwned) %j')
     places = Places(

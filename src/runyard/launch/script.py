@@ -186,8 +186,9 @@ def _places(plan: Plan, how: str) -> list[str]:
 
 
 _OUR_BASE = "${TMPDIR:-/tmp}/runyard-$(id -u)"
-# Named after the job and the node: nodes may be several on one machine.
-_OUR_LOCAL = f"{_OUR_BASE}/${{SLURM_JOB_ID:-0}}-%N"
+# Job, cluster and node: one machine may be several nodes, also of several clusters (a test of Slurm
+# beside the real one), which all count their jobs from 1.
+_OUR_LOCAL = f"{_OUR_BASE}/${{SLURM_JOB_ID:-$$}}-${{SLURM_CLUSTER_NAME:-here}}-%N"
 _THIS_NODES = """\
 case "$RUNYARD_LOCAL" in
   *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
