@@ -36,6 +36,11 @@ def test_a_programs_own_options_may_have_one_dash(capsys: pytest.CaptureFixture[
     assert "did you mean" not in capsys.readouterr().err
 
 
+def test_what_is_missing_is_told_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare"]) == 2
+    assert "try:  runyard compare a1b2c3d4 e5f6a7b8   (`" in capsys.readouterr().err
+
+
 def test_a_time_says_its_unit(capsys: pytest.CaptureFixture[str]) -> None:
     """A bare 90 is minutes to Slurm and seconds to others."""
     assert main(["submit", "--time", "90", "--dry-run", "--", "true"]) == 2

@@ -35,9 +35,11 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(
-            f"{self.prog}: {message}", mend=f"`{self.prog} --help` shows what it takes"
-        )
+        mend = f"`{self.prog} --help` shows what it takes"
+        example = re.search(rf"^  ({self.prog} .*?)(?:  |$)", self.description or "", re.M)
+        if example is not None and message.startswith("the following arguments are required"):
+            mend = f"{example[1]}   ({mend})"
+        raise UsageError(f"{self.prog}: {message}", mend=mend)
 
     def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
         options = list(self._option_string_actions)
