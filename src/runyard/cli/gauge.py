@@ -213,7 +213,11 @@ def _measured(args: argparse.Namespace, commands: list[list[str]], **more: Any) 
     try:
         return measure(commands, Path.cwd(), environ=args.around, show=show, **more)
     except CannotStart as error:
-        raise ProgramError(f"{commands[0][0]} {error}", exit_code=127) from error
+        raise ProgramError(
+            f"{commands[0][0]} {error}",
+            exit_code=127,
+            mend="check its spelling, and that its environment is active",
+        ) from error
     finally:
         if is_shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

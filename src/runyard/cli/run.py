@@ -183,8 +183,8 @@ def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
         "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),
         "project": _checked("project", owner.project),
         "entity": owner.entity,
-        "name": _text(args.name or os.environ.get("WANDB_NAME") or "") or None,
-        "group": _text(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
+        "name": _line(args.name or os.environ.get("WANDB_NAME") or "") or None,
+        "group": _line(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
         "notes": _text(args.notes or os.environ.get("WANDB_NOTES") or "") or None,
         "tags": [
             _text(tag) for tag in args.tag or os.environ.get("WANDB_TAGS", "").split(",") if tag
@@ -208,6 +208,11 @@ def _checked(kind: str, name: str) -> str:
 def _text(word: str) -> str:
     """A word of the command line or a path, which may hold any bytes, as text."""
     return os.fsencode(word).decode("utf-8", errors="replace")
+
+
+def _line(words: str) -> str:
+    """A name, which stands in tables: in one line."""
+    return " ".join("".join(one if one.isprintable() else " " for one in _text(words)).split())
 
 
 def _current_folder() -> Path:
