@@ -32,7 +32,7 @@ def in_run(request: Request, row: Row) -> Source:
             found, more = await request.tracker.read(
                 run_files.list_files,
                 row["key"],
-                # A file that was saved as ./notes.txt is there as notes.txt, and asked for as either.
+                # What was saved as ./notes.txt is there as notes.txt, and asked for as either.
                 names=[posixpath.normpath(name) for name in as_list(given, "names")],
                 pattern=as_text(given, "pattern"),
                 after=cursor_text(given),
