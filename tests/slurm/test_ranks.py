@@ -52,9 +52,15 @@ def ranks(yard: Yard, *words: str, nodes: int = 2, each: int = 2) -> tuple[str, 
 
 def test_ranks_of_two_nodes_meet(yard: Yard) -> None:
     yard.write("meets.py", MEETS)
-    said = yard.submit("submit", *ranks(yard), "--", "python", "meets.py", "it's")
+    said = yard.submit(
+        "submit", *ranks(yard), "--variable", "SLURM_LABELIO=1", "--", "python", "meets.py", "it's"
+    )
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
-    found = re.findall(r"rank (\d) of 4 on (n\d) local (\d) total 10 at \d+ it's", yard.logs(said))
+    found = re.findall(
+        # Slurm itself labels every line, where it is asked to.
+        r"\t(\d): rank \1 of 4 on (n\d) local (\d) total 10 at \d+ it's",
+        yard.logs(said),
+    )
     assert sorted(rank for rank, _, _ in found) == ["0", "1", "2", "3"]
     assert len({node for _, node, _ in found}) == 2
     assert sorted(local for _, _, local in found) == ["0", "0", "1", "1"]

@@ -49,7 +49,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not listed:
         asked = args.project or args.state or args.sweep
-        say("no such runs" if asked else "no runs yet: `runyard run -- python train.py` makes one")
+        say(
+            "no such runs; `runyard runs` lists the newest of all projects"
+            if asked
+            else "no runs yet: `runyard run -- python train.py` makes one"
+        )
         return 0
     print_table(
         ("ID", "NAME", "PROJECT", "STATE", "AGE", "TIME", "SUMMARY"),

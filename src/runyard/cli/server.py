@@ -6,7 +6,7 @@
 
 It starts by itself on the first command that needs it, so `start` is for choosing where it
 listens, and `stop` for a quiet machine. Nothing is lost by stopping it: programs that log keep
-what they have and try again.
+what they have and try again. The exit code of `status` is 3 where no server runs.
 """
 
 from __future__ import annotations

@@ -35,7 +35,6 @@ from runyard.errors import UsageError
 from runyard.home import locate
 
 if TYPE_CHECKING:
-    from runyard.cli.on_slurm import Submission
     from runyard.cli.sweep_plan import Plan
 
 _OVER = ("finished", "canceled", "failed")
@@ -72,7 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
     made.add_argument("-n", "--name", help="name of the sweep")
     made.add_argument(
-        "-p", "--project", help="project (default: the file's, or this folder's name)"
+        "-p",
+        "--project",
+        help="project (default: the file's, runyard.yaml's, or this folder's name)",
     )
     made.add_argument("-e", "--entity", help="user or team to whom it belongs")
     made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"),
@@ -163,11 +164,10 @@ def _create(args: argparse.Namespace) -> int:
         _estimate_here(args, plan)
         return 0
     api = server()
-    project, entity = _owner(args, plan, submission)
     made = api.sweeps.create(
         plan.config,
-        project=project,
-        entity=entity,
+        project=plan.owner.project,
+        entity=plan.owner.entity,
         folder=str(plan.folder),
         prior_runs=args.prior_run,
         seed=plan.sweep.options.seed,
@@ -196,18 +196,6 @@ def _estimate_here(args: argparse.Namespace, plan: Plan, made: Sweep | None = No
 
     subject = subject_of_sweep(plan, options_of_kind(plan.folder))
     estimate_here(subject, plan.size, args.slots, made)
-
-
-def _owner(
-    args: argparse.Namespace, plan: Plan, submission: Submission | None
-) -> tuple[str | None, str | None]:
-    """Project and entity, as an option, the shell, the sweep file or runyard.yaml names them."""
-    if submission is None:
-        return plan.project, plan.entity
-    told, file = submission.request.tracking, plan.sweep
-    is_named = args.project or os.environ.get("WANDB_PROJECT") or file.project
-    project = plan.project if is_named else told.project or plan.project
-    return project, plan.entity or (None if file.entity else told.entity)
 
 
 def _join(args: argparse.Namespace) -> int:

@@ -90,6 +90,7 @@ class Agent:
             keeper=self._start_keeper(),
             end=end or JobEnd(None, time.time()),
             count=count,
+            home=home,
             folder=folder,
             show=show,
             launcher=list(launcher),

@@ -11,6 +11,8 @@ from runyard.node.attempts import Attempt
 from runyard.node.delivery import end_message
 from runyard.node.goingon import go_back
 from runyard.node.setting import Setting
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -124,6 +126,7 @@ class Claiming:
         environ.update(self._occupancy.variables(slot, environ))
         if work.end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
+        environ.setdefault(COURSES, courses_folder(work.home, str(told["run"]["project"])))
         try:
             if work.records_in is not None:
                 from runyard.node.apart import recording

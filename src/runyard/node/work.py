@@ -49,6 +49,7 @@ class Work:
         keeper: Keeper,
         end: JobEnd,
         count: int | None,
+        home: str,
         folder: str | None,
         show: Show | None,
         launcher: list[str],
@@ -64,6 +65,8 @@ class Work:
         self.keeper = keeper
         self.end = end
         self.count = count
+        self.home = home
+        """The state folder."""
         self.folder = folder
         self.show = show
         self.launcher = launcher
