@@ -115,7 +115,7 @@ def test_the_design_names_files_that_are_there() -> None:
     text = (ROOT / "docs" / "design.md").read_text()
     here = [
         path.relative_to(ROOT).as_posix()
-        for folder in ("src", "tests", "dashboard/app/src")
+        for folder in ("src", "tests", "scripts", "benchmarks", "dashboard/app/src")
         for path in (ROOT / folder).rglob("*.[pt]*")
     ] + ["hatch_build.py"]
     for named in set(re.findall(r"`([\w/]+\.(?:py|tsx?))`", text)):
