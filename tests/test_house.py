@@ -111,6 +111,17 @@ def test_what_a_page_names_to_be_run_is_there(page: Path) -> None:
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
+def test_the_design_names_files_that_are_there() -> None:
+    text = (ROOT / "docs" / "design.md").read_text()
+    here = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("src", "tests", "scripts", "benchmarks", "dashboard/app/src")
+        for path in (ROOT / folder).rglob("*.[pt]*")
+    ] + ["hatch_build.py"]
+    for named in set(re.findall(r"`([\w/]+\.(?:py|tsx?))`", text)):
+        assert any(f"/{one}".endswith(f"/{named}") for one in here), named
+
+
 # What only a clock or a counter can have told.
 MEASURED = re.compile(
     r"\d (ms|µs)\b|\d s of CPU|% of a core|times as (fast|long|slow)|\bregret\b|\| in truth \|"

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from runyard.server.store.names import invent_name
-from runyard.server.store.typed_names import Ambiguous, in_place, of_entities
+from runyard.server.store.typed_names import find_meant, in_place, of_entities
 
 Row = sqlite3.Row
 
@@ -65,25 +65,14 @@ def by_words(
     if not name:
         return None
     places, given = in_place(place or None)
-    allowed, allowed_values = of_entities(entities)
-    for tests, values in (
+    ways = (
         ([*places, "runs.id = ?"], [*given, name]),
         ([*places, "runs.name = ?"], [*given, name]),
         (["runs.name = ?"], [words]),  # Names may hold slashes; ids and projects do not.
         # A range, not LIKE: it takes every character as it is, and uses the index.
         ([*places, "runs.id >= ?", "runs.id < ?"], [*given, name, f"{name}\U0010ffff"]),
-    ):
-        rows = connection.execute(
-            f"{_SELECT} WHERE {' AND '.join([*tests, *allowed])} "
-            "ORDER BY runs.created_at DESC LIMIT 10",
-            [*values, *allowed_values],
-        ).fetchall()
-        if len(rows) > 1:
-            raise Ambiguous([f"{row['project_name']}/{row['id']}" for row in rows])
-        if rows:
-            found: Row = rows[0]
-            return found
-    return None
+    )
+    return find_meant(connection, _SELECT, "runs.created_at", ways, entities)
 
 
 def newest(

@@ -12,7 +12,7 @@ from typing import Any
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import runs
 from runyard.server.store.runs import Row
-from runyard.server.store.typed_names import Ambiguous, in_place, of_entities
+from runyard.server.store.typed_names import find_meant, in_place, of_entities
 
 OPEN = ("running", "paused")
 STATES = (*OPEN, "finished", "canceled", "failed")
@@ -124,23 +124,13 @@ def by_words(
     if not name:
         return None
     places, given = in_place(place or None)
-    allowed, allowed_values = of_entities(entities)
-    for where in (
-        "sweeps.id = ?",
-        "sweeps.name = ?",
-        "(instr(sweeps.id, ?) = 1 OR instr(lower(sweeps.name), lower(?)) > 0)",
-    ):
-        rows = connection.execute(
-            f"{_SELECT} WHERE {' AND '.join([*places, *allowed, where])} "
-            "ORDER BY sweeps.key DESC LIMIT 10",
-            [*given, *allowed_values, *[name] * where.count("?")],
-        ).fetchall()
-        if len(rows) > 1:
-            raise Ambiguous([f"{row['project_name']}/{row['id']}" for row in rows])
-        if rows:
-            found: Row = rows[0]
-            return found
-    return None
+    part = "(instr(sweeps.id, ?) = 1 OR instr(lower(sweeps.name), lower(?)) > 0)"
+    ways = (
+        ([*places, "sweeps.id = ?"], [*given, name]),
+        ([*places, "sweeps.name = ?"], [*given, name]),
+        ([*places, part], [*given, name, name]),
+    )
+    return find_meant(connection, _SELECT, "sweeps.key", ways, entities)
 
 
 def newest(

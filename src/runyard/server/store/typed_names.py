@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
 
 
 class Ambiguous(LookupError):
@@ -28,3 +29,25 @@ def of_entities(entities: Collection[str] | None) -> tuple[list[str], list[str]]
     if entities is None:
         return [], []
     return [f"projects.entity IN ({', '.join('?' * len(entities))})"], [*entities]
+
+
+def find_meant(
+    connection: sqlite3.Connection,
+    select: str,
+    order: str,
+    ways: Iterable[tuple[list[str], list[str]]],
+    entities: Collection[str] | None,
+) -> sqlite3.Row | None:
+    """What the first of several ways to read the words finds, among what these entities have."""
+    allowed, owners = of_entities(entities)
+    for tests, values in ways:
+        rows = connection.execute(
+            f"{select} WHERE {' AND '.join([*tests, *allowed])} ORDER BY {order} DESC LIMIT 10",
+            [*values, *owners],
+        ).fetchall()
+        if len(rows) > 1:
+            raise Ambiguous([f"{row['project_name']}/{row['id']}" for row in rows])
+        if rows:
+            found: sqlite3.Row = rows[0]
+            return found
+    return None
