@@ -374,9 +374,13 @@ def send_or_undo(
     api = server(quiet=True)
     try:
         done = submission.send(api, sweep)
-    except RunyardError:
+    except (RunyardError, KeyboardInterrupt) as error:
         if is_new:
             api.sweeps.set_state(sweep["key"], "canceled")
+        if isinstance(error, KeyboardInterrupt):
+            # Slurm may have taken the job in that moment: it then finds nothing to do, and ends.
+            fate = "is canceled" if is_new else "is as it was"
+            say(f"interrupted while Slurm was asked: sweep {sweep['id']} {fate}")
         raise
     tell(submission.plan, done, sweep, as_json=as_json)
     return 0
