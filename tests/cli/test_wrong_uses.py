@@ -5,11 +5,15 @@ from __future__ import annotations
 import errno
 import sys
 from pathlib import Path
+from typing import cast
+from unittest import mock
 
 import pytest
 
+from runyard.cli import on_slurm
 from runyard.cli.main import _refused_by_the_system, main
 from runyard.cli.run import _line
+from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError
 from runyard.launch import commands
 from runyard.launch.commands import ask
@@ -96,3 +100,19 @@ def test_whoever_waits_for_slurm_hears_of_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(commands, "_SLOW_SECONDS", 0.0)
     assert ask(["sleep", "0.5"], notice=said.append).is_good
     assert said == ["waiting for Slurm's `sleep` to answer"]
+
+
+def test_ctrl_c_while_slurm_is_asked_leaves_no_sweep_that_nobody_works_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api, submission, sweep = mock.Mock(), mock.Mock(), {"key": 3, "id": "a1b2c3d4"}
+    submission.send.side_effect = KeyboardInterrupt
+    monkeypatch.setattr(on_slurm, "server", lambda **_: api)
+    with pytest.raises(KeyboardInterrupt):
+        on_slurm.send_or_undo(submission, cast(Sweep, sweep), as_json=False)
+    api.sweeps.set_state.assert_called_once_with(3, "canceled")
+    assert "sweep a1b2c3d4 is canceled" in capsys.readouterr().err
+    with pytest.raises(KeyboardInterrupt):
+        on_slurm.send_or_undo(submission, cast(Sweep, sweep), as_json=False, is_new=False)
+    api.sweeps.set_state.assert_called_once()
+    assert "sweep a1b2c3d4 is as it was" in capsys.readouterr().err

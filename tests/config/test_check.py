@@ -238,13 +238,26 @@ def test_an_address_without_events_sends_no_mail() -> None:
     assert asked("generic", mail_to="me@example.org", mail=("ALL",)).notes == ()
 
 
-def test_jobs_log_to_the_server_that_hands_out_their_trials() -> None:
-    request = Request(
-        resources=with_defaults(Resources(), shipped("generic")),
-        tracking=Tracking(server="cloud"),
-        profile=shipped("generic"),
-        origins={"tracking.server": "--tracking cloud"},
+def tracked(profile: str, **words: str) -> Checked:
+    return check(
+        Request(
+            resources=with_defaults(Resources(), shipped(profile)),
+            tracking=Tracking(**words),
+            profile=shipped(profile),
+            origins={f"tracking.{name}": f"--{name} {value}" for name, value in words.items()},
+        ),
+        environ={},
     )
-    (only,) = check(request, environ={}).refusals
-    assert only.what == "jobs log to runyard's own server, not to cloud (--tracking cloud)"
+
+
+def test_jobs_log_to_another_server_where_nodes_reach_it() -> None:
+    assert tracked("generic", server="cloud").refusals == ()
+    assert tracked("generic", server="https://wandb.example.org").refusals == ()
+    refusals = tracked("narval", server="cloud").refusals
+    (only,) = [one for one in refusals if "--server" in one.what]
+    assert only.what == (
+        "programs cannot log to W&B's cloud (--server cloud): compute nodes do not reach it"
+    )
     assert "`runyard push RUN --to cloud`" in only.mend
+    (only,) = tracked("generic", server="cloud", mode="relay").refusals
+    assert "--mode relay" in only.what

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.cli.connect import complete_sweep_or_file, server
@@ -30,6 +31,7 @@ from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
+from runyard.cli.tracking import tell_agents
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
@@ -223,6 +225,7 @@ def _join(args: argparse.Namespace) -> int:
 def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
     from runyard.cli.farm_work import work_on
 
+    tell_agents(args, Path(folder or "."))
     return work_on(
         locate(),
         {**found, "folder": folder},

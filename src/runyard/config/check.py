@@ -151,14 +151,23 @@ def _wrong_values(request: Request) -> Iterator[Refusal]:
 
 
 def _other_server(request: Request) -> Iterator[Refusal]:
-    """Jobs log to the server that hands out their trials."""
-    server = request.tracking.server
-    if server != "embedded":
+    """What programs that log to another server need."""
+    tracking, network = request.tracking, request.profile.network
+    if tracking.server == "embedded":
+        return
+    origin = request.origin("tracking.server")
+    if tracking.server == "cloud" and (network.internet == "no" or network.wandb == "offline"):
         yield Refusal(
-            f"jobs log to runyard's own server, not to {server} "
-            f"({request.origin('tracking.server')})",
-            f"leave it out; `runyard push RUN --to {server}` sends runs there when they have ended",
+            f"programs cannot log to W&B's cloud ({origin}): compute nodes do not reach it",
+            "leave it out; `runyard push RUN --to cloud` sends runs there when they have ended",
             "tracking.server",
+        )
+    if tracking.mode is not None:
+        yield Refusal(
+            f"tracking.mode ({request.origin('tracking.mode')}) is how nodes reach runyard's own "
+            f"server, and programs log to {tracking.server} ({origin})",
+            "leave one of the two out",
+            "tracking.mode",
         )
 
 

@@ -191,8 +191,7 @@ class Tracking:
 
     server: str = setting(
         Text("WHERE"),
-        "embedded (runyard's own); cloud (W&B's) or a server's URL are for `runyard run` and "
-        "`env` alone",
+        "embedded (runyard's own), cloud (W&B's), or a server's URL",
         "embedded",
         flags=("--tracking",), shared=True,
     )  # fmt: skip

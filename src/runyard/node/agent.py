@@ -16,7 +16,15 @@ import socket
 import sys
 import time
 
-from runyard.node.agent_options import PLACE, elsewhere, read_end, read_job, read_options, shown
+from runyard.node.agent_options import (
+    PLACE,
+    apart,
+    elsewhere,
+    read_end,
+    read_job,
+    read_options,
+    shown,
+)
 from runyard.node.jobend import JobEnd
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
@@ -27,6 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from runyard.node.apart import Apart
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
     from runyard.node.cloud import Cloud
@@ -63,7 +72,7 @@ class Agent:
         report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
         relay: bool = False,
-        offline: bool = False,
+        apart: Apart | None = None,
         exits_as_trials: bool = False,
         is_chained: bool = False,
         cloud: Cloud | None = None,
@@ -95,7 +104,7 @@ class Agent:
             show=show,
             launcher=list(launcher),
             url=self._door.url if self._door is not None else None,
-            records_in=home if offline else None,
+            apart=apart,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         for index in range(self._count_slots()):
@@ -126,10 +135,8 @@ class Agent:
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
-        if self._work.recorded:
-            from runyard.node.apart import bring_in
-
-            bring_in(self._home, self._work.recorded)
+        if self._work.apart is not None:
+            self._work.apart.bring_in(self._work.recorded)
         if self._work.sampling is not None:
             self._work.sampling.close()
         if self._occupancy is not None and self._occupancy.mps is not None:
@@ -397,7 +404,7 @@ def main(words: list[str] | None = None) -> int:
         report=report,
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
-        offline=bool(job.get("offline")),
+        apart=apart(job, home),
         exits_as_trials=job.get("exit") == "trials",
         is_chained=bool(job.get("chain")),
         cloud=elsewhere(options),

@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from runyard.node.apart import Apart
     from runyard.node.cloud import Cloud
     from runyard.node.echo import Show
 
@@ -37,6 +38,19 @@ def elsewhere(options: dict[str, str]) -> Cloud | None:
 
     command = json.loads(options["command"]) if "command" in options else None
     return Cloud(options["server"], options["sweep"], command)
+
+
+def apart(job: dict[str, Any], home: str) -> Apart | None:
+    """Where programs log, if not to the server that hands out their trials."""
+    logs_to = os.environ.pop("RUNYARD_LOGS_TO", None)  # Of an agent that is in no job.
+    if not (logs_to or job.get("server") or job.get("offline")):
+        return None
+    import json
+
+    from runyard.node.apart import Apart  # Here: most log to that server.
+
+    server = json.loads(logs_to) if logs_to else job.get("server")
+    return Apart(home, server)
 
 
 def shown(options: dict[str, str]) -> Show | None:
