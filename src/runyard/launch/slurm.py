@@ -1,4 +1,4 @@
-"""Jobs that are in Slurm's hands: asked for, many at once, and cancelled. `submitting` sends them."""
+"""Jobs that are in Slurm's hands: asked for, many at once; cancelled. `submitting` sends them."""
 
 from __future__ import annotations
 
