@@ -31,6 +31,7 @@ from runyard.cli.owner import find_owner
 from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
+from runyard.cli.tracking import tell_agents
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 
@@ -79,7 +80,8 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
-    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize")
+    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
+                        help="whether less or more is better (default: minimize)")  # fmt: skip
     parser.add_argument("-n", "--name", help="name of the sweep")
     parser.add_argument("-p", "--project", help="project (default: runyard.yaml's, or this "
                         "folder's name)")  # fmt: skip
@@ -144,6 +146,7 @@ def start(
         if args.json:
             print_json(made)
         return 0
+    tell_agents(args, folder or Path.cwd())
     code = work_on_list(
         locate(), made, slots=slots, as_json=args.json, quiet=args.quiet, halt=stopping,
         log=opened,

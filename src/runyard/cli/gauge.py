@@ -76,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # What the job on the node is told: where to leave what it measured, what starts programs there.
     parser.add_argument("--raw", help=argparse.SUPPRESS)
     parser.add_argument("--started-by", help=argparse.SUPPRESS)
-    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
+                        help="the program and its arguments")  # fmt: skip
     parser.set_defaults(parser=parser)
 
 
@@ -222,7 +223,11 @@ def _measured(args: argparse.Namespace, commands: list[list[str]], **more: Any) 
     try:
         return measure(commands, Path.cwd(), environ=args.around, show=show, **more)
     except CannotStart as error:
-        raise ProgramError(f"{commands[0][0]} {error}", exit_code=127) from error
+        raise ProgramError(
+            f"{commands[0][0]} {error}",
+            exit_code=127,
+            mend="check its spelling, and that its environment is active",
+        ) from error
     finally:
         if is_shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

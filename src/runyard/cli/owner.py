@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from runyard.cli.tracking import tracking_of
+
 _NOT_IN_NAMES = "/\\#?%:"  # W&B's rule for ids and projects: they are parts of addresses.
 _LONGEST_NAME = 128
 
@@ -32,9 +34,10 @@ def find_owner(
     project, entity = (
         one or two or three for one, two, three in zip(given, shell, of_sweep, strict=True)
     )
-    if not (project and entity):
-        told = _of_project_file(args, folder)
-        project, entity = project or told[0], entity or told[1]
+    told = tracking_of(args, folder)
+    project = project or told.project
+    # Where programs log to another server, the entity is one of that server's.
+    entity = None if told.is_elsewhere else entity or told.entity
     return Owner(project or project_name(folder), entity or None, project or None)
 
 
@@ -52,20 +55,3 @@ def is_name(name: str) -> bool:
 
 
 RULE = f"use at most {_LONGEST_NAME} characters, none of them in {_NOT_IN_NAMES}"
-
-
-def _of_project_file(args: argparse.Namespace, folder: Path) -> tuple[str | None, str | None]:
-    from runyard.config.project_text import find_project_file, read_project_text
-
-    path = find_project_file(folder)
-    if path is None:
-        return None, None
-    data = read_project_text(path).data
-    if any((part or {}).get("tracking") for part in (data.get("clusters") or {}).values()):
-        from runyard.config.flags import given_flags
-        from runyard.config.project_file import read_project
-
-        tracking = read_project(folder, given_flags(args)).tracking  # The cluster decides.
-        return tracking.project, tracking.entity
-    told = data.get("tracking") or {}
-    return told.get("project"), told.get("entity")

@@ -1,8 +1,13 @@
 """Run a program on this machine and track it.
 
+  runyard run -- python train.py --lr 0.1
+  runyard run -n baseline -t paper -- python train.py    a name, and a tag to find it by
+  runyard run --tracking cloud -- python train.py        its wandb calls go to W&B's cloud
+
 The program's own, unmodified wandb calls log to runyard's server; a program without any is
 recorded too: its command, its console, how long it took and how it ended. The exit code is the
-program's own.
+program's own; 127 where there is no such program, 126 where it cannot be run, 125 where runyard
+itself failed before it began.
 """
 
 from __future__ import annotations
@@ -49,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="with --on slurm: show what would be sent")  # fmt: skip
     add_tracking(parser)
     add_slurm_arguments(parser)
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM",
+                        help="the program; all that follows is its own")  # fmt: skip
     parser.set_defaults(parser=parser)
 
 
@@ -177,8 +183,8 @@ def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
         "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),
         "project": _checked("project", owner.project),
         "entity": owner.entity,
-        "name": _text(args.name or os.environ.get("WANDB_NAME") or "") or None,
-        "group": _text(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
+        "name": _line(args.name or os.environ.get("WANDB_NAME") or "") or None,
+        "group": _line(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
         "notes": _text(args.notes or os.environ.get("WANDB_NOTES") or "") or None,
         "tags": [
             _text(tag) for tag in args.tag or os.environ.get("WANDB_TAGS", "").split(",") if tag
@@ -202,6 +208,11 @@ def _checked(kind: str, name: str) -> str:
 def _text(word: str) -> str:
     """A word of the command line or a path, which may hold any bytes, as text."""
     return os.fsencode(word).decode("utf-8", errors="replace")
+
+
+def _line(words: str) -> str:
+    """A name, which stands in tables: in one line."""
+    return " ".join("".join(one if one.isprintable() else " " for one in _text(words)).split())
 
 
 def _current_folder() -> Path:

@@ -13,13 +13,14 @@
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
 terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills
-them.
+them. The exit code is 0 when a trial has finished and the sweep did not fail, else 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.cli.connect import complete_sweep_or_file, server
@@ -30,6 +31,7 @@ from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
+from runyard.cli.tracking import tell_agents
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
@@ -76,7 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="project (default: the file's, runyard.yaml's, or this folder's name)",
     )
     made.add_argument("-e", "--entity", help="user or team to whom it belongs")
-    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))
+    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"),
+                      help="how settings are chosen, instead of as the file says")  # fmt: skip
     made.add_argument("--run-cap", type=positive, metavar="N", help="at most N trials in all")
     made.add_argument("--seed", type=int, help="of the search: the same seed, the same draws")
     made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
@@ -222,6 +225,7 @@ def _join(args: argparse.Namespace) -> int:
 def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
     from runyard.cli.farm_work import work_on
 
+    tell_agents(args, Path(folder or "."))
     return work_on(
         locate(),
         {**found, "folder": folder},

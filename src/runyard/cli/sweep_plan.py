@@ -96,8 +96,14 @@ def _working_folder(read: SweepFile) -> Path:
     for folder in (here, beside):
         if (folder / sweep.program).is_file():
             return folder
-    there = [one.name for folder in (here, beside) for one in folder.iterdir() if one.is_file()]
-    guess = nearest(Path(sweep.program).name, there)
+    wanted = Path(sweep.program)
+    there = [
+        one.name
+        for folder in (here, beside)
+        for one in folder.iterdir()
+        if one.is_file() and one.suffix == wanted.suffix
+    ]
+    guess = nearest(wanted.name, there)
     raise NotFoundError(
         f"{read.source} names the program {sweep.program}, which is not in {here}"
         + ("" if beside == here else f", nor in {beside}"),

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runyard.node.apart import Apart
     from runyard.node.attempts import Attempt
     from runyard.node.channel import Channel
     from runyard.node.echo import Show
@@ -54,7 +55,7 @@ class Work:
         show: Show | None,
         launcher: list[str],
         url: str | None,
-        records_in: str | None,
+        apart: Apart | None,
         report: Callable[[str], None],
     ) -> None:
         self.loop = loop
@@ -73,8 +74,8 @@ class Work:
         """Words before every program's own: what brings it into its container."""
         self.url = url
         """Where programs find the server, where that is not its own address."""
-        self.records_in = records_in
-        """The state folder, where programs do not log to the server but to files."""
+        self.apart = apart
+        """Where programs do not log to the server that hands out their trials."""
         self.recorded: set[str] = set()
         self.report = report
         self.agent = ""
