@@ -20,7 +20,7 @@ from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
 from runyard.cli.tracking import require_key
 from runyard.errors import NotFoundError, RunyardError, UsageError
-from runyard.home import Home, locate
+from runyard.home import Home, locate, prepare
 
 if TYPE_CHECKING:
     from runyard.cli.estimating import Subject
@@ -211,6 +211,7 @@ def plan_submission(
 
     if not args.dry_run:
         find_slurm()
+        prepare(locate())  # Before copies and environments come into it.
     request = with_environment(read_project(folder, given_flags(args)), os.environ)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
