@@ -30,7 +30,7 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.errors import ProgramError, UsageError
-from runyard.home import locate
+from runyard.home import locate, prepare
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
@@ -122,8 +122,11 @@ def measure_here(args: argparse.Namespace, request: Request, words: list[str]) -
     from runyard.gauge.measuring import cards_here
     from runyard.node.layout import memory_mb
 
-    courses = courses_folder(str(locate().path), _project(args))
-    args.around = {**os.environ, COURSES: os.environ.get(COURSES, courses)}
+    args.around = dict(os.environ)
+    if not args.no_keep:
+        home = locate()
+        prepare(home)  # The program may be the first to write into it.
+        args.around.setdefault(COURSES, courses_folder(str(home.path), _project(args)))
     cards = tuple(cards_here())
     if not cards:
         say("no GPU is here: host memory, CPU and time are measured")
