@@ -85,20 +85,24 @@ def test_a_mistake_in_the_file_is_told_and_not_passed_over(tmp_path: Path) -> No
 def test_every_command_keeps_to_the_project_of_runyard_yaml(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
-    (tmp_path / "runyard.yaml").write_text("tracking: {project: my-thesis}\n")
+    (tmp_path / "runyard.yaml").write_text(
+        "command: python train.py\ntracking: {project: my-thesis}\n"
+    )
     (tmp_path / "sweep.yaml").write_text(
         "program: train.py\nmethod: grid\nparameters: {a: {values: [1]}}\n"
     )
     (tmp_path / "tasks.txt").write_text("python train.py\n")
     (tmp_path / "train.py").write_text(
-        "from runyard import train\nfor step in train.steps(0, 10): pass\n"
+        "import os\nfrom runyard import train\nprint(os.environ['WANDB_PROJECT'])\n"
+        "for step in train.steps(0, 10): pass\n"
     )
 
-    def ran(*words: str) -> None:
+    def ran(*words: str) -> str:
         done = runyard(*words, env=with_python(), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    ran("run", "--", "python", "train.py")
+    assert ran("run").startswith("my-thesis\n")  # The file's command, too.
     ran("sweep", "--no-run", "sweep.yaml")
     ran("farm", "tasks.txt")
     ran("run", "-p", "another", "--", "true")
