@@ -141,11 +141,11 @@ def test_a_gauge_that_is_killed_leaves_no_program_behind(
     )  # fmt: skip
     pid = _wait_for(lambda: int((tmp_path / "pid").read_text()))
     gauge.send_signal(signal.SIGKILL)
-    gauge.wait(60)
+    gauge.wait(180)
     _wait_for(lambda: not Path(f"/proc/{pid}").exists() or 1 / 0)
 
 
-def _wait_for(answer: Any, seconds: float = 90) -> Any:
+def _wait_for(answer: Any, seconds: float = 180) -> Any:
     end = time.monotonic() + seconds
     while True:
         try:

@@ -267,7 +267,7 @@ def test_a_live_run_grows_while_one_looks(
     try:
         process.stdin.write("1\n2\n")
         process.stdin.flush()
-        expect(page.get_by_role("link", name="alive", exact=True)).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("link", name="alive", exact=True)).to_be_visible()
         page.get_by_role("link", name="alive", exact=True).click()
         chart = page.get_by_role("region", name="Chart of fresh")
         expect(chart).to_be_visible()
@@ -277,7 +277,7 @@ def test_a_live_run_grows_while_one_looks(
         expect(page.get_by_text("3 rows")).to_be_visible()
     finally:
         process.stdin.close()
-        process.wait(60)
+        process.wait(180)
     expect(page.locator(".run-head .state-finished")).to_be_visible()
 
 

@@ -146,7 +146,7 @@ class SlurmCluster:
         return [dict(re.findall(r"(\S+?)=(\S*)", one)) for one in records if one.strip()]
 
     def wait_for(
-        self, job_id: str, states: str | Collection[str], timeout: float = 30
+        self, job_id: str, states: str | Collection[str], timeout: float = 180
     ) -> list[dict[str, str]]:
         """Wait until every task of a job is in one of these states; return `show_job`."""
         wanted = {states} if isinstance(states, str) else set(states)

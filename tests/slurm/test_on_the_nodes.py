@@ -81,7 +81,7 @@ def send(yard: Yard, how: str, *words: str) -> tuple[str, dict[str, object]]:
 
 
 def until(found: object, what: str) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 180
     while not found():  # type: ignore[operator]
         assert time.monotonic() < end, what
         time.sleep(0.05)

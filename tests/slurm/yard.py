@@ -73,7 +73,7 @@ class Yard:
     def api(self) -> Api:
         return ensure_server(self.home).api
 
-    def ended(self, sweep: str, seconds: float = 60) -> Sweep:
+    def ended(self, sweep: str, seconds: float = 180) -> Sweep:
         """The sweep, when it is over."""
         end = time.monotonic() + seconds
         while (found := self.api.sweeps.find(sweep))["state"] == "running":

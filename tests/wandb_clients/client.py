@@ -59,7 +59,7 @@ class Program:
         return self._words.read_text(errors="replace")
 
     def wait_for(self, word: str) -> None:
-        wait_until(lambda: word in self.said() or self._process.poll() is not None, 60)
+        wait_until(lambda: word in self.said() or self._process.poll() is not None, 180)
         if word not in self.said():
             raise Ended(f"ended before it said {word!r}: {_tail(self.said())}")
 
@@ -245,7 +245,7 @@ class Client:
         login = b64encode(f"api:{self.server.key}".encode()).decode()
         headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.server.url}{path}", body, headers)
-        with urllib.request.urlopen(request, timeout=30) as reply:
+        with urllib.request.urlopen(request, timeout=180) as reply:
             content: bytes = reply.read()
         return content
 
@@ -257,7 +257,7 @@ def read_sweep_id(said: str) -> str:
     return found[1]
 
 
-def wait_until(is_so: Callable[[], object], seconds: float = 30) -> None:
+def wait_until(is_so: Callable[[], object], seconds: float = 180) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > end:
