@@ -26,9 +26,9 @@ from tests.wandb_clients.versions import ordered
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _PROGRAMS = Path(__file__).parent / "flows"
-_LONGEST = 90
+_LONGEST = 300
 # An agent has several runs one after the other, and looks for the next every five seconds.
-_LONGEST_AGENT = 300
+_LONGEST_AGENT = 600
 
 
 class Ended(Exception):
