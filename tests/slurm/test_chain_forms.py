@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
 from tests.slurm.test_chains import (
     by_the_clock,
     chain_state,
     check_one_run,
     starts,
-    until,
     until_held,
 )
 from tests.slurm.trainer import TRAINS

@@ -11,14 +11,14 @@ import os
 import re
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.live.small_image import host_mounts, make_image
+from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
 from tests.slurm.trainer import TRAINS, history, sweep_file, uncut
 from tests.slurm.yard import Yard, open_yard
@@ -46,13 +46,6 @@ def yard(
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_image(tmp_path_factory.mktemp("images") / "small")
-
-
-def until(found: Callable[[], object], what: str, seconds: float = 180) -> None:
-    end = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def starts(yard: Yard, said: dict[str, Any], lr: int = 1) -> list[int]:

@@ -6,11 +6,12 @@ import concurrent.futures
 import contextlib
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.node.terminals import until
 
 from . import __main__ as command_line
 from .cluster import ClusterError, ClusterSpec, SlurmCluster
@@ -35,10 +36,7 @@ time.sleep(300)
 
 
 def wait_until(true: Callable[[], bool], timeout: float = 180) -> None:
-    deadline = time.monotonic() + timeout
-    while not true():
-        assert time.monotonic() < deadline, "still not so"
-        time.sleep(0.1)
+    until(true, "it to be so", timeout)
 
 
 def command_name(pid: int) -> str | None:

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.test_chains import by_the_clock, starts, until, until_held
+from tests.slurm.test_chains import by_the_clock, starts, until_held
 from tests.slurm.trainer import TRAINS, history, uncut
 from tests.slurm.yard import Yard, open_yard
 

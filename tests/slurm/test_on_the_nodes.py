@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.node.terminals import until
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.yard import Yard, open_yard
 
@@ -80,13 +80,6 @@ def send(yard: Yard, how: str, *words: str) -> tuple[str, dict[str, object]]:
     return said["jobs"][0]["job_id"], said
 
 
-def until(found: object, what: str) -> None:
-    end = time.monotonic() + 180
-    while not found():  # type: ignore[operator]
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
-
-
 def test_every_node_has_the_data_and_its_results_come_back(yard: Yard) -> None:
     job, said = send(yard, "", "--distributed", "srun", "--nodes", "2", "--tasks-per-node", "1")
     yard.cluster.wait_for(job, "COMPLETED")
@@ -117,7 +110,7 @@ def test_left_overs_are_removed_from_all_nodes_and_never_a_live_jobs(
     yard: Yard, disk: Path
 ) -> None:
     job, said = send(yard, "wait")
-    until(lambda: "read 20" in yard.logs(said), "the program did not begin")
+    until(lambda: "read 20" in yard.logs(said), "the program")
     left = disk / "4712_0"
     left.mkdir()
     (left / ".runyard-lock").touch()

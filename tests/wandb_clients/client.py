@@ -21,6 +21,7 @@ from typing import Any
 from runyard.client.api import Api, Console, RunDetail, Series
 from runyard.client.discover import connect
 from runyard.home import Discovery
+from tests.node.terminals import until
 from tests.wandb_clients.versions import ordered
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -258,11 +259,10 @@ def read_sweep_id(said: str) -> str:
 
 
 def wait_until(is_so: Callable[[], object], seconds: float = 180) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > end:
-            raise Ended(f"not so after {seconds:.0f} s")
-        time.sleep(0.2)
+    try:
+        until(is_so, "it to be so", seconds)
+    except AssertionError as error:
+        raise Ended(str(error)) from error
 
 
 def _tail(text: str) -> str:
