@@ -140,9 +140,10 @@ def test_charts_zoom_together_and_groups_have_means(
     yard: Home, me: str, open_page: OpenPage
 ) -> None:
     page = open_page(login_link(yard, f"{me}/{PROJECT}"))
-    plot = page.get_by_role("region", name="Chart of train/loss").locator(".u-over")
-    expect(plot).to_be_visible()
-    plot.scroll_into_view_if_needed()
+    chart = page.get_by_role("region", name="Chart of train/loss")
+    expect(chart.locator(".plot")).to_have_attribute("data-lines", "6")
+    plot = chart.locator(".u-over")
+    plot.hover()  # Scrolls there, and waits until it does not move any more.
     box = plot.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 40)

@@ -9,6 +9,7 @@ import pytest
 
 from runyard.home import Home
 from tests.conftest import end_server, isolate
+from tests.node.terminals import until
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.yard import Yard
 
@@ -28,9 +29,11 @@ def yard(
 
 
 def test_the_next_command_cancels_what_the_page_was_asked_to_cancel(yard: Yard) -> None:
-    yard.write("wait.py", "import time; time.sleep(600)")
+    yard.write("wait.py", "import time; print('at work', flush=True); time.sleep(600)")
     told = yard.submit("submit", "--yes", "--", "python", "wait.py")
     job_id = told["jobs"][0]["job_id"]
+    # An agent that begins after the wish is given nothing, and its job ends well by itself.
+    until(lambda: "at work" in yard.logs(told), "the program")
     job = yard.api.jobs.job(job_id)
     yard.api.jobs.wish(job["key"], "cancel")
     yard.type("jobs")
