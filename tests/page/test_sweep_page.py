@@ -60,7 +60,8 @@ def as_another(yard: Yard, url: str) -> str:
 def drag_axis(page: Page, name: str, low: float, high: float) -> None:
     """Brush an axis of the parallel coordinates between two places of it, from 0 to 1."""
     axis = page.locator(".axis", has_text=name).locator(".axis-grip")
-    axis.hover()  # Waits until it does not move any more.
+    # Waits until it does not move any more. Beside its middle, which a line covers.
+    axis.hover(position={"x": 4, "y": 4})
     grip = axis.bounding_box()
     assert grip is not None
     x = grip["x"] + grip["width"] / 2
