@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ import pytest
 
 from tests.live.small_image import host_mounts, make_image
 from tests.node.terminals import until
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.trainer import TRAINS, history, sweep_file, uncut
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -33,14 +33,9 @@ LINKS = 4
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    with open_yard(tmp_path_factory.mktemp("chains"), module_environment, slurm_cluster) as opened:
-        opened.write("trains.py", TRAINS)
-        yield opened
+def yard(module_yard: Yard) -> Yard:
+    module_yard.write("trains.py", TRAINS)
+    return module_yard
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
+from runyard.cli.tracking import require_key
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate
 
@@ -213,6 +214,7 @@ def plan_submission(
     request = with_environment(read_project(folder, given_flags(args)), os.environ)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
+    require_key(request.tracking.server, request.tracking.key)
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
     check_staging(request, places)

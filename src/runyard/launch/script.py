@@ -60,6 +60,7 @@ def script(plan: Plan, part: Part | None = None) -> str:
         _variables("Variables of the cluster and the project.", plan.variables),
         _lines("Before the program.", plan.before),
         _lines("The environment.", plan.wrapping.before),
+        _gpu_lines(plan),
         _work_folder(plan),
         _nodes(plan) if plan.form == "nodes" else _one(plan),
         _clean_up(plan),
@@ -163,6 +164,20 @@ def _modules(plan: Plan) -> list[str]:
     path = plan.profile.script.path
     lines = [f'export PATH={quote(":".join(path))}:"$PATH"'] if path else []
     return _lines("The cluster's software.", [*lines, *module_lines(plan.modules)])
+
+
+def _gpu_lines(plan: Plan) -> list[str]:
+    """What the program will find, for whoever reads the log of a job that was slow or alone."""
+    if not plan.asked.get("gpus"):
+        return []
+    return [
+        "# The GPUs as the program finds them. A driver in trouble may not answer.",
+        "command -v nvidia-smi >/dev/null && timeout 30 nvidia-smi --format=csv,noheader \\",
+        "  --query-gpu=index,name,memory.used,memory.total,utilization.gpu |",
+        "  sed 's/^/runyard: GPU /'",
+        'echo "runyard: CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-not set},'
+        ' modules ${LOADEDMODULES:-none}"',
+    ]
 
 
 def _places(plan: Plan, how: str) -> list[str]:

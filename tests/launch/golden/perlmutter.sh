@@ -49,6 +49,12 @@ export WANDB_GIT_COMMIT="c0mmit"
 export HDF5_USE_FILE_LOCKING="FALSE"
 export NCCL_NET_GDR_LEVEL="PHB"
 
+# The GPUs as the program finds them. A driver in trouble may not answer.
+command -v nvidia-smi >/dev/null && timeout 30 nvidia-smi --format=csv,noheader \
+  --query-gpu=index,name,memory.used,memory.total,utilization.gpu |
+  sed 's/^/runyard: GPU /'
+echo "runyard: CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-not set}, modules ${LOADEDMODULES:-none}"
+
 cd /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats || {
   echo runyard: 'the folder /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats is not on this node:' "$(hostname)" >&2
   exit 1
