@@ -211,7 +211,6 @@ def plan_submission(
 
     if not args.dry_run:
         find_slurm()
-        prepare(locate())  # Before copies and environments come into it.
     request = with_environment(read_project(folder, given_flags(args)), os.environ)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
@@ -222,6 +221,8 @@ def plan_submission(
     source = str(Path(runyard.__file__).resolve().parents[1])
 
     def settle(dry_run: bool) -> Wrapping:
+        if not dry_run:
+            prepare(home)  # It may be the first thing that comes into it.
         return settle_environment(
             request,
             work=places.work,
