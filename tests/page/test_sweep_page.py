@@ -329,6 +329,29 @@ def test_below_a_proxy_that_holds_streams_back(
         assert page.url.startswith(f"{base}/{yard.me()}/birds/reports/")
 
 
+def test_rows_that_fly_past_say_who_they_are_and_are_whole_when_they_rest(
+    yard: Yard, open_page: OpenPage
+) -> None:
+    link = login_link(yard.home, f"{yard.me()}/birds?panel=runs&sort=summary.val_loss")
+    page = open_page(link, height=500)
+    expect(page.locator(".run-link").first).to_be_visible()
+    expect(page.get_by_role("columnheader", name="val_loss")).to_be_visible()
+    flying: list[list[str]] = page.evaluate(
+        """() => new Promise((done) => {
+          const table = document.querySelector('.table');
+          const words = (row) => [...row.children].map((one) => one.textContent);
+          const look = () => done([...document.querySelectorAll('.flying-row')].map(words));
+          table.addEventListener('scroll', look, { once: true });
+          table.scrollTop = 800;
+        })"""
+    )
+    name, loss = flying[10]
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+    expect(row).to_contain_text(loss)
+    expect(row.get_by_role("checkbox")).to_be_visible()
+    expect(page.locator(".flying-row")).to_have_count(0)
+
+
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_pages_can_be_used_by_everybody_and_on_a_phone(
     yard: Yard, open_page: OpenPage, search: Any, theme: str, width: int
