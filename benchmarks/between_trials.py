@@ -62,7 +62,8 @@ def measure_ours(home: Home, trials: int) -> tuple[float, float]:
     """Median time from an attempt's end to the next one's begin; and milliseconds a trial."""
     from runyard.node import claiming
     from runyard.node.agent import Agent
-    from runyard.node.attempts import Attempt, Setting
+    from runyard.node.attempts import Attempt
+    from runyard.node.setting import Setting
 
     ends, gaps = list[float](), list[float]()
 

@@ -1,5 +1,7 @@
 """Lists of runs among many: a filter on a config key, ordered by a summary metric, a page of 50.
 
+    python -m benchmarks.run_lists
+
 Against reading and parsing every run's JSON for each question, which is what it replaces.
 """
 

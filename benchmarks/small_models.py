@@ -9,6 +9,7 @@ notes how far it is, for whoever measures. Without a GPU it computes on the CPU.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import time
 from pathlib import Path
@@ -44,28 +45,34 @@ def make_model(name: str) -> tuple[Any, Any]:
     return model, torch.randn(BATCH, 3, 32, 32)
 
 
-def context_bytes() -> int:
-    """What CUDA takes of the card beside torch's own: measured before anything else is there, so
-    the card has to be ours alone."""
-    import ctypes
+class Card:
+    """What the driver says the card holds. The card has to be ours alone."""
 
-    library = ctypes.CDLL("libnvidia-ml.so.1")
+    def __init__(self) -> None:
+        self.library = ctypes.CDLL("libnvidia-ml.so.1")
+        self.library.nvmlInit_v2()
+        self.before = self.used()
 
-    class Memory(ctypes.Structure):
-        _fields_ = tuple((name, ctypes.c_ulonglong) for name in ("total", "free", "used"))
-
-    def used() -> int:
+    def used(self) -> int:
         told, device = Memory(), ctypes.c_void_p()
-        library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
-        library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(told))
+        self.library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
+        self.library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(told))
         return int(told.used)
 
-    library.nvmlInit_v2()
-    before = used()
-    # A product loads cuBLAS too, whose workspace is torch's, and its kernels, which are not.
-    small = torch.ones(8, 8, device="cuda")
-    torch.mm(small, small).sum().item()
-    return used() - before - torch.cuda.memory_reserved()
+    def context(self) -> int:
+        """What CUDA has taken beside torch's own: it grows with every kernel that is loaded."""
+        return self.used() - self.before - int(torch.cuda.memory_reserved())
+
+
+class Memory(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_ulonglong) for name in ("total", "free", "used"))
+
+
+def figures(card: Card | None) -> dict[str, int]:
+    """What the program knows of its GPU memory."""
+    if card is None:
+        return {"reserved": 0, "context": 0}
+    return {"reserved": torch.cuda.max_memory_reserved(), "context": card.context()}
 
 
 def main() -> None:
@@ -79,7 +86,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    context = context_bytes() if args.figures and device == "cuda" else 0
+    card = Card() if args.figures and device == "cuda" else None
     model, data = make_model(args.model)
     model, data = model.to(device), data.to(device)
     labels = torch.randint(0, 10, (len(data),), device=device)
@@ -102,10 +109,7 @@ def main() -> None:
                 run.log({"loss": float(loss)}, step=step)  # Waits for the GPU.
                 note.write(json.dumps([time.time(), step]) + "\n")
                 if args.figures:
-                    held = torch.cuda.max_memory_reserved() if device == "cuda" else 0
-                    Path(args.figures).write_text(
-                        json.dumps({"reserved": held, "context": context})
-                    )
+                    Path(args.figures).write_text(json.dumps(figures(card)))
     run.finish()
 
 

@@ -2,9 +2,10 @@
 
     PYTHONPATH=src python scripts/cut_regressor.py [--epochs 30] [--config test]
 
-Needs torch alone. Trains once uncut; then anew, told to save (USR2) after some epochs, gone on with
-and killed with -9 after some more, and gone on with to the end. Prints epochs a second, and how far
-the two ends are apart: on a CPU not a bit, on a GPU as far as its sums are.
+Needs torch alone. Trains twice uncut; then anew, told to save (USR2) after some epochs, gone on
+with and killed with -9 after some more, and gone on with to the end. Prints epochs a second, and
+how far the cut one's weights are from an uncut one's, beside how far the two uncut ones are from
+each other: on a CPU not a bit; a GPU's sums come in another order each time.
 """
 
 from __future__ import annotations
@@ -50,6 +51,12 @@ def train(folder: Path, config: str, epochs: int, cut: tuple[int, signal.Signals
     return "".join(lines)
 
 
+def distance(one: Path, other: Path, config: str) -> float:
+    """How far the final weights of two trainings are apart, at most."""
+    words = [sys.executable, "-c", COMPARE, str(one), str(other), config]
+    return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=30)
@@ -64,6 +71,7 @@ def main() -> None:
         print(
             f"uncut: {time.monotonic() - began:.1f} s, {1 / max(0.01, min(seconds)):.1f} epochs/s"
         )
+        train(place / "again", args.config, args.epochs, None)
         for cut in (
             (args.epochs // 3, signal.SIGUSR2),
             (2 * args.epochs // 3, signal.SIGKILL),
@@ -73,16 +81,9 @@ def main() -> None:
             first = re.findall(r"^epoch (\d+):", said, re.M)
             how = "to the end" if cut is None else f"until {cut[1].name} after epoch {cut[0]}"
             print(f"from epoch {first[0]} {how}")
-        words = [
-            sys.executable,
-            "-c",
-            COMPARE,
-            str(place / "uncut"),
-            str(place / "cut"),
-            args.config,
-        ]
-        apart = float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
-        print(f"weights are apart by {apart:.1e} at most")
+        apart = distance(place / "uncut", place / "cut", args.config)
+        floor = distance(place / "uncut", place / "again", args.config)
+        print(f"weights are apart by {apart:.1e} at most; two uncut runs by {floor:.1e}")
     finally:
         shutil.rmtree(place)
 

@@ -1,5 +1,6 @@
 """Write what the documentation says about settings, from the records that read them:
-docs/runyard-file.schema.json, and the tables of docs/runyard-file.md and docs/clusters.md.
+docs/runyard-file.schema.json, the tables of docs/runyard-file.md and docs/clusters.md, and what the
+pages in docs/clusters/ say of the shipped profiles.
 
 .venv/bin/python scripts/settings_pages.py
 """
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from runyard.clusters.facts_table import with_facts
+from runyard.clusters.load import SHIPPED, load_profile
 from runyard.config.schema import project_schema
 from runyard.config.settings_tables import profile_tables, project_tables, with_tables
 
@@ -20,3 +23,7 @@ if __name__ == "__main__":
     for name, tables in (("runyard-file", project_tables()), ("clusters", profile_tables())):
         page = DOCS / f"{name}.md"
         page.write_text(with_tables(page.read_text(), tables))
+    for page in sorted((DOCS / "clusters").glob("*.md")):
+        page.write_text(
+            with_facts(page.read_text(), lambda name: load_profile(name, folders=[SHIPPED]))
+        )

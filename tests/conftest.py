@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from runyard.cli.main import main
 from runyard.client.discover import stop_server
@@ -20,6 +21,9 @@ from runyard.errors import RunyardError
 from runyard.home import Home
 
 pytest_plugins = ["tests.slurm.plugin"]
+# A busy machine makes nothing wrong: no example has a deadline.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 _LONG = {"wandb_clients", "slurm", "train", "tutorials"}
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")

@@ -93,6 +93,67 @@ def test_links_between_the_documents_lead_somewhere() -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != "requirements.md"),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_names_to_be_run_is_there(page: Path) -> None:
+    text = page.read_text()
+    named = {
+        *(f"{name.replace('.', '/')}.py" for name in re.findall(r"-m (benchmarks[.\w]+\w)", text)),
+        *re.findall(r"\b(?:benchmarks|scripts|tests)/[\w/]+\.(?:py|sh|c)\b", text),
+        *re.findall(r"\bexamples/[\w-]+\b", text),
+    }
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_the_design_names_files_that_are_there() -> None:
+    text = (ROOT / "docs" / "design.md").read_text()
+    here = [
+        path.relative_to(ROOT).as_posix()
+        for folder in ("src", "tests", "scripts", "benchmarks", "dashboard/app/src")
+        for path in (ROOT / folder).rglob("*.[pt]*")
+    ] + ["hatch_build.py"]
+    for named in set(re.findall(r"`([\w/]+\.(?:py|tsx?))`", text)):
+        assert any(f"/{one}".endswith(f"/{named}") for one in here), named
+
+
+# What only a clock or a counter can have told.
+MEASURED = re.compile(
+    r"\d (ms|µs)\b|\d s of CPU|% of a core|times as (fast|long|slow)|\bregret\b|\| in truth \|"
+)
+GIVES_IT = re.compile(r"python -m benchmarks|benchmarks\.\w+`|\bpytest\b|scripts/\w+\.py")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_measured_figure_stands_beside_the_command_that_gives_it(page: Path) -> None:
+    """In the same part of the page; what a command printed, in a block of code, is an example."""
+    if page.name == "commands.md":
+        return
+    for part in re.split(r"^#+ ", page.read_text(), flags=re.MULTILINE):
+        told = re.sub(r"^```.*?^```$", "", part, flags=re.MULTILINE | re.DOTALL)
+        figure = MEASURED.search(told)
+        assert figure is None or GIVES_IT.search(part), f"{part.splitlines()[0]}: {figure[0]!r}"
+
+
+def test_files_can_be_held_in_the_head() -> None:
+    """Past 500 lines a file says in its first lines why it is "in one file"."""
+    kinds = (".py", ".ts", ".tsx", ".css", ".mjs", ".c", ".sh")
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("no git here, or no repository: an unpacked release")
+    for name in listed.stdout.splitlines():
+        if name.endswith(kinds) and (ROOT / name).exists():
+            lines = (ROOT / name).read_text().splitlines()
+            assert len(lines) <= 500 or "in one file" in " ".join(lines[:15]), name
+
+
 def test_the_changelog_tells_of_this_version_or_the_next() -> None:
     from runyard.version import __version__
 

@@ -150,16 +150,24 @@ def train_model(
     model_key, batch_key = jax.random.split(jax.random.key(chosen.seed))
     state.model = NeuralODE(series.shape[-1], chosen.width_size, chosen.depth, model_key)
     optimizers = [optax.adabelief(lr) for lr in chosen.lr_strategy]
+    total = sum(chosen.steps_strategy)
     state.opt_state = optimizers[0].init(eqx.filter(state.model, eqx.is_inexact_array))
     start = state.resume()
+    lengths = [int(len(times) * share) for share in chosen.length_strategy]
+    # Every phase is compiled before the first step: what cannot work says so at once.
+    parameters = eqx.filter(state.model, eqx.is_inexact_array)
+    first = len(lengths) if start == total else place_of(start, chosen.steps_strategy)[0]
+    for optimizer, length in zip(optimizers[first:], lengths[first:], strict=True):
+        rows = series[: chosen.batch_size, :length]
+        make_step(state.model, optimizer.init(parameters), optimizer, times[:length], rows)
 
     began = time.monotonic()
-    for count in train.steps(start, sum(chosen.steps_strategy), state):
+    for count in train.steps(start, total, state, phases=costs(chosen)):
         phase, step = place_of(count, chosen.steps_strategy)
         if step == 0:
             parameters = eqx.filter(state.model, eqx.is_inexact_array)
             state.opt_state = optimizers[phase].init(parameters)
-        length = int(len(times) * chosen.length_strategy[phase])
+        length = lengths[phase]
         chosen_rows = batch_rows(batch_key, count, len(series), chosen.batch_size)
         state.model, state.opt_state, loss, gradients, changes = make_step(
             state.model,
@@ -202,6 +210,13 @@ def place_of(count: int, steps_strategy: tuple[int, ...]) -> tuple[int, int]:
         count -= steps_strategy[phase]
         phase += 1
     return phase, count
+
+
+def costs(chosen: train.Params) -> list[tuple[int, float]]:
+    """The steps of each phase, and what one of them costs: the solver's part grows with the length
+    of the series, another does not. Only the estimate of the time that is left hangs on it."""
+    steps, shares = chosen.steps_strategy, chosen.length_strategy
+    return [(count, 0.2 + share) for count, share in zip(steps, shares, strict=False)]
 
 
 def batch_rows(key: jax.Array, count: int, rows: int, batch_size: int) -> jax.Array:

@@ -41,7 +41,7 @@ def test_a_real_shell_gets_the_value(shell: str, value: str) -> None:
     assert _evaluated(shell, setting(shell, "VALUE", value)) == value
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(_ANY_TEXT.filter(lambda text: "\r" not in text))
 def test_a_real_shell_gets_any_value(value: str) -> None:
     assert _evaluated("sh", setting("sh", "VALUE", value)) == value

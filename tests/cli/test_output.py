@@ -8,6 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from rich.console import Console
 
 from runyard.cli.logs import last_lines
 from runyard.cli.output import duration, number, print_json, print_table
@@ -115,3 +116,14 @@ def test_a_table_shows_markup_and_emoji_codes_as_they_are(
 )
 def test_the_last_lines(text: str, lines: int, last: str) -> None:
     assert last_lines(text, lines) == last
+
+
+def test_in_a_narrow_terminal_the_longest_texts_are_cut(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("runyard.cli.output.console", lambda: Console(width=40))
+    print_table(("ID", "NAME", "STATE", "SUMMARY"), [("a1b2c3d4", "x" * 50, "finished", "loss=1")])
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["ID", "NAME", "STATE"]
+    assert row.split()[0::2] == ["a1b2c3d4", "finished"]
+    assert len(row) <= 40

@@ -1,12 +1,16 @@
-"""Which project a run belongs to where nobody says it."""
+"""Which project a run or a sweep belongs to, whoever says it, and where nobody does."""
 
 from __future__ import annotations
 
+import argparse
+import json
 from pathlib import Path
 
 import pytest
 
-from runyard.cli.run import project_name
+from runyard.cli.owner import Owner, find_owner, project_name
+from runyard.errors import ConfigError
+from tests.conftest import RunRunyard
 
 
 def test_it_is_the_folders_name(tmp_path: Path) -> None:
@@ -39,3 +43,65 @@ def test_what_a_project_may_not_hold_is_replaced(name: str, project: str) -> Non
 
 def test_the_root_has_no_name() -> None:
     assert project_name(Path("/")) == "uncategorized"
+
+
+def owner(folder: Path, project: str | None = None, of_sweep: str | None = None) -> Owner:
+    words = argparse.Namespace(project=project, entity=None)
+    return find_owner(words, folder, (of_sweep, None))
+
+
+def test_the_nearest_word_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runyard.yaml").write_text("tracking: {project: of-the-file, entity: team}\n")
+    inside = tmp_path / "deep"
+    inside.mkdir()
+    assert owner(inside) == ("of-the-file", "team", "of-the-file")
+    assert owner(inside, of_sweep="of-the-sweep").project == "of-the-sweep"
+    monkeypatch.setenv("WANDB_PROJECT", "of-the-shell")
+    assert owner(inside, of_sweep="of-the-sweep").project == "of-the-shell"
+    assert owner(inside, "given", "of-the-sweep").project == "given"
+
+
+def test_a_clusters_own_part_counts_on_that_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "runyard.yaml").write_text(
+        "tracking: {project: everywhere}\nclusters: {narval: {tracking: {project: there}}}\n"
+    )
+    monkeypatch.setenv("RUNYARD_CLUSTER", "generic")
+    assert owner(tmp_path).project == "everywhere"
+    monkeypatch.setenv("RUNYARD_CLUSTER", "narval")
+    assert owner(tmp_path).project == "there"
+
+
+def test_a_mistake_in_the_file_is_told_and_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "runyard.yaml").write_text("tracking: {projekt: typo}\n")
+    with pytest.raises(ConfigError, match=r'runyard\.yaml:1: "projekt"'):
+        owner(tmp_path)
+
+
+@pytest.mark.live
+def test_every_command_keeps_to_the_project_of_runyard_yaml(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    (tmp_path / "runyard.yaml").write_text(
+        "command: printenv WANDB_PROJECT\ntracking: {project: my-thesis}\n"
+    )
+    (tmp_path / "sweep.yaml").write_text(
+        "program: train.py\nmethod: grid\nparameters: {a: {values: [1]}}\n"
+    )
+    (tmp_path / "tasks.txt").write_text("true\n")
+
+    def ran(*words: str) -> str:
+        done = runyard(*words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert ran("run") == "my-thesis\n"  # The file's command, too.
+    ran("sweep", "--no-run", "sweep.yaml")
+    ran("farm", "tasks.txt")
+    ran("run", "-p", "another", "--", "true")
+    runs = json.loads(runyard("runs", "--json").stdout)
+    assert sorted(one["project"] for one in runs) == ["another", "my-thesis", "my-thesis"]
+    sweeps = json.loads(runyard("sweeps", "--json").stdout)
+    assert [one["project"] for one in sweeps] == ["my-thesis", "my-thesis"]
+    assert "nothing was measured in my-thesis" in runyard("gauge", "--list", cwd=tmp_path).stdout

@@ -57,6 +57,18 @@ def test_a_dry_run_needs_no_cluster_and_makes_nothing(
     assert not state_folder.path.exists()
 
 
+def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(
+    runyard: RunRunyard, state_folder: Home, project: Path, slurm: tuple[dict[str, str], Path]
+) -> None:
+    (project / "requirements.txt").touch()
+    (project / "runyard.yaml").write_text("environment: {kind: venv, build: true}\n")
+    environ, sent = slurm
+    done = runyard("submit", "--yes", "--", "python", "train.py", cwd=project, env=environ)
+    assert done.returncode == 0, done.stderr
+    assert "the environment is built" in done.stderr
+    assert "#SBATCH" in sent.read_text()
+
+
 def test_as_many_agents_as_a_grid_has_points(
     runyard: RunRunyard, state_folder: Home, project: Path
 ) -> None:

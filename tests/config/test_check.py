@@ -10,7 +10,7 @@ import pytest
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.profile import Profile
 from runyard.config.check import Checked, check
-from runyard.config.request import Agents, Environment, Request, Resources
+from runyard.config.request import Agents, Environment, Request, Resources, Tracking
 from runyard.config.settling import with_defaults
 from runyard.errors import ConfigError
 
@@ -236,3 +236,28 @@ def test_an_address_without_events_sends_no_mail() -> None:
     (note,) = asked("generic", mail_to="me@example.org").notes
     assert note.startswith("no mail is sent: --mail_to me@example.org says where to")
     assert asked("generic", mail_to="me@example.org", mail=("ALL",)).notes == ()
+
+
+def tracked(profile: str, **words: str) -> Checked:
+    return check(
+        Request(
+            resources=with_defaults(Resources(), shipped(profile)),
+            tracking=Tracking(**words),
+            profile=shipped(profile),
+            origins={f"tracking.{name}": f"--{name} {value}" for name, value in words.items()},
+        ),
+        environ={},
+    )
+
+
+def test_jobs_log_to_another_server_where_nodes_reach_it() -> None:
+    assert tracked("generic", server="cloud").refusals == ()
+    assert tracked("generic", server="https://wandb.example.org").refusals == ()
+    refusals = tracked("narval", server="cloud").refusals
+    (only,) = [one for one in refusals if "--server" in one.what]
+    assert only.what == (
+        "programs cannot log to W&B's cloud (--server cloud): compute nodes do not reach it"
+    )
+    assert "`runyard push RUN --to cloud`" in only.mend
+    (only,) = tracked("generic", server="cloud", mode="relay").refusals
+    assert "--mode relay" in only.what

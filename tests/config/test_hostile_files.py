@@ -66,7 +66,6 @@ def _files(record: type[Any], depth: int) -> st.SearchStrategy[Any]:
 
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=_files(ProjectFile, 2))

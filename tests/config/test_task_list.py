@@ -45,6 +45,26 @@ def test_braces_mean_what_they_mean_in_bash(text: str) -> None:
     assert printed("+B", "-c", f"printf '%s\\n' {ours}") == printed("-c", f"printf '%s\\n' {text}")
 
 
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("{1e-4..1e-1..x10}", "0.0001 0.001 0.01 0.1"),
+        ("{0.1..1e-3..x10}", "0.1 0.01 0.001"),
+        ("{1..100..x2}", "1 2 4 8 16 32 64"),
+        ("{27..1..x3}", "27 9 3 1"),
+        ("{0.1..0.5..0.1}", "0.1 0.2 0.3 0.4 0.5"),
+        ("{1..0..0.25}", "1 0.75 0.5 0.25 0"),
+        ("{-1..1..0.5}", "-1 -0.5 0 0.5 1"),
+        # A factor that goes nowhere, and ends with zero between them: text, as bash has it.
+        ("{1..8..x1}", "{1..8..x1}"),
+        ("{-1..8..x2}", "{-1..8..x2}"),
+        ("{0.1..0.2..0}", "{0.1..0.2..0}"),
+    ],
+)
+def test_sequences_of_fractions_and_geometric_ones(text: str, values: str) -> None:
+    assert " ".join(expand(text)) == values
+
+
 def test_every_combination_is_a_task_named_by_what_differs() -> None:
     tasks = tasks_of_grid("python run.py --epochs 3 --lr {0.1,1e-5} --seed {1..5}")
     assert len(tasks.tasks) == 10
@@ -61,6 +81,8 @@ def test_too_many_combinations_are_refused_before_they_are_made() -> None:
         expand("{1..1000}" * 4)
     with pytest.raises(ConfigError, match="100,000"):
         tasks_of_grid("python run.py {1..1000000000}")
+    with pytest.raises(ConfigError, match="100,000"):
+        tasks_of_grid("python run.py {0..1..1e-9}")
 
 
 def test_a_file_has_a_task_a_line(tmp_path: Path) -> None:

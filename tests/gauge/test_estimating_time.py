@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,119 @@ def test_a_long_run_keeps_few_marks_and_a_true_pace() -> None:
         own.mark(step, now)
     assert len(own._marks) <= 130
     assert own.seconds_left(0, 100) == pytest.approx(100 * (4 + 8) / 5, rel=0.05)
+
+
+def slower_as_it_learns(step: int) -> float:
+    """As an adaptive solver whose equation gets stiffer."""
+    return 1.0 + 2.0 * (step / STEPS) ** 2
+
+
+def in_two_phases(step: int) -> float:
+    """Another compilation, and then every step is dearer."""
+    return 1.0 if step < STEPS // 2 else 60.0 if step == STEPS // 2 else 4.0
+
+
+PHASES = [(STEPS // 2, 0.25), (STEPS // 2, 1.0)]
+
+
+def told_after_a_tenth(
+    cost: Callable[[int], float], phases: Sequence[tuple[int, float]] = ()
+) -> float:
+    """What a program says of its whole run when a tenth is over, against the truth; the run then
+    goes on to its end."""
+    pace, told = Pace(phases), None
+    marks = marks_of(STEPS, cost, 1)
+    for step, now in marks:
+        pace.mark(step, now)
+        pace.tell(step, STEPS, now)
+        if step == STEPS // 10:
+            left = pace.seconds_left(step, STEPS)
+            assert left is not None
+            told = now + left
+    assert told is not None
+    return told / marks[-1][1]
+
+
+def test_phases_that_the_program_names_are_counted_as_what_they_cost() -> None:
+    def cost(step: int) -> float:
+        return 1.0 if step < STEPS // 2 else 4.0
+
+    assert told_after_a_tenth(cost) < 0.5
+    assert told_after_a_tenth(cost, PHASES) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "cost", [usual, slow_at_first, with_evaluations, uneven, slower_as_it_learns, in_two_phases]
+)
+def test_the_next_run_knows_how_the_last_one_went(
+    cost: Callable[[int], float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNYARD_COURSES", str(tmp_path / "courses"))
+    first = told_after_a_tenth(cost)
+    assert told_after_a_tenth(cost) == pytest.approx(1, abs=0.1)
+    # On a machine of half the speed it is the same course; what came once is as long as it was.
+    slow = told_after_a_tenth(lambda step: 2 * cost(step))
+    assert slow == pytest.approx(1, abs=0.1)
+    if cost in (slower_as_it_learns, in_two_phases):
+        assert first < 0.8  # Nobody could know.
+
+
+def test_a_course_of_other_phases_or_another_length_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNYARD_COURSES", str(tmp_path))
+    told_after_a_tenth(in_two_phases)
+    other = [(STEPS // 2, 1.0), (STEPS // 2, 1.0)]
+    assert told_after_a_tenth(usual, other) == pytest.approx(1, abs=0.02)
+    pace = Pace()
+    for step, now in marks_of(STEPS // 5, usual, 1):
+        pace.mark(step, now)
+    assert pace.seconds_left(STEPS // 5, 10 * STEPS) == pytest.approx(10 * STEPS - STEPS // 5)
+
+
+def test_of_earlier_runs_the_one_with_the_likest_command_line_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNYARD_COURSES", str(tmp_path))
+    for words, cost in (
+        ("--algo=slow --seed=1", slower_as_it_learns),
+        ("--algo=even --seed=2", usual),
+    ):
+        monkeypatch.setattr(sys, "argv", ["train.py", *words.split()])
+        told_after_a_tenth(cost)
+    monkeypatch.setattr(sys, "argv", ["train.py", "--algo=slow", "--seed=3"])
+    assert told_after_a_tenth(slower_as_it_learns) == pytest.approx(1, abs=0.05)
+    (file,) = tmp_path.iterdir()
+    assert "algo" not in file.read_text()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '[{"pieces": ["a"]}]', "null", "\x00"])
+def test_a_damaged_course_is_none(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNYARD_COURSES", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    (tmp_path / f"train-py-{STEPS}.json").write_text(text)
+    assert told_after_a_tenth(usual) == pytest.approx(1, abs=0.02)
+
+
+def test_a_folder_that_cannot_be_written_spoils_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RUNYARD_COURSES", str(tmp_path / "file" / "courses"))
+    assert told_after_a_tenth(usual) == pytest.approx(1, abs=0.02)
+
+
+def test_a_run_that_went_on_from_a_checkpoint_is_no_course(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNYARD_COURSES", str(tmp_path / "courses"))
+    pace = Pace()
+    for step in range(STEPS // 2, STEPS + 1):
+        pace.mark(step, float(step))
+        pace.tell(step, STEPS, float(step))
+    assert not (tmp_path / "courses").exists()
 
 
 def test_without_a_total_nothing_is_made_up() -> None:

@@ -109,6 +109,75 @@ def test_a_script_outside_a_job_says_where_it_belongs(tmp_path: Path) -> None:
         assert f"sbatch {file}; or, for an allocation to run it in:  runyard shell" in tried.stderr
 
 
+def test_jobs_of_one_number_in_two_clusters_of_a_machine_have_folders_of_their_own() -> None:
+    lines = script(planned(request())).splitlines()
+    began = next(turn for turn, line in enumerate(lines) if "RUNYARD_LOCAL=" in line)
+    until = lines.index("esac", began)
+    text = "\n".join([*lines[began : until + 1], 'echo "$SLURM_TMPDIR"'])
+    said = [
+        subprocess.run(
+            ["bash", "-c", text],
+            env={**job, "TMPDIR": "/disk", "PATH": os.environ["PATH"], "SLURMD_NODENAME": "n1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for job in (
+            {"SLURM_JOB_ID": "1", "SLURM_CLUSTER_NAME": "one"},
+            {"SLURM_JOB_ID": "1", "SLURM_CLUSTER_NAME": "two"},
+            {},
+            {},
+        )
+    ]
+    assert said[0] == f"/disk/runyard-{os.getuid()}/1-one-n1"
+    assert len(set(said)) == 4, said
+
+
+def section(text: str, comment: str) -> str:
+    """The lines of a script from a comment to the next empty line."""
+    return text[text.index(f"# {comment}") :].partition("\n\n")[0]
+
+
+def test_a_gpu_job_says_what_the_program_finds(tmp_path: Path) -> None:
+    driver = tmp_path / "nvidia-smi"
+    driver.write_text("#!/bin/sh\necho '0, NVIDIA A100, 3 MiB, 40960 MiB, 0 %'\n")
+    driver.chmod(0o755)
+    lines = section(script(planned(request(gpus=1))), "The GPUs as the program finds them.")
+    environ = {"CUDA_VISIBLE_DEVICES": "0", "LOADEDMODULES": "cuda/12:gcc", "WANDB_API_KEY": "k"}
+    for path, cards in (
+        (
+            f"{tmp_path}:{os.environ['PATH']}",
+            ["runyard: GPU 0, NVIDIA A100, 3 MiB, 40960 MiB, 0 %"],
+        ),
+        (os.environ["PATH"], []),
+    ):
+        for shell in SHELLS:
+            said = subprocess.run(
+                [shell, "-c", lines], env={**environ, "PATH": path}, capture_output=True, text=True,
+                check=True,
+            )  # fmt: skip
+            assert said.stdout.splitlines() == [
+                *cards,
+                "runyard: CUDA_VISIBLE_DEVICES=0, modules cuda/12:gcc",
+            ]
+    assert "nvidia-smi" not in script(planned(request()))
+
+
+def test_a_profile_says_where_srun_lies(tmp_path: Path) -> None:
+    srun = tmp_path / "it's here" / "srun"
+    srun.parent.mkdir()
+    srun.write_text("#!/bin/sh\necho found\n")
+    srun.chmod(0o755)
+    generic = load_profile("generic")
+    profile = replace(generic, script=replace(generic.script, path=(str(srun.parent),)))
+    lines = section(script(planned(request(profile))), "The cluster's software.")
+    said = subprocess.run(
+        ["bash", "-c", f"{lines}\nsrun"], env={"PATH": "/usr/bin:/bin"}, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    assert said.stdout == "found\n"
+
+
 def test_everything_is_quoted_in_a_hostile_folder() -> None:
     folder = Path('/home/it\'s "mine"\n$(touch /tmp/pwned) %j')
     places = Places(

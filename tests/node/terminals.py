@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-PATIENCE = 20.0  # A guard against a hang, never a measure.
+PATIENCE = 90.0  # A guard against a hang, never a measure.
 RUNYARD = (sys.executable, "-m", "runyard")
 
 

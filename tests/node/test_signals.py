@@ -1,4 +1,4 @@
-"""Ctrl-C, Ctrl-Z and kill do to a program under `runyard run` what they do without it."""
+"""Ctrl-C and kill do to a program under `runyard run` what they do without it."""
 
 from __future__ import annotations
 
@@ -196,132 +196,16 @@ def test_a_closed_terminal_ends_the_program(tmp_path: Path) -> None:
     assert state_of("hung-up") == "killed"
 
 
-class Shell(Terminal):
-    """An interactive bash with job control."""
-
-    def __init__(self) -> None:
-        plain = {"PS1": "ready> ", "TERM": "dumb"}
-        super().__init__(["bash", "--norc", "--noprofile", "-i"], env=plain)
-
-    def __enter__(self) -> Shell:
-        self.prompt()
-        return self
-
-    def prompt(self) -> None:
-        self.expect("ready> ")
-
-
-COMMAND = subprocess.list2cmdline(RUN)
-
-
-def test_ctrl_z_stops_both_and_fg_continues(tmp_path: Path) -> None:
-    with Shell() as shell:
-        shell.type(f"{COMMAND} {_ticker(tmp_path)}\n")
-        pid = wait_ready(tmp_path)
-        shell.type(CTRL_Z)
-        shell.expect("Stopped")
-        shell.prompt()
-        until(lambda: _state(pid) == "T", "the program to be stopped")
-        shell.type("fg\n")
-        until(lambda: _state(pid) != "T", "the program to go on")
-        until(lambda: shell.foreground_group() == pid, "the program in front")
-        shell.type("word\n")
-        shell.expect("heard word")
-        shell.prompt()
-        shell.type("echo code $?\n")
-        shell.expect("code 0")
-
-
-def test_ctrl_c_after_ctrl_z_and_fg_ends_the_program(tmp_path: Path) -> None:
-    with Shell() as shell:
-        shell.type(f"{COMMAND} {_ticker(tmp_path)}\n")
-        pid = wait_ready(tmp_path)
-        shell.type(CTRL_Z)
-        shell.expect("Stopped")
-        shell.prompt()
-        shell.type("fg\n")
-        until(lambda: shell.foreground_group() == pid, "the program in front")
-        shell.type(CTRL_C)
-        shell.prompt()
-        shell.type("echo code $?\n")
-        shell.expect("code 130")
-
-
-def test_a_background_job_is_brought_to_the_front(tmp_path: Path) -> None:
-    with Shell() as shell:
-        shell.type(f"{COMMAND} {_ticker(tmp_path)} &\n")
-        pid = wait_ready(tmp_path)
-        # It reads from the terminal, which a job in the background may not.
-        until(lambda: _state(pid) == "T", "the program to want the terminal")
-        shell.type("\n")
-        shell.expect("Stopped")
-        shell.type("fg\n")
-        until(lambda: shell.foreground_group() == pid, "the program in front")
-        shell.type("word\n")
-        shell.expect("heard word")
-        shell.prompt()
-
-
-def test_a_running_background_job_hears_ctrl_c_and_ctrl_z_once_in_front(tmp_path: Path) -> None:
-    """`fg` of a running job sends nothing: runyard is in front, and passes on what is typed."""
-    with Shell() as shell:
-        shell.type(f"{COMMAND} {subprocess.list2cmdline(_quoted(counter(tmp_path)))} &\n")
-        pid = wait_ready(tmp_path)
-        shell.type("fg\n")
-        until(lambda: shell.foreground_group() not in (shell.process.pid, pid), "runyard in front")
-        shell.type(CTRL_Z)
-        shell.expect("Stopped")
-        until(lambda: _state(pid) == "T", "the program to be stopped")
-        shell.type("fg\n")
-        until(lambda: shell.foreground_group() == pid, "the program in front")
-        shell.type(CTRL_C)
-        shell.expect("caught 1\r\n")
-        shell.prompt()
-
-
-def test_a_job_in_the_background_never_takes_the_terminal(tmp_path: Path) -> None:
-    """Started in front, stopped, sent to the back: its end leaves the terminal where it is."""
-    with Shell() as shell:
-        script = f"echo > {tmp_path}/ready; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done"
-        (tmp_path / "program").write_text(script)
-        shell.type(f"{COMMAND} sh {tmp_path}/program\n")
-        until((tmp_path / "ready").exists, "the program")
-        shell.type(CTRL_Z)
-        shell.expect("Stopped")
-        shell.prompt()
-        shell.type("bg\n")
-        shell.prompt()
-        shell.type("cat\n")
-        until(lambda: shell.foreground_group() != shell.process.pid, "cat in front")
-        in_front = shell.foreground_group()
-        (tmp_path / "end").touch()
-        until(lambda: not _running_with(str(tmp_path / "program")), "the end of the run")
-        assert shell.foreground_group() == in_front
-        shell.type("still\n")
-        shell.expect("still\r\n(.*\r\n)*still\r\n")
-        shell.type("\x04")
-        shell.prompt()
-
-
 def test_a_program_that_is_stopped_alone_is_continued_alone(tmp_path: Path) -> None:
     with started("run", "-q", "--", *counter(tmp_path)) as process:
         pid = wait_ready(tmp_path)
         for number in (signal.SIGSTOP, signal.SIGTSTP):
             os.kill(pid, number)
-            until(lambda: _state(pid) == "T", "the program to be stopped")
+            until(lambda: process_state(pid) == "T", "the program to be stopped")
             os.kill(pid, signal.SIGCONT)
-            until(lambda: _state(pid) != "T", "the program to go on")
+            until(lambda: process_state(pid) != "T", "the program to go on")
         os.kill(pid, signal.SIGINT)
         assert process.communicate(timeout=PATIENCE)[0] == b"caught 1\n"
-
-
-def test_a_program_that_is_not_there_leaves_the_terminal_with_the_shell() -> None:
-    with Shell() as shell:
-        shell.type(f"{COMMAND} no-such-program\n")
-        shell.expect("cannot start")
-        shell.prompt()
-        shell.type("echo code $?\n")
-        shell.expect("code 127")
 
 
 def test_an_impatient_user_is_not_held_up_by_the_delivery(yard: Home) -> None:
@@ -391,31 +275,17 @@ def test_a_signal_between_the_programs_end_and_the_delivery_is_heard(
     assert list(yard.spool.iterdir()) == []
 
 
-def _ticker(folder: Path) -> str:
-    """A program that says it is there, then waits for a line."""
-    path = folder / "program"
-    path.write_text(
-        f"echo $$ > {folder}/pid; mv {folder}/pid {folder}/ready; read line; echo heard $line\n"
-    )
-    return f"sh {path}"
-
-
-def _quoted(words: list[str]) -> list[str]:
-    (Path(words[-1]) / "counter.py").write_text(words[-2])
-    return [words[0], str(Path(words[-1]) / "counter.py"), words[-1]]
-
-
-def _state(pid: int) -> str:
+def process_state(pid: int) -> str:
     return subprocess.run(
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True
     ).stdout[:1]
 
 
 def _lives(pid: int) -> bool:
-    return _state(pid) not in ("", "Z")
+    return process_state(pid) not in ("", "Z")
 
 
-def _running_with(word: str) -> bool:
+def running_with(word: str) -> bool:
     return (
         word
         in subprocess.run(

@@ -19,3 +19,11 @@ def test_what_stands_in_a_variable_is_not_read_again() -> None:
     places = {"HOME": "/tmp/${HOME} $USER", "USER": "kim"}
     assert expand("${HOME}/x", places) == "/tmp/${HOME} $USER/x"
     assert expand("~/x", places) == "/tmp/${HOME} $USER/x"
+
+
+def test_what_is_not_needed_is_not_missed() -> None:
+    where = "${SCRATCH:-/shared/${USER}}/x"
+    assert expand(where, {"SCRATCH": "/scratch"}) == "/scratch/x"
+    assert expand("$A/mid/$B", {"A": "/a", "B": "b"}) == "/a/mid/b"
+    with pytest.raises(UnsetVariable, match="USER"):
+        expand(where, {})

@@ -80,7 +80,7 @@ odd = st.one_of(
 
 @pytest.mark.parametrize("method", METHODS)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 def test_nothing_that_trials_can_return_makes_an_engine_raise(
     method: str, data: st.DataObject
 ) -> None:
@@ -110,7 +110,7 @@ def test_nothing_that_trials_can_return_makes_an_engine_raise(
 
 
 @given(st.lists(st.lists(odd, min_size=2, max_size=2), min_size=12, max_size=16))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_two_metrics_never_make_it_raise(values: list[list[float]]) -> None:
     space = space_of(MIXED)
     engine = make_engine("bayes", space, 1, 2)

@@ -87,3 +87,13 @@ def log(client: Client, held: Mapping[str, Any], *values: float, start: int = 0)
     )
     assert posted.status == 200, posted.text
     return posted.json()
+
+
+def finish_all(agent: Agent, most: int = 100) -> list[Any]:
+    """Take trials and finish them until there are no more."""
+    done = []
+    while (held := agent.claim())["do"] == "run":
+        done.append(held)
+        agent.end(held)
+        assert len(done) <= most
+    return done

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from runyard.server.consoles import read_page
@@ -39,7 +39,6 @@ def _read(store: sqlite3.Connection, size: int) -> tuple[str, int, int]:
         after = page["next"]
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(4, 20), st.booleans())
 def test_pages_make_the_whole(text: str, size: int, ended: bool) -> None:
     store = store_with_a_run()

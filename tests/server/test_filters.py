@@ -211,7 +211,7 @@ def _store(database: Database, runs: list[dict[str, Any]]) -> None:
     database.write(change).result()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_RUNS, _FILTERS)
 def test_sql_and_python_agree(
     database: Database, runs: list[dict[str, Any]], asked: Mapping[str, Any]
@@ -245,7 +245,7 @@ _ORDERS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_RUNS, _FILTERS, _ORDERS, st.integers(1, 4))
 def test_pages_hold_each_run_once_and_in_order(
     database: Database, runs: list[dict[str, Any]], asked: Mapping[str, Any], text: str, size: int

@@ -19,7 +19,6 @@ from runyard.server.store.history import (
     HISTORY,
     count_rows,
     cut_rows,
-    delete_rows,
     keys_of_run,
     last_row,
     put_rows,
@@ -103,15 +102,6 @@ def test_names_are_written_once_and_found_dotted(store: sqlite3.Connection) -> N
     }
     assert set(find_keys(store, ["deep.er", "plain.dot", "nothing"])) == {"deep.er", "plain.dot"}
     assert store.execute("SELECT count(*) FROM keys").fetchone()[0] == 2
-
-
-def test_deleted_rows_leave_nothing(store: sqlite3.Connection) -> None:
-    put(store, 0, [{"a": number} for number in range(200)])
-    segments.join_batches(store, 1, HISTORY)
-    put(store, 200, [{"a": 1}])
-    delete_rows(store, 1)
-    for table in ("batches", "segments", "series"):
-        assert store.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0
 
 
 @pytest.mark.parametrize("joined", [0, 1, 3])

@@ -291,7 +291,6 @@ class Ledger(RuleBasedStateMachine):
 Ledger.TestCase.settings = settings(
     max_examples=60,
     stateful_step_count=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 TestLedger = Ledger.TestCase

@@ -333,6 +333,7 @@ def test_files_are_listed_downloaded_and_deleted(client: Client, upsert: Upsert)
     assert [file["name"] for file in _files(client, 'pattern: "%.JSON"')] == ["a.json"]
     assert [file["name"] for file in _files(client, 'pattern: "media/_.%"')] == ["media/x.png"]
     assert [file["name"] for file in _files(client, 'names: ["a.json", "no"]')] == ["a.json"]
+    assert [file["name"] for file in _files(client, 'names: ["./a.json"]')] == ["a.json"]
     page = ask(client, FILES % "first: 2")
     assert (page["fileCount"], page["files"]["pageInfo"]["hasNextPage"]) == (3, True)
     cursor = page["files"]["pageInfo"]["endCursor"]

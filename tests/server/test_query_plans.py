@@ -10,7 +10,7 @@ import pytest
 from runyard.server import api
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import attempts, claims, leases, results, runs, streams, sweeps, trials
-from runyard.server.store.lines import count_lines, get_lines, last_line, put_lines
+from runyard.server.store.lines import count_lines, get_lines, put_lines
 from tests.server.memory import Question, empty_store, full_scans
 
 
@@ -25,7 +25,6 @@ def connection() -> Iterator[sqlite3.Connection]:
     "question",
     [
         pytest.param(lambda c: count_lines(c, 1, "history"), id="count_lines"),
-        pytest.param(lambda c: last_line(c, 1, "history"), id="last_line"),
         pytest.param(lambda c: list(get_lines(c, 1, "output", 5)), id="get_lines"),
         pytest.param(lambda c: put_lines(c, 1, "history", 3, ["a"]), id="put_lines"),
         pytest.param(lambda c: runs.by_path(c, "ada", "birds", "run1"), id="by_path"),

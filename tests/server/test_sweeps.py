@@ -10,7 +10,7 @@ import pytest
 from runyard.server.store import leases
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
-from tests.server.sweeping import GRID, Agent, create, log, set_state, show, trials
+from tests.server.sweeping import GRID, Agent, create, finish_all, log, show, trials
 
 
 def _expire(tracker: Tracker, seconds: float = 1000.0) -> None:
@@ -18,15 +18,6 @@ def _expire(tracker: Tracker, seconds: float = 1000.0) -> None:
     tracker._database.write(
         lambda connection: leases.lose_silent(connection, time.time() + seconds)
     ).result()
-
-
-def _finish_all(agent: Agent, most: int = 100) -> list[Any]:
-    done = []
-    while (held := agent.claim())["do"] == "run":
-        done.append(held)
-        agent.end(held)
-        assert len(done) <= most
-    return done
 
 
 def test_a_sweep_is_made_of_a_file(client: Client) -> None:
@@ -205,7 +196,7 @@ def test_the_first_trials_all_fail_and_the_sweep_says_why(client: Client) -> Non
     # Mended: what failed is run again, and the sweep goes on.
     again = client.post(f"/api/sweeps/{sweep['key']}/retry", {"trials": None}).json()
     assert (again["state"], again["counts"]["waiting"]) == ("running", 2)
-    assert len(_finish_all(agent)) == 6
+    assert len(finish_all(agent)) == 6
     assert show(client, sweep)["state"] == "finished"
 
 
@@ -239,73 +230,6 @@ def test_retries_of_the_program_come_after_what_was_cut_off(client: Client) -> N
     assert [agent.claim()["trial"]["number"] for _ in range(3)] == [2, 1, 3]
 
 
-def test_pause_and_resume(client: Client) -> None:
-    sweep = create(client)
-    agent = Agent(client, sweep["key"])
-    held = agent.claim()
-    assert set_state(client, sweep, "paused").json()["state"] == "paused"
-    assert agent.claim() == {"do": "wait", "why": "the sweep is paused"}
-    assert agent.renew(held) == []
-    assert agent.end(held)["state"] == "finished"
-    assert set_state(client, sweep, "running").json()["state"] == "running"
-    assert agent.claim()["trial"]["number"] == 2
-
-
-def test_stop_lets_trials_end_and_hands_out_no_more(client: Client) -> None:
-    sweep = create(client)
-    agent = Agent(client, sweep["key"])
-    held = agent.claim()
-    set_state(client, sweep, "finished")
-    assert agent.claim()["do"] == "exit"
-    assert agent.renew(held) == []
-    assert agent.end(held)["state"] == "finished"
-    assert set_state(client, sweep, "paused").status == 409
-    # Taken up again, it goes on where it was.
-    set_state(client, sweep, "running")
-    assert [one["trial"]["number"] for one in _finish_all(agent)] == [2, 3, 4, 5, 6]
-
-
-def test_cancel_ends_trials_and_nothing_is_forgotten_when_it_is_taken_up(
-    client: Client, tracker: Tracker
-) -> None:
-    sweep = create(client)
-    agent, gone = Agent(client, sweep["key"]), Agent(client, sweep["key"])
-    held = agent.claim()
-    agent.end(gone.claim(), cause="preempted", exit_code=1)
-    set_state(client, sweep, "canceled")
-    assert [stop["why"] for stop in agent.renew(held)] == ["canceled"]
-    assert agent.end(held, -15)["state"] == "canceled"
-    assert client.get("/api/run", name=held["trial"]["id"]).json()["state"] == "killed"
-    assert show(client, sweep)["counts"]["canceled"] == 2
-    assert set_state(client, sweep, "sunny").status == 409
-    set_state(client, sweep, "running")
-    assert sorted(one["trial"]["number"] for one in _finish_all(agent)) == [1, 2, 3, 4, 5, 6]
-
-
-def test_the_cap_counts_trials_and_can_be_changed(client: Client) -> None:
-    sweep = create(client, {**GRID, "run_cap": 2})
-    agent = Agent(client, sweep["key"])
-    held = agent.claim()
-    agent.end(held, cause="time", exit_code=-15)
-    assert len(_finish_all(agent)) == 2
-    assert show(client, sweep)["state"] == "finished"
-    raised = client.post(f"/api/sweeps/{sweep['key']}/cap", {"run_cap": 3}).json()
-    assert (raised["state"], raised["expected"]) == ("running", 3)
-    assert len(_finish_all(agent)) == 1
-    free = client.post(f"/api/sweeps/{sweep['key']}/cap", {"run_cap": None}).json()
-    assert (free["state"], free["expected"]) == ("running", 6)
-    assert client.post(f"/api/sweeps/{sweep['key']}/cap", {"run_cap": 0}).status == 400
-
-
-def test_retrying_what_has_not_failed_is_refused(client: Client) -> None:
-    sweep = create(client)
-    agent = Agent(client, sweep["key"])
-    agent.end(agent.claim())
-    answer = client.post(f"/api/sweeps/{sweep['key']}/retry", {"trials": [1]})
-    assert answer.status == 409
-    assert "trial 1 has not failed" in answer.json()["error"]
-
-
 def test_random_trials_follow_from_the_seed(client: Client) -> None:
     config = {
         "method": "random",
@@ -315,7 +239,7 @@ def test_random_trials_follow_from_the_seed(client: Client) -> None:
     drawn = []
     for seed in (5, 5, 6):
         sweep = create(client, config, seed=seed)
-        drawn.append([one["args"] for one in _finish_all(Agent(client, sweep["key"]))])
+        drawn.append([one["args"] for one in finish_all(Agent(client, sweep["key"]))])
         assert show(client, sweep)["state"] == "finished"
     assert drawn[0] == drawn[1] != drawn[2]
     assert len({one["lr"] for one in drawn[0]}) == 4
@@ -324,7 +248,7 @@ def test_random_trials_follow_from_the_seed(client: Client) -> None:
 def test_every_setting_with_every_seed(client: Client) -> None:
     sweep = create(client, {**GRID, "runyard": {"seeds": 2}, "run_cap": 5})
     assert sweep["expected"] == 5
-    done = _finish_all(Agent(client, sweep["key"]))
+    done = finish_all(Agent(client, sweep["key"]))
     assert [(one["args"]["size"], one["args"]["seed"]) for one in done] == [
         (16, 0), (16, 1), (32, 0), (32, 1), (64, 0),
     ]  # fmt: skip
@@ -361,45 +285,6 @@ def test_when_it_will_be_over(client: Client, tracker: Tracker) -> None:
     assert show(client, sweep)["eta_seconds"] == pytest.approx(500, abs=5)
 
 
-def test_a_user_stops_one_trial(client: Client) -> None:
-    sweep = create(client)
-    agent = Agent(client, sweep["key"])
-    held = agent.claim()
-    client.post(f"/api/runs/{held['run']['key']}/stop", {})
-    # No client is there to hear it by its stream: the agent is told.
-    assert [stop["why"] for stop in agent.renew(held)] == ["stopped"]
-    assert agent.end(held, -15)["state"] == "stopped"
-    assert show(client, sweep)["state"] == "running"
-
-
-def test_a_client_is_left_time_to_stop_by_itself(client: Client) -> None:
-    sweep = create(client)
-    agent = Agent(client, sweep["key"])
-    held = agent.claim()
-    log(client, held, 1.0)
-    client.post(f"/api/runs/{held['run']['key']}/stop", {})
-    assert agent.renew(held) == []
-    assert log(client, held, 0.5, start=1)["stopped"] is True
-
-
-def test_a_trial_whose_run_is_deleted(client: Client) -> None:
-    sweep = create(client, {**GRID, "run_cap": 6})
-    agent = Agent(client, sweep["key"])
-    first, second = agent.claim(), agent.claim()
-    agent.end(first)
-    for held in (first, second):
-        assert client.request("DELETE", f"/api/runs/{held['run']['key']}").status == 200
-    assert [stop["why"] for stop in agent.renew(second)] == ["lost"]
-    assert agent.end(second, -9)["cause"] == "deleted"
-    done = _finish_all(agent)
-    points = [(one["args"]["lr"], one["args"]["size"]) for one in done]
-    assert sorted(points) == sorted((lr, size) for lr in (0.1, 0.01) for size in (16, 32, 64))
-    over = show(client, sweep)
-    assert (over["state"], over["counts"]["finished"], over["counts"]["canceled"]) == (
-        "finished", 6, 2,
-    )  # fmt: skip
-
-
 def test_prior_runs_count_as_tried(client: Client) -> None:
     before = create(client)
     agent = Agent(client, before["key"])
@@ -410,7 +295,7 @@ def test_prior_runs_count_as_tried(client: Client) -> None:
         agent.end(held)
     sweep = create(client, prior_runs=ids)
     assert sweep["expected"] == 4
-    done = _finish_all(Agent(client, sweep["key"]))
+    done = finish_all(Agent(client, sweep["key"]))
     assert [(one["args"]["lr"], one["args"]["size"]) for one in done] == [
         (0.1, 64), (0.01, 16), (0.01, 32), (0.01, 64),
     ]  # fmt: skip
@@ -456,7 +341,7 @@ def test_sweeps_of_others_do_not_exist(client: Client) -> None:
 def test_a_random_search_over_lists_may_repeat_itself_up_to_its_count(client: Client) -> None:
     space = {"lr": {"values": [0.1, 0.01]}, "size": {"values": [16]}}
     sweep = create(client, {**GRID, "method": "random", "parameters": space, "run_cap": 7})
-    done = _finish_all(Agent(client, sweep["key"]))
+    done = finish_all(Agent(client, sweep["key"]))
     points = [(one["args"]["lr"], one["args"]["size"]) for one in done]
     assert len(points) == 7  # Of two that there are.
     assert set(points) <= {(0.1, 16), (0.01, 16)}

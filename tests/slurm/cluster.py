@@ -29,6 +29,7 @@ __all__ = ["ClusterError", "ClusterSpec", "SlurmCluster"]
 POLL_SECONDS = 0.1
 # Slurm gives a job that ignores SIGTERM 5 s or more; what is still there then dies anyway.
 STOP_JOBS_SECONDS = 2.0
+JOB_LINES_SHOWN = 60
 
 # A job in one of these does not move again by itself.
 FINAL_STATES = frozenset(
@@ -76,6 +77,11 @@ class SlurmCluster:
     def folder(self) -> Path:
         """Everything the cluster writes is in here."""
         return self._running_site().folder
+
+    @property
+    def name(self) -> str:
+        """What Slurm calls it."""
+        return self._running_site().cluster_name
 
     @property
     def env(self) -> dict[str, str]:
@@ -151,7 +157,8 @@ class SlurmCluster:
             if seen <= wanted:
                 return records
             if time.monotonic() > deadline or seen & (FINAL_STATES - wanted):
-                raise ClusterError(f"job {job_id} is {seen}, not {wanted}: {records}")
+                said = "".join(map(_last_words, records))
+                raise ClusterError(f"job {job_id} is {seen}, not {wanted}: {records}{said}")
             time.sleep(POLL_SECONDS)
 
     def cancel_jobs(self, timeout: float = 60) -> None:
@@ -249,6 +256,15 @@ def _start_warden(folder: Path) -> subprocess.Popen[bytes]:
 def _end_warden(guard: subprocess.Popen[bytes]) -> None:
     guard.kill()
     guard.wait()
+
+
+def _last_words(record: dict[str, str]) -> str:
+    """The end of what a job has printed, where its file's name can be read from its record."""
+    log = Path(record.get("StdOut", ""))
+    if not log.is_file():
+        return ""
+    lines = log.read_text(errors="replace").splitlines()[-JOB_LINES_SHOWN:]
+    return "".join(f"\n  {line}" for line in (f"{log}:", *lines))
 
 
 def _short_host_name() -> str:

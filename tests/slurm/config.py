@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-CLUSTER_NAME = "disposable"
-
 
 @dataclass(frozen=True)
 class ClusterSpec:
@@ -57,6 +55,11 @@ class ClusterSite:
     host: str
     user: str
     first_port: int
+
+    @property
+    def cluster_name(self) -> str:
+        """No other cluster of this machine has it, as none has its ports."""
+        return f"disposable{self.first_port}"
 
     @property
     def controller_port(self) -> int:
@@ -161,7 +164,7 @@ def slurmdbd_conf(site: ClusterSite) -> str:
 
 def _identity(site: ClusterSite) -> list[str]:
     return [
-        f"ClusterName={CLUSTER_NAME}",
+        f"ClusterName={site.cluster_name}",
         f"SlurmctldHost={site.host}(127.0.0.1)",
         f"SlurmctldPort={site.controller_port}",
         f"SlurmUser={site.user}",

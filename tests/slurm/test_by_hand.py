@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -22,18 +20,12 @@ print("rank", os.environ.get("RANK"), "of", os.environ.get("WORLD_SIZE"), "gpus"
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("by hand")
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        opened.write("says.py", SAYS)
-        grid = {"lr": {"values": [1, 2]}}
-        file = {"program": "says.py", "method": "grid", "parameters": grid}
-        opened.write("sweep.yaml", json.dumps(file))
-        yield opened
+def yard(module_yard: Yard) -> Yard:
+    module_yard.write("says.py", SAYS)
+    grid = {"lr": {"values": [1, 2]}}
+    file = {"program": "says.py", "method": "grid", "parameters": grid}
+    module_yard.write("sweep.yaml", json.dumps(file))
+    return module_yard
 
 
 def test_a_sweep_that_was_made_before_needs_only_its_id(yard: Yard) -> None:

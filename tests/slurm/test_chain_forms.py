@@ -9,22 +9,21 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.node.terminals import until
+from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.test_chains import (
     by_the_clock,
     chain_state,
     check_one_run,
     starts,
-    until,
     until_held,
 )
 from tests.slurm.trainer import TRAINS
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = [pytest.mark.slurm, by_the_clock]
 
@@ -33,14 +32,9 @@ WORDS = ("python", "trains.py", "--steps", str(STEPS), "--hold", "10", "20")
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    with open_yard(tmp_path_factory.mktemp("forms"), module_environment, slurm_cluster) as opened:
-        opened.write("trains.py", TRAINS)
-        yield opened
+def yard(module_yard: Yard) -> Yard:
+    module_yard.write("trains.py", TRAINS)
+    return module_yard
 
 
 def submit(yard: Yard, form: str, *words: str) -> dict[str, Any]:

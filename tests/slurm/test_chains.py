@@ -11,17 +11,17 @@ import os
 import re
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.live.small_image import host_mounts, make_image
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.node.terminals import until
+from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.trainer import TRAINS, history, sweep_file, uncut
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -33,26 +33,14 @@ LINKS = 4
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    with open_yard(tmp_path_factory.mktemp("chains"), module_environment, slurm_cluster) as opened:
-        opened.write("trains.py", TRAINS)
-        yield opened
+def yard(module_yard: Yard) -> Yard:
+    module_yard.write("trains.py", TRAINS)
+    return module_yard
 
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_image(tmp_path_factory.mktemp("images") / "small")
-
-
-def until(found: Callable[[], object], what: str, seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while not found():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def starts(yard: Yard, said: dict[str, Any], lr: int = 1) -> list[int]:

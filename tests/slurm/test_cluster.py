@@ -116,9 +116,11 @@ def test_short_holds_back_what_asks_for_more_than_its_minute(slurm_cluster: Slur
     slurm_cluster.run("scancel", job)
 
 
-def test_waiting_for_what_cannot_come_ends_at_once(slurm_cluster: SlurmCluster) -> None:
-    job = slurm_cluster.submit("exit 1")
-    with pytest.raises(ClusterError, match="FAILED"):
+def test_waiting_for_what_cannot_come_ends_at_once_with_the_job_s_words(
+    slurm_cluster: SlurmCluster,
+) -> None:
+    job = slurm_cluster.submit("echo no such data; exit 1")
+    with pytest.raises(ClusterError, match=r"FAILED[\s\S]*\n  no such data"):
         slurm_cluster.wait_for(job, "COMPLETED", timeout=60)
 
 

@@ -13,7 +13,7 @@ SPEC = ClusterSpec(nodes=2, cpus=4, memory_mb=8000, gpus=2)
 SITE = ClusterSite(folder=Path("/tmp/s"), host="box", user="ada", first_port=20000)
 
 SLURM_CONF = """\
-ClusterName=disposable
+ClusterName=disposable20000
 SlurmctldHost=box(127.0.0.1)
 SlurmctldPort=20000
 SlurmUser=ada

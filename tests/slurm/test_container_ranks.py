@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.live.small_image import host_mounts, make_image
-from tests.slurm.cluster import SlurmCluster
 from tests.slurm.test_ranks import MEETS
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -34,22 +32,20 @@ print("rank", rank, "in the image:", inside, "of the host:", outside, "data:",
 def yard(
     tmp_path_factory: pytest.TempPathFactory,
     module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
+    module_yard: Yard,
+) -> Yard:
     image = make_image(tmp_path_factory.mktemp("images") / "small")
     module_environment.setenv("OF_THE_HOST", "stays outside")
-    folder = tmp_path_factory.mktemp("boxes")
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        scratch = folder / "scratch"
-        opened.write("profiles/rig.yaml", json.dumps({"storage": {"scratch": str(scratch)}}))
-        module_environment.setenv("RUNYARD_CLUSTERS", str(opened.project / "profiles"))
-        module_environment.setenv("RUNYARD_CLUSTER", "rig")
-        (scratch / "project" / "data").mkdir(parents=True)
-        (scratch / "project" / "data" / "words.txt").write_text("from scratch")
-        mounts = [f"{scratch}/project/data:/data", *host_mounts()]
-        environment = {"kind": "charliecloud", "image": str(image), "mounts": mounts}
-        opened.write("runyard.yaml", json.dumps({"environment": environment}))
-        yield opened
+    scratch = module_yard.project.parent / "scratch"
+    module_yard.write("profiles/rig.yaml", json.dumps({"storage": {"scratch": str(scratch)}}))
+    module_environment.setenv("RUNYARD_CLUSTERS", str(module_yard.project / "profiles"))
+    module_environment.setenv("RUNYARD_CLUSTER", "rig")
+    (scratch / "project" / "data").mkdir(parents=True)
+    (scratch / "project" / "data" / "words.txt").write_text("from scratch")
+    mounts = [f"{scratch}/project/data:/data", *host_mounts()]
+    environment = {"kind": "charliecloud", "image": str(image), "mounts": mounts}
+    module_yard.write("runyard.yaml", json.dumps({"environment": environment}))
+    return module_yard
 
 
 def test_ranks_in_containers_of_two_nodes_meet_and_read_data_on_scratch(yard: Yard) -> None:

@@ -36,7 +36,7 @@ def test_the_doctor_sees_the_cluster_from_outside_and_inside(
     assert done.returncode == 0, done.stdout + done.stderr
     found = states(done.stdout)
     assert found["Slurm/slurm"][0] == "ok"
-    assert "cluster disposable" in found["Slurm/slurm"][1]
+    assert f"cluster {slurm_cluster.name}" in found["Slurm/slurm"][1]
     assert found["Slurm/partitions"][1] == (
         "main (default, no limit), high (no limit), short (up to 1m)"
     )
@@ -50,7 +50,7 @@ def test_the_doctor_sees_the_cluster_from_outside_and_inside(
 
     # The draft is a profile, and the cluster is known by it from now on.
     which = json.loads(runyard("clusters", "which", "--json", env=there).stdout)
-    assert which["name"] == "disposable"
+    assert which["name"] == slurm_cluster.name
     shown = json.loads(runyard("clusters", "show", "--json", env=there).stdout)
     assert shown["gpus"]["types"]["fake"]["per_node"] == 4
     assert shown["limits"]["by_partition"]["short"]["longest"] == 60

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import SlurmCluster
 from tests.slurm.workloads import EXAMPLES, SMALL, cut_off, folder_of, held, place, runs_of
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 from tests.train.frameworks import ensure_framework, program_environment
 from tests.train.ranks import run_ranks
 from tests.train.results import best_of, weights_of
@@ -46,18 +44,11 @@ def uncut(torch: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-    torch: Path,
-) -> Iterator[Yard]:
+def yard(module_environment: pytest.MonkeyPatch, module_yard: Yard, torch: Path) -> Yard:
     for name, value in program_environment().items():
         module_environment.setenv(name, value)
-    folder = tmp_path_factory.mktemp("examples")
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        place(opened.project, "cnn_regressor", torch)
-        yield opened
+    place(module_yard.project, "cnn_regressor", torch)
+    return module_yard
 
 
 def test_the_regressor_over_two_nodes_and_a_cut_ends_like_an_uncut_one(

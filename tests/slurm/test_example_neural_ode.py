@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import run_runyard
-from tests.slurm.cluster import SlurmCluster
 from tests.slurm.workloads import SMALL, cut_off, folder_of, held, place, runs_of
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 from tests.train.frameworks import ensure_framework, program_environment
 from tests.train.results import weights_of
 
@@ -33,21 +31,15 @@ PART = "model.tree"
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
+def yard(module_environment: pytest.MonkeyPatch, module_yard: Yard) -> Yard:
     environment = program_environment(
         # Compiled without care for speed; and a node's cores do not change the sums.
         XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thread_eigen=false",
     )
     for name, value in environment.items():
         module_environment.setenv(name, value)
-    folder = tmp_path_factory.mktemp("ode")
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        place(opened.project, "neural_ode", ensure_framework("jax"))
-        yield opened
+    place(module_yard.project, "neural_ode", ensure_framework("jax"))
+    return module_yard
 
 
 @pytest.fixture(scope="module")

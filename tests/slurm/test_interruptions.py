@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
-from tests.slurm.test_chains import by_the_clock, starts, until, until_held
+from tests.slurm.test_chains import by_the_clock, starts, until_held
 from tests.slurm.trainer import TRAINS, history, uncut
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -42,19 +43,15 @@ class Trainer:
 
 @pytest.fixture(scope="module")
 def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
+    module_environment: pytest.MonkeyPatch, module_yard: Yard, slurm_cluster: SlurmCluster
 ) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("interruptions")
     # How long nobody may hear of a dead node before its trial is somebody else's.
     module_environment.setenv("RUNYARD_LEASE_SECONDS", "5")
     # A partition whose jobs are ended for others, and not sent back to the queue.
     change = ("scontrol", "update", "PartitionName=short")
     slurm_cluster.run(*change, "MaxTime=INFINITE", "PreemptMode=CANCEL")
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        opened.write("trains.py", TRAINS)
-        yield opened
+    module_yard.write("trains.py", TRAINS)
+    yield module_yard
     slurm_cluster.run(*change, "MaxTime=1", "PreemptMode=REQUEUE")
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.node.terminals import until
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -44,29 +42,22 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-    disk: Path,
-) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("nodes") / "it's a place"
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        storage = {
-            "local": f"{disk}/${{SLURM_JOB_ID}}_${{SLURM_ARRAY_TASK_ID:-0}}",
-            "local_made_by_us": True,
-            "scratch": f"{folder}/scratch",
-        }
-        profile = json.dumps({"storage": storage})
-        opened.write("profiles/rig.yaml", profile)
-        module_environment.setenv("RUNYARD_CLUSTERS", str(opened.project / "profiles"))
-        module_environment.setenv("RUNYARD_CLUSTER", "rig")
-        opened.write("writes.py", WRITES)
-        data = folder / "scratch" / "project" / "data"
-        data.mkdir(parents=True)
-        for number in range(20):
-            (data / f"{number} of ü.txt").write_text("x")
-        yield opened
+def yard(module_environment: pytest.MonkeyPatch, quoted_yard: Yard, disk: Path) -> Yard:
+    scratch = quoted_yard.project.parent / "scratch"
+    storage = {
+        "local": f"{disk}/${{SLURM_JOB_ID}}_${{SLURM_ARRAY_TASK_ID:-0}}",
+        "local_made_by_us": True,
+        "scratch": str(scratch),
+    }
+    quoted_yard.write("profiles/rig.yaml", json.dumps({"storage": storage}))
+    module_environment.setenv("RUNYARD_CLUSTERS", str(quoted_yard.project / "profiles"))
+    module_environment.setenv("RUNYARD_CLUSTER", "rig")
+    quoted_yard.write("writes.py", WRITES)
+    data = scratch / "project" / "data"
+    data.mkdir(parents=True)
+    for number in range(20):
+        (data / f"{number} of ü.txt").write_text("x")
+    return quoted_yard
 
 
 def scratch(yard: Yard) -> Path:
@@ -78,13 +69,6 @@ def send(yard: Yard, how: str, *words: str) -> tuple[str, dict[str, object]]:
         "submit", *words, "--data", "data", "--results", "out", "--", "python", "writes.py", how
     )
     return said["jobs"][0]["job_id"], said
-
-
-def until(found: object, what: str) -> None:
-    end = time.monotonic() + 30
-    while not found():  # type: ignore[operator]
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def test_every_node_has_the_data_and_its_results_come_back(yard: Yard) -> None:

@@ -6,12 +6,10 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
 
 import pytest
 
-from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -44,14 +42,8 @@ print("rank", rank, "of", size, "on", os.environ["SLURMD_NODENAME"], "local",
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    folder = tmp_path_factory.mktemp("ranks") / "it's a place"
-    with open_yard(folder, module_environment, slurm_cluster) as opened:
-        yield opened
+def yard(quoted_yard: Yard) -> Yard:
+    return quoted_yard
 
 
 def ranks(yard: Yard, *words: str, nodes: int = 2, each: int = 2) -> tuple[str, ...]:
@@ -60,9 +52,15 @@ def ranks(yard: Yard, *words: str, nodes: int = 2, each: int = 2) -> tuple[str, 
 
 def test_ranks_of_two_nodes_meet(yard: Yard) -> None:
     yard.write("meets.py", MEETS)
-    said = yard.submit("submit", *ranks(yard), "--", "python", "meets.py", "it's")
+    said = yard.submit(
+        "submit", *ranks(yard), "--variable", "SLURM_LABELIO=1", "--", "python", "meets.py", "it's"
+    )
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
-    found = re.findall(r"rank (\d) of 4 on (n\d) local (\d) total 10 at \d+ it's", yard.logs(said))
+    found = re.findall(
+        # Slurm itself labels every line, where it is asked to.
+        r"\t(\d): rank \1 of 4 on (n\d) local (\d) total 10 at \d+ it's",
+        yard.logs(said),
+    )
     assert sorted(rank for rank, _, _ in found) == ["0", "1", "2", "3"]
     assert len({node for _, node, _ in found}) == 2
     assert sorted(local for _, _, local in found) == ["0", "0", "1", "1"]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.slurm.cluster import FINAL_STATES, SlurmCluster
+from tests.slurm.cluster import FINAL_STATES
 from tests.slurm.test_cluster import wait_until
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
 pytestmark = pytest.mark.slurm
 
@@ -58,13 +57,8 @@ MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    with open_yard(tmp_path_factory.mktemp("reports"), module_environment, slurm_cluster) as made:
-        yield made
+def yard(module_yard: Yard) -> Yard:
+    return module_yard
 
 
 @pytest.mark.skipif(

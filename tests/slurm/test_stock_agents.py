@@ -8,14 +8,12 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from runyard.client.sweeps import Sweep
-from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 from tests.train.frameworks import ensure_framework, program_environment
 
 pytestmark = [
@@ -41,13 +39,8 @@ run.finish()
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
-    with open_yard(tmp_path_factory.mktemp("stock"), module_environment, slurm_cluster) as opened:
-        yield opened
+def yard(module_yard: Yard) -> Yard:
+    return module_yard
 
 
 def made(yard: Yard, program: str, lrs: list[int]) -> Sweep:

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from runyard.client.discover import ensure_server
 from runyard.home import Home, read_discovery
-from tests.conftest import end_server, isolate
+from tests.conftest import end_server
 from tests.slurm.cluster import FINAL_STATES
-from tests.slurm.yard import HOSTILE, Yard
+from tests.slurm.yard import HOSTILE, Yard, open_yard
 
 pytestmark = pytest.mark.slurm
 
@@ -43,16 +44,8 @@ def yard(
     bare = request.param == "no accounting"
     slurm_cluster = request.getfixturevalue("bare_slurm_cluster" if bare else "slurm_cluster")
     folder = tmp_path_factory.mktemp("yard") / HOSTILE
-    folder.mkdir()
-    isolate(folder, module_environment)
-    project = folder / "my project's"
-    project.mkdir()
-    home = Home(folder / "state")
-    try:
-        yield Yard(home, slurm_cluster, project)
-    finally:
-        slurm_cluster.cancel_jobs()
-        end_server(home)
+    with open_yard(folder, module_environment, slurm_cluster, "my project's") as opened:
+        yield opened
 
 
 def grid(yard: Yard, name: str, **parameters: list[float]) -> str:
@@ -302,6 +295,29 @@ def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
     for text in seen:
         assert key.key not in text
         assert secret not in text
+
+
+def test_a_job_logs_to_another_server_with_the_key_of_that_one(yard: Yard, tmp_path: Path) -> None:
+    """The other server is one of ours, as a double for W&B's cloud."""
+    yard.write("logs.py", "import wandb\nwith wandb.init() as run:\n    run.log({'x': 1})\n")
+    other = Home(tmp_path / "other")
+    try:
+        far = ensure_server(other).api
+        key = far.people.add_user("bob")["key"]
+        words = ("submit", "--tracking", far.url, "--project", "far", "--key", "mine", "--")
+        refused = yard.type(*words, "python", "logs.py", check=False)
+        assert "keys.json" in refused.stderr
+        yard.write("keys.json", json.dumps({"mine": key})).chmod(0o600)
+        said = yard.submit(*words, "python", "logs.py")
+        yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 120)
+        (sent,) = far.runs(project="far")
+        assert (sent["entity"], sent["steps"], sent["state"]) == ("bob", 1, "finished")
+        assert yard.api.run(sent["id"])["steps"] == 1
+        kept = [file.read_text() for file in Path(said["folder"]).rglob("*") if file.is_file()]
+        assert not [text for text in (*kept, yard.logs(said)) if key in text]
+    finally:
+        (yard.project / "keys.json").unlink(missing_ok=True)
+        end_server(other)
 
 
 def test_what_slurm_refuses_is_told_with_its_words_and_leaves_no_sweep_at_work(yard: Yard) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 from tests.train.frameworks import ensure_framework, program_environment
 
 pytestmark = [pytest.mark.slurm, pytest.mark.frameworks]
@@ -33,18 +31,13 @@ def torch() -> Path:
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    slurm_cluster: SlurmCluster,
-) -> Iterator[Yard]:
+def yard(module_environment: pytest.MonkeyPatch, module_yard: Yard) -> Yard:
     for name, value in program_environment().items():
         module_environment.setenv(name, value)
     # Jobs inherit it, and torch takes three times as long to start where nothing is kept compiled.
     module_environment.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    with open_yard(tmp_path_factory.mktemp("torch"), module_environment, slurm_cluster) as opened:
-        opened.write("reduces.py", REDUCES)
-        yield opened
+    module_yard.write("reduces.py", REDUCES)
+    return module_yard
 
 
 @pytest.mark.parametrize("form", ["torchrun", "srun"])

@@ -27,12 +27,15 @@ HOSTILE = 'it\'s a "mess", ü\n${HOME}; $(false) `x` %j #'
 
 @contextlib.contextmanager
 def open_yard(
-    folder: Path, environment: pytest.MonkeyPatch, cluster: SlurmCluster
+    folder: Path,
+    environment: pytest.MonkeyPatch,
+    cluster: SlurmCluster,
+    name: str = "project",
 ) -> Iterator[Yard]:
     """A project and a state folder below `folder`; afterwards no job and no server is left."""
     folder.mkdir(exist_ok=True)
     isolate(folder, environment)
-    project = folder / "project"
+    project = folder / name
     project.mkdir()
     home = Home(folder / "state")
     try:

@@ -46,7 +46,7 @@ def run_tutorial(path: Path, folder: Path, environ: Mapping[str, str]) -> None:
         elif block.kind == "bash":
             said = _type(block.text, folder, environ, place)
         elif block.kind == "text":
-            _compare(block.text, said, place)
+            compare(block.text, said, place)
 
 
 def _type(text: str, folder: Path, environ: Mapping[str, str], place: str) -> str:
@@ -67,7 +67,7 @@ def _type(text: str, folder: Path, environ: Mapping[str, str], place: str) -> st
     return done.stdout
 
 
-def _compare(expected: str, said: str, place: str) -> None:
+def compare(expected: str, said: str, place: str) -> None:
     rest = said.splitlines()
     for line in filter(str.strip, expected.splitlines()):
         pattern = ".*".join(re.escape(part.strip()) for part in line.split("..."))

@@ -75,10 +75,6 @@ export async function getText(path: string, more?: Asking): Promise<string> {
   return await (await ask("GET", path, undefined, more)).text();
 }
 
-export async function getBytes(path: string, more?: Asking): Promise<ArrayBuffer> {
-  return await (await ask("GET", path, undefined, more)).arrayBuffer();
-}
-
 export async function postForBytes(path: string, body: unknown, more?: Asking): Promise<ArrayBuffer> {
   return await (await ask("POST", path, body, more)).arrayBuffer();
 }

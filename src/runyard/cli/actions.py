@@ -9,8 +9,9 @@ from runyard.errors import UsageError
 
 def add_action(parser: argparse.ArgumentParser, name: str, explained: str) -> None:
     parser.add_argument(
-        "action", choices=("list", "add", "remove"), metavar="ACTION", help="list, add or remove"
-    )
+        "action", nargs="?", default="list", choices=("list", "add", "remove"), metavar="ACTION",
+        help="list (the default), add or remove",
+    )  # fmt: skip
     parser.add_argument(name, nargs="?", metavar=name.upper(), help=explained)
     parser.add_argument("--json", action="store_true", help="print JSON")
 

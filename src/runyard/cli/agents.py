@@ -1,10 +1,13 @@
 """The agents of sweeps: list them, let one finish and go, or add one on this machine.
 
-runyard agents                       those at work, and what they have
-runyard agents drain AGENT           it begins no more, and goes when what it runs has finished
-runyard agents add SWEEP -j 2        one more on this machine, in the background
-runyard agents add SWEEP -n 8 --on slurm --gpus 1      eight more, as an array of jobs
-runyard agents add SWEEP -n 4 --on slurm --form nodes  one on each node of one job
+  runyard agents                       those at work, and what they have
+  runyard agents drain AGENT           it begins no more, and goes when what it runs has finished
+  runyard agents add SWEEP -j 2        one more on this machine, in the background
+  runyard agents add SWEEP -n 8 --on slurm --gpus 1      eight more, as an array of jobs
+  runyard agents add SWEEP -n 4 --on slurm --form nodes  one on each node of one job
+
+An agent takes trials of its sweep until none is left or its time is up; SWEEP is an id, a name, or
+a part of either.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Show a sweep's best trials.
 
+  runyard best                 of the newest sweep
+  runyard best SWEEP -n 20     the first twenty
+  runyard best SWEEP --json    for scripts
+
 Trials of one setting with several seeds count together: mean ± standard deviation. With several
 metrics, the Pareto front: the trials that no other beats in all of them. SWEEP is an id, a name, or
 a part of either; without it, the newest sweep.

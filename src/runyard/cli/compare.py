@@ -1,9 +1,9 @@
 """Compare runs or sweeps side by side: settings, results, curves, and whether they differ at all.
 
-runyard compare a1b2c3d4 e5f6a7b8              two runs
-runyard compare baseline new                   two `runyard repeat`s: a test over their seeds
-runyard compare a1,a2,a3 b1,b2,b3 -m accuracy  repeats named by hand
-runyard compare sweep-a sweep-b sweep-c        the best setting of each, against the first one
+  runyard compare a1b2c3d4 e5f6a7b8              two runs
+  runyard compare baseline new                   two `runyard repeat`s: a test over their seeds
+  runyard compare a1,a2,a3 b1,b2,b3 -m accuracy  repeats named by hand
+  runyard compare sweep-a sweep-b sweep-c        the best setting of each, against the first one
 
 A sweep stands for its best setting, with all its seeds; a list of seeds for all its runs. Where
 both sides have the same seeds, they are compared seed by seed; otherwise by Welch's test. The

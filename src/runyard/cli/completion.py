@@ -1,8 +1,10 @@
 """Print the completion script of a shell.
 
-bash   echo 'eval "$(runyard completion bash)"' >> ~/.bashrc
-zsh    echo 'eval "$(runyard completion zsh)"' >> ~/.zshrc
-fish   runyard completion fish > ~/.config/fish/completions/runyard.fish
+  bash   echo 'eval "$(runyard completion bash)"' >> ~/.bashrc
+  zsh    echo 'eval "$(runyard completion zsh)"' >> ~/.zshrc
+  fish   runyard completion fish > ~/.config/fish/completions/runyard.fish
+
+A new shell completes commands, options, and the names of runs, sweeps and clusters with Tab.
 """
 
 from __future__ import annotations

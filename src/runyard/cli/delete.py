@@ -1,5 +1,8 @@
 """Delete runs for good: config, summary, history, console and files.
 
+  runyard delete a1b2c3d4              asks first, on a terminal
+  runyard delete a1b2c3d4 b2c3d4e5 -y  asks nothing
+
 A client that still writes to a deleted run is told to stop sending. RUN is an id, the beginning of
 one, a name, or PROJECT/any of these. Artifacts that it logged stay, unless --artifacts is given.
 """

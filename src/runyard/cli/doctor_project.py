@@ -74,8 +74,8 @@ def _server(home: Home) -> Finding:
         return _finding("server", "ok", "not running; the first command that needs it starts it")
     if discovery.listen in _LOOPBACK:
         return _finding(
-            "server", "warn", f"{discovery.url} is reached from this machine only",
-            "`runyard server restart --listen 0.0.0.0` opens it to compute nodes",
+            "server", "ok",
+            f"{discovery.url}, for this machine only; the first submission opens it to the nodes",
         )  # fmt: skip
     return _finding("server", "ok", f"{discovery.url}")
 

@@ -1,11 +1,14 @@
 """What programs find around them: the tracker's variables, and a project's environment.
 
-eval "$(runyard env)"                 so that wandb logs here (bash, zsh, sh)
-runyard env --shell fish | source     fish
-eval `runyard env --shell csh`        csh, tcsh
-runyard env check                     is the project's environment fit for jobs?
-runyard env build                     build it once, from the project's files
-runyard env show                      the lines and words that jobs get for it
+  eval "$(runyard env)"                 so that wandb logs here (bash, zsh, sh)
+  runyard env --shell fish | source     fish
+  eval `runyard env --shell csh`        csh, tcsh
+  runyard env check                     is the project's environment fit for jobs?
+  runyard env build                     build it once, from the project's files
+  runyard env show                      the lines and words that jobs get for it
+
+Nothing is changed by `env` itself: it prints, and the shell sets. In Slurm jobs that runyard
+submits all of it is set already.
 """
 
 from __future__ import annotations

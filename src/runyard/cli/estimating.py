@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from runyard.home import locate
 
 if TYPE_CHECKING:
     from runyard.cli.on_slurm import Submission
+    from runyard.cli.owner import Owner
     from runyard.cli.sweep_plan import Plan as SweepPlan
     from runyard.client.api import Api
     from runyard.client.sweeps import Sweep
@@ -32,14 +32,12 @@ class Subject:
     entity: str | None = None
 
 
-def subject_of_list(
-    found: TaskList, by: Sequence[str], project: str | None, entity: str | None, folder: Path
-) -> Subject:
+def subject_of_list(found: TaskList, by: Sequence[str], owner: Owner) -> Subject:
     from runyard.gauge.kinds import kind_of_line
 
     first = next(iter(found.tasks.values()))
     kind = kind_of_line(first.command_line, by)
-    return Subject(kind, _project(project, folder), entity or os.environ.get("WANDB_ENTITY"))
+    return Subject(kind, owner.project, owner.entity)
 
 
 def subject_of_sweep(plan: SweepPlan, by: Sequence[str]) -> Subject:
@@ -48,14 +46,7 @@ def subject_of_sweep(plan: SweepPlan, by: Sequence[str]) -> Subject:
     sweep = plan.sweep
     constants = {one.path[0]: one.value for one in sweep.space.constants if len(one.path) == 1}
     kind = kind_of_sweep(sweep.command, sweep.program, constants, by)
-    project = plan.project or sweep.project
-    return Subject(kind, _project(project, plan.folder), plan.entity or sweep.entity)
-
-
-def _project(named: str | None, folder: Path) -> str:
-    from runyard.cli.run import project_name
-
-    return named or os.environ.get("WANDB_PROJECT") or project_name(folder)
+    return Subject(kind, plan.owner.project, plan.owner.entity)
 
 
 def asked_of(submission: Submission, trials: int | None) -> Asked:

@@ -1,9 +1,12 @@
 """Write runs as a table: every row they logged, or one row a run.
 
-runyard export -p spirals -o runs.csv
-runyard export a1b2c3d4 --metric loss --metric accuracy | column -ts,
-runyard export --what summary -o runs.parquet      (needs `runyard[export]`)
-runyard export a1b2c3d4 --archived                 what was overwritten or rewound
+  runyard export -p spirals -o runs.csv
+  runyard export a1b2c3d4 --metric loss --metric accuracy | column -ts,
+  runyard export --what summary -o runs.parquet      (needs `runyard[export]`)
+  runyard export a1b2c3d4 --archived                 what was overwritten or rewound
+
+Without -o it goes to the terminal as CSV. RUN is an id, the beginning of one, or a name; without
+one, all runs.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ failed (101: more than 100). `runyard retry SWEEP` runs those again.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -28,9 +27,11 @@ from runyard.cli.connect import complete_file, server
 from runyard.cli.halting import halt
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say
+from runyard.cli.owner import find_owner
 from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
+from runyard.cli.tracking import tell_agents
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 
@@ -79,9 +80,11 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
-    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize")
+    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
+                        help="whether less or more is better (default: minimize)")  # fmt: skip
     parser.add_argument("-n", "--name", help="name of the sweep")
-    parser.add_argument("-p", "--project", help="project (default: this folder's name)")
+    parser.add_argument("-p", "--project", help="project (default: runyard.yaml's, or this "
+                        "folder's name)")  # fmt: skip
     parser.add_argument("-e", "--entity", help="user or team to whom it belongs")
     parser.add_argument("-q", "--quiet", action="store_true", help="show progress, not the output")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -143,6 +146,7 @@ def start(
         if args.json:
             print_json(made)
         return 0
+    tell_agents(args, folder or Path.cwd())
     code = work_on_list(
         locate(), made, slots=slots, as_json=args.json, quiet=args.quiet, halt=stopping,
         log=opened,
@@ -156,7 +160,6 @@ def make_list(
     args: argparse.Namespace, found: TaskList, *, folder: Path, log: Path | None = None
 ) -> Sweep:
     """The sweep of a list."""
-    from runyard.cli.run import project_name
     from runyard.config.task_list import sweep_config
 
     config = sweep_config(
@@ -170,10 +173,11 @@ def make_list(
         config["metric"] = {"name": args.metric, "goal": args.goal}
     if args.name:
         config["name"] = args.name
+    owner = find_owner(args, folder)
     return server().sweeps.create(
         config,
-        project=args.project or os.environ.get("WANDB_PROJECT") or project_name(folder),
-        entity=args.entity or os.environ.get("WANDB_ENTITY"),
+        project=owner.project,
+        entity=owner.entity,
         folder=str(folder),
     )
 
@@ -188,7 +192,7 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     submission = plan_submission(
         args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots or 1,
         subject=lambda request: subject_of_list(
-            found, request.gauge.by, args.project, args.entity, folder
+            found, request.gauge.by, find_owner(args, folder)
         ),
     )  # fmt: skip
     if args.dry_run:
@@ -197,9 +201,6 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     confirmed = submission.confirmed(args)
     if confirmed is None:
         return nothing_was_submitted()
-    told = confirmed.request.tracking
-    args.project = args.project or os.environ.get("WANDB_PROJECT") or told.project
-    args.entity = args.entity or os.environ.get("WANDB_ENTITY") or told.entity
     made = make_list(args, found, folder=folder)
     many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
     say(f"{_named(made)}: {many}")
@@ -214,7 +215,8 @@ def estimate_list_here(
     if found.tasks:
         folder = Path.cwd()
         by = options_of_kind(folder)
-        subject = subject_of_list(found, by, args.project, args.entity, folder)
+        owner = find_owner(args, folder)
+        subject = subject_of_list(found, by, owner)
         estimate_here(subject, len(found.tasks), args.slots, made)
 
 

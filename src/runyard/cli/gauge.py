@@ -24,10 +24,14 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file
 from runyard.cli.output import print_json, say
+from runyard.cli.owner import find_owner
 from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.errors import ProgramError, UsageError
+from runyard.home import locate
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
@@ -58,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_slot_arguments(parser, "programs")
     parser.add_argument("--kind", metavar="NAME", help="kind of experiment under which it is kept "
                         "(default: the program's name)")  # fmt: skip
-    parser.add_argument("-p", "--project", help="project (default: this folder's name)")
+    parser.add_argument("-p", "--project", help="project (default: runyard.yaml's, or this "
+                        "folder's name)")  # fmt: skip
     parser.add_argument("--write", action="store_true", help="write it into runyard.yaml")
     parser.add_argument("--no-keep", action="store_true", help="keep no figures on the server")
     parser.add_argument("--list", action="store_true", help="show what is known, and run nothing")
@@ -69,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # What the job on the node is told: where to leave what it measured, what starts programs there.
     parser.add_argument("--raw", help=argparse.SUPPRESS)
     parser.add_argument("--started-by", help=argparse.SUPPRESS)
-    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
+                        help="the program and its arguments")  # fmt: skip
     parser.set_defaults(parser=parser)
 
 
@@ -86,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         from runyard.cli.gauge_view import list_known
 
-        return list_known(_project(args, request), as_json=args.json)
+        return list_known(_project(args), as_json=args.json)
     if (not words) == (args.tasks is None):
         raise UsageError(
             "runyard gauge: which program?",
@@ -110,6 +116,8 @@ def measure_here(args: argparse.Namespace, request: Request, words: list[str]) -
     from runyard.gauge.measuring import cards_here
     from runyard.node.layout import memory_mb
 
+    courses = courses_folder(str(locate().path), _project(args))
+    args.around = {**os.environ, COURSES: os.environ.get(COURSES, courses)}
     cards = tuple(cards_here())
     if not cards:
         say("no GPU is here: host memory, CPU and time are measured")
@@ -141,7 +149,7 @@ def _measure_tasks(
     chosen = lines[:at_once]
     say(f"{args.tasks}: {len(chosen)} of {len(lines)} command lines, all at the same time")
     seen = _measured(
-        [[*launcher, "bash", "-c", line] for line in chosen],
+        args, [[*launcher, "bash", "-c", line] for line in chosen],
         seconds=seconds, cards=cards, per_gpu=per_gpu, to_the_end=args.whole, total=steps,
         mps=args.mps or "auto",
     )  # fmt: skip
@@ -162,7 +170,7 @@ def _measure_program(
     from runyard.gauge.packs import Level, climb
 
     seen = _measured(
-        [_copy(words, 0)], seconds=seconds, cards=cards, to_the_end=args.whole, total=steps
+        args, [_copy(words, 0)], seconds=seconds, cards=cards, to_the_end=args.whole, total=steps
     )
     _refuse_failed(seen)
     if args.pack is None:
@@ -179,7 +187,7 @@ def _measure_program(
             return Level(1, seen.rate(), "its steps are not known: log with wandb, or use --whole")
         copies = [_copy(words, place) for place in range(count)]
         found = _measured(
-            copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=args.whole,
+            args, copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=args.whole,
             total=steps, mps=args.mps or "auto", least=_LEAST_TOGETHER,
         )  # fmt: skip
         last = found.said.splitlines()[-1] if found.said else "its steps are not known"
@@ -193,7 +201,7 @@ def _measure_program(
     )
 
 
-def _measured(commands: list[list[str]], **more: Any) -> Any:
+def _measured(args: argparse.Namespace, commands: list[list[str]], **more: Any) -> Any:
     from runyard.gauge.measuring import CannotStart, measure
 
     is_shown = sys.stderr.isatty()
@@ -203,9 +211,13 @@ def _measured(commands: list[list[str]], **more: Any) -> Any:
             print(f"\r\x1b[Krunyard: {text}", end="", file=sys.stderr, flush=True)
 
     try:
-        return measure(commands, Path.cwd(), show=show, **more)
+        return measure(commands, Path.cwd(), environ=args.around, show=show, **more)
     except CannotStart as error:
-        raise ProgramError(f"{commands[0][0]} {error}", exit_code=127) from error
+        raise ProgramError(
+            f"{commands[0][0]} {error}",
+            exit_code=127,
+            mend="check its spelling, and that its environment is active",
+        ) from error
     finally:
         if is_shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -244,11 +256,11 @@ def _finish(args: argparse.Namespace, request: Request, raw: Raw, words: list[st
     found = conclude(raw, request)
     kind = args.kind or _kind(args, request, words)
     if args.json:
-        print_json({"kind": kind, "project": _project(args, request), **found.to_json()})
+        print_json({"kind": kind, "project": _project(args), **found.to_json()})
     else:
         print_conclusion(found, raw, kind)
     if not args.no_keep:
-        _keep(args, request, found, kind)
+        _keep(args, found, kind)
     if args.write:
         from runyard.config.project_edit import write_settings
 
@@ -280,7 +292,7 @@ def _settings(found: Conclusion, request: Request) -> dict[tuple[str, str], str]
     return settings
 
 
-def _keep(args: argparse.Namespace, request: Request, found: Conclusion, kind: str) -> None:
+def _keep(args: argparse.Namespace, found: Conclusion, kind: str) -> None:
     from runyard.cli.connect import server
     from runyard.errors import RunyardError
 
@@ -289,7 +301,7 @@ def _keep(args: argparse.Namespace, request: Request, found: Conclusion, kind: s
         gain = found.climb.best.gain_over(found.climb.levels[0]) or 1.0
         figures |= {"per_gpu": found.climb.best.count, "gain": round(gain, 3)}
     try:
-        server(quiet=True).figures.add(_project(args, request), kind, found.hardware, figures)
+        server(quiet=True).figures.add(_project(args), kind, found.hardware, figures)
     except RunyardError as error:
         say(f"the figures are not kept: {error.what}")
 
@@ -305,8 +317,5 @@ def _kind(args: argparse.Namespace, request: Request, words: list[str]) -> str:
     return kind_of(words, request.gauge.by)
 
 
-def _project(args: argparse.Namespace, request: Request) -> str:
-    from runyard.cli.run import project_name
-
-    named = args.project or os.environ.get("WANDB_PROJECT") or request.tracking.project
-    return str(named or project_name(Path.cwd()))
+def _project(args: argparse.Namespace) -> str:
+    return find_owner(args, Path.cwd()).project

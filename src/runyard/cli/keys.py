@@ -1,5 +1,9 @@
 """The keys by which wandb clients and commands come in: list, add or revoke them.
 
+  runyard keys                         those that there are
+  runyard keys add --label laptop      prints a key, once
+  runyard keys revoke laptop           refused at once
+
 A key is shown once, when it is made; the server keeps a hash. A revoked key is refused at once,
 and programs that log with it log no more.
 """
@@ -16,8 +20,9 @@ from runyard.errors import NotFoundError, UsageError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", choices=("list", "add", "revoke"), metavar="ACTION", help="list, add or revoke"
-    )
+        "action", nargs="?", default="list", choices=("list", "add", "revoke"), metavar="ACTION",
+        help="list (the default), add or revoke",
+    )  # fmt: skip
     parser.add_argument(
         "key", nargs="?", metavar="KEY", help="with revoke: the key's id, its beginning, or a label"
     )

@@ -1,8 +1,8 @@
 """Store a server's key where wandb finds it: in netrc, readable by you only.
 
-runyard login                     the key of this state folder's server
-runyard login --host URL          somebody else's server, or `cloud`; asks for the key
-runyard login --check             whether the key works, and whether a compute node can use it
+  runyard login                     the key of this state folder's server
+  runyard login --host URL          somebody else's server, or `cloud`; asks for the key
+  runyard login --check             whether the key works, and whether a compute node can use it
 
 Programs under `runyard run`, and shells with `runyard env`, need no login.
 """
@@ -151,7 +151,7 @@ def _obstacles(url: str, source: str) -> list[str]:
     found = []
     if urllib.parse.urlsplit(url).hostname in _LOOPBACK:
         found.append(
-            f"{url} is reached from this machine only: `runyard server restart --listen 0.0.0.0` "
+            f"{url} is reached from this machine only: `runyard server restart --listen cluster` "
             "opens it to nodes; without that, jobs record on disk and `runyard sync` brings it in"
         )
     if source == "WANDB_API_KEY":

@@ -19,6 +19,12 @@ _ASK_HELP, _ASK_VERSION = ("-h", "--help"), ("-V", "--version")
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
+    if sys.version_info < (3, 10):  # noqa: UP036 - installed by hand, past pip's own check.
+        return _fail(
+            f"runyard: Python 3.10 or newer is needed, and this is {sys.version.split()[0]}: "
+            f"{sys.executable}\n  try:  install runyard with a newer one",
+            1,
+        )
     words = sys.argv[1:] if argv is None else argv
     debug = _asks_debug(words)
     _open_missing_streams()
@@ -54,19 +60,41 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if debug:
             raise
-        return _fail(
-            f"runyard: the operating system refused something\n  said: {error}\n"
-            f"  try:  the same command with --debug shows where",
-            1,
-        )
+        return _fail(_refused_by_the_system(error), 1)
     except Exception as error:
         if debug:
             raise
+        lacking = error.name or "" if isinstance(error, ModuleNotFoundError) else ""
+        if lacking and lacking.split(".")[0] != "runyard":
+            return _fail(
+                f"runyard: this Python lacks {lacking}, which runyard needs: {sys.executable}\n"
+                "  try:  the `runyard` of the environment that it was installed in, or install it "
+                "into this one",
+                1,
+            )
         return _fail(
             f"runyard: this is a mistake in runyard itself: {type(error).__name__}: {error}\n"
             f"  try:  the same command with --debug shows where; please report it",
             70,
         )
+
+
+def _refused_by_the_system(error: OSError) -> str:
+    import errno
+
+    place = f" at {error.filename}" if error.filename else ""
+    mends = {
+        errno.ENOSPC: "free some space on the disk that it writes to",
+        errno.EDQUOT: "your quota there is used up: free some space",
+        errno.EACCES: "look who may read and write there: ls -ld",
+        errno.EPERM: "look who may read and write there: ls -ld",
+        errno.EROFS: "choose another place: that one cannot be written to",
+        errno.ENOENT: "check the path, and that its folder is there",
+        errno.EMFILE: "too many files are open: ulimit -n",
+    }
+    mend = mends.get(error.errno or 0, "the same command with --debug shows where")
+    said = error.strerror or error
+    return f"runyard: the operating system refused something{place}\n  said: {said}\n  try:  {mend}"
 
 
 def format_error(error: RunyardError) -> str:
@@ -105,6 +133,8 @@ def _parse(words: list[str]) -> argparse.Namespace | None:
         raise unknown_command(wrong or command or "")
     parser, chosen = build_parser(command)
     args, unknown = parser.parse_known_args(words)
+    if chosen is not None:
+        chosen.refuse_single_dashes(words, args)
     if unknown and chosen is not None:
         chosen.refuse_unknown(unknown)
     return args

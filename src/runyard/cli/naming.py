@@ -78,10 +78,6 @@ def find(api: Api, words: str) -> Named:
     raise NotFoundError(f"there is no sweep, trial or job {words!r}", mend=_LIST)
 
 
-def find_several(api: Api, words: list[str]) -> list[Named]:
-    return [find(api, word) for word in words]
-
-
 def complete(prefix: str, **_: object) -> list[str]:
     return [*complete_sweep(prefix), *complete_run(prefix), *complete_job(prefix)]
 

@@ -18,8 +18,9 @@ from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
+from runyard.cli.tracking import require_key
 from runyard.errors import NotFoundError, RunyardError, UsageError
-from runyard.home import Home, locate
+from runyard.home import Home, locate, prepare
 
 if TYPE_CHECKING:
     from runyard.cli.estimating import Subject
@@ -210,9 +211,11 @@ def plan_submission(
 
     if not args.dry_run:
         find_slurm()
+        prepare(locate())  # Before copies and environments come into it.
     request = with_environment(read_project(folder, given_flags(args)), os.environ)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
+    require_key(request.tracking.server, request.tracking.key)
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
     check_staging(request, places)
@@ -372,9 +375,13 @@ def send_or_undo(
     api = server(quiet=True)
     try:
         done = submission.send(api, sweep)
-    except RunyardError:
+    except (RunyardError, KeyboardInterrupt) as error:
         if is_new:
             api.sweeps.set_state(sweep["key"], "canceled")
+        if isinstance(error, KeyboardInterrupt):
+            # Slurm may have taken the job in that moment: it then finds nothing to do, and ends.
+            fate = "is canceled" if is_new else "is as it was"
+            say(f"interrupted while Slurm was asked: sweep {sweep['id']} {fate}")
         raise
     tell(submission.plan, done, sweep, as_json=as_json)
     return 0

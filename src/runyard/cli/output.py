@@ -27,7 +27,7 @@ STATE_COLOURS = {
 }
 
 
-_GAP, _LONGEST_CELL, _SHORTEST_REST = 2, 28, 10
+_GAP, _LONGEST_CELL, _NARROWEST_CELL, _SHORTEST_REST = 2, 28, 8, 10
 
 
 def print_json(content: Any) -> None:
@@ -61,6 +61,9 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         min(_LONGEST_CELL, max(len(str(row[place])) for row in [headers, *rows]))
         for place in range(len(headers) - 1)
     ]
+    # In a narrow terminal the longest texts are cut, so that the other columns stay.
+    while sum(widths) + _GAP * (len(widths) - 1) > out.width and max(widths) > _NARROWEST_CELL:
+        widths[widths.index(max(widths))] -= 1
     left = out.width - sum(widths) - _GAP * len(widths)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
     for header, width in zip(headers, widths, strict=False):

@@ -8,6 +8,15 @@ OPTIONS = {
     "--debug": "show where in runyard an error came from",
 }
 
+EXIT_CODES = {
+    "0": "it is done",
+    "1": "something failed; the message says what, and what to try",
+    "2": "what was typed, or a file of yours, is wrong; nothing began",
+    "70": "a mistake in runyard itself",
+    "130": "Ctrl-C",
+    "others": "`run`: the program's own; `farm`: how many lines failed",
+}
+
 
 def overview() -> str:
     return "\n".join(
@@ -22,7 +31,11 @@ def overview() -> str:
             "options:",
             *_rows(OPTIONS),
             "",
-            "`runyard COMMAND --help` says more about each.",
+            "`runyard COMMAND --help` says more about each, with examples.",
+            "First steps: runyard run -- python train.py, then runyard show, then runyard ui.",
+            "",
+            "exit codes:",
+            *_rows(EXIT_CODES),
         )
     )
 

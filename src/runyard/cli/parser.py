@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
 from runyard.cli.catalog import COMMANDS
+from runyard.cli.help_text import HelpFormatter
 from runyard.errors import UsageError
 from runyard.reading.units import TIME_FORMS, read_seconds
 
@@ -29,13 +31,15 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("allow_abbrev", False)
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("formatter_class", HelpFormatter)
         super().__init__(*args, **kwargs)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(
-            f"{self.prog}: {message}", mend=f"`{self.prog} --help` shows what it takes"
-        )
+        mend = f"`{self.prog} --help` shows what it takes"
+        example = re.search(rf"^  ({self.prog} .*?)(?:  |$)", self.description or "", re.M)
+        if example is not None and message.startswith("the following arguments are required"):
+            mend = f"{example[1]}   ({mend})"
+        raise UsageError(f"{self.prog}: {message}", mend=mend)
 
     def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
         options = list(self._option_string_actions)
@@ -45,6 +49,19 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(
             f"{self.prog} has no {kind} {name!r}", mend=_advice(name, options, self.prog)
         )
+
+    def refuse_single_dashes(self, words: Sequence[str], args: argparse.Namespace) -> None:
+        """`-name x` would be `-n ame`, and x the program."""
+        rest = [action.dest for action in self._actions if action.nargs == argparse.REMAINDER]
+        theirs = len(getattr(args, rest[0], None) or ()) if rest else 0
+        own = list(words[: len(words) - theirs])
+        own = own[: own.index("--")] if "--" in own else own
+        for word in own:
+            name = word.split("=")[0]
+            if re.fullmatch(r"-[a-z][a-z-]+", name) and f"-{name}" in self._option_string_actions:
+                raise UsageError(
+                    f"{self.prog} has no option {name!r}", mend=f"did you mean -{name}?"
+                )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:

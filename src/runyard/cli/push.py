@@ -1,11 +1,12 @@
 """Send runs to W&B's cloud or to any other W&B server, from a machine that reaches it.
 
+  runyard push RUN ... --to cloud --entity my-team
+  runyard push --all --from-project spirals --to https://wandb.example.org
+  runyard push RUN --to cloud --dry-run    what would go over
+
 Config, history, system metrics, summary, tags, files and the console go over, under the same run
 id, and the artifacts that the run logged or used. A push that was cut off goes on where it was;
 repeated, it sends what is new.
-
-runyard push RUN ... --to cloud --entity my-team
-runyard push --all --from-project spirals --to https://wandb.example.org --dry-run
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import sys
 from unittest import mock
 
 from runyard.cli.catalog import COMMANDS
+from runyard.cli.overview import EXIT_CODES
 from runyard.cli.parser import build_parser
 
 _WIDTH = "100"
@@ -16,6 +17,13 @@ _HEAD = """\
 What `runyard COMMAND --help` says, written by `scripts/command_pages.py` from the commands.
 
 """
+_CODES = """\
+
+## Exit codes
+
+| code | |
+| --- | --- |
+"""
 
 
 def commands_page() -> str:
@@ -23,7 +31,8 @@ def commands_page() -> str:
     parts = [_HEAD, "\n".join(lines), "\n"]
     for name in COMMANDS:
         parts.append(f"\n## runyard {name}\n\n```text\n{_help(name).strip()}\n```\n")
-    return "".join(parts)
+    rows = [f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items()]
+    return "".join((*parts, _CODES, *rows))
 
 
 def _help(name: str) -> str:

@@ -63,7 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", type=duration, default=20.0, metavar="TIME",
                         help="how long each setting may take (default 20s)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="FILE | -- PROGRAM ...")
+    words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="FILE | -- PROGRAM ...",
+                                help="a sweep file, or a program and its arguments")  # fmt: skip
     words.completer = complete_sweep_or_file  # type: ignore[attr-defined]
     parser.set_defaults(parser=parser)
 

@@ -40,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_work_arguments(parser)
     parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
     add_slurm_arguments(parser)
-    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
+                        help="the program and its arguments")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

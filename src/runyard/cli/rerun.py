@@ -1,5 +1,8 @@
 """Run a trial or a run once more: the same command and values, as a new run.
 
+  runyard rerun a1b2c3d4             here, in the folder in which it ran
+  runyard rerun a1b2c3d4 --dry-run   what would run, and where
+
 RUN is an id, the beginning of one, a name, or PROJECT/any of these. It runs here, in the folder in
 which it ran; what it was is left as it is.
 """

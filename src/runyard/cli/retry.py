@@ -29,6 +29,7 @@ from runyard.cli.parser import nearest
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
 from runyard.cli.sweeps import find_sweep
+from runyard.cli.tracking import tell_agents
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial
@@ -106,6 +107,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from runyard.cli.farm_work import work_on
 
+    tell_agents(args, Path(after["folder"] or "."))
     return work_on(locate(), after, slots=read_slots(args).of_sweep(after), as_json=args.json)
 
 

@@ -1,8 +1,14 @@
 """Run a program on this machine and track it.
 
+  runyard run -- python train.py --lr 0.1
+  runyard run -n baseline -t paper -- python train.py    a name, and a tag to find it by
+  runyard run                                            the command of runyard.yaml
+  runyard run --tracking cloud -- python train.py        its wandb calls go to W&B's cloud
+
 The program's own, unmodified wandb calls log to runyard's server; a program without any is
 recorded too: its command, its console, how long it took and how it ended. The exit code is the
-program's own.
+program's own; 127 where there is no such program, 126 where it cannot be run, 125 where runyard
+itself failed before it began.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from pathlib import Path
 
 from runyard.cli.connect import server
 from runyard.cli.output import duration, say
+from runyard.cli.owner import RULE, find_owner, is_name
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.api import Api, NewRun, Run
@@ -26,15 +33,17 @@ from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
-_NOT_IN_NAMES = "/\\#?%:"  # W&B's rule for ids and projects: they are parts of addresses.
-_LONGEST_NAME = 128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard run [options] [--] PROGRAM [ARGUMENTS ...]"
-    parser.add_argument("-p", "--project", help="project (default: the name of this folder)")
+    parser.add_argument(
+        "-p", "--project", help="project (default: runyard.yaml's, or this folder's name)"
+    )
     parser.add_argument("-n", "--name", help="name of the run (default: two words and a number)")
     parser.add_argument("-t", "--tag", action="append", default=[], help="tag; may be repeated")
     parser.add_argument("-g", "--group", help="group of runs to which it belongs")
@@ -46,17 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="with --on slurm: show what would be sent")  # fmt: skip
     add_tracking(parser)
     add_slurm_arguments(parser)
-    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
+    parser.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM",
+                        help="the program; all that follows is its own")  # fmt: skip
     parser.set_defaults(parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
     refuse_slurm_options(args)
     behind_dashes = args.program[:1] == ["--"]
-    command = args.program[1:] if behind_dashes else args.program
+    command = (args.program[1:] if behind_dashes else args.program) or _of_project(args)
     if not command:
         raise UsageError(
-            "runyard run: which program?", mend="runyard run -- python train.py --lr 0.1"
+            "runyard run: which program?",
+            mend="runyard run -- python train.py --lr 0.1; or write command: into runyard.yaml",
         )
     if command[0].startswith("-") and not behind_dashes:
         args.parser.refuse_unknown(command)
@@ -73,6 +84,18 @@ def run(args: argparse.Namespace) -> int:
     except RunyardError as error:
         # 125, as `env` and `timeout` have it: not the program's own code, we failed before it.
         raise ProgramError(error.what, exit_code=125, said=error.said, mend=error.mend) from error
+
+
+def _of_project(args: argparse.Namespace) -> list[str]:
+    """The command of runyard.yaml, if it has one; its variables are this machine's here."""
+    from runyard.config.flags import given_flags
+    from runyard.config.project_file import read_project
+    from runyard.config.project_text import find_project_file
+
+    if find_project_file(Path.cwd()) is None:
+        return []
+    command = read_project(Path.cwd(), given_flags(args)).command or ()
+    return [os.path.expandvars(word) for word in command]
 
 
 def _run(args: argparse.Namespace, command: list[str]) -> int:
@@ -128,6 +151,7 @@ def _run_offline(
         folder = home.runs / new["id"]
         environment = _around(args)
         environment |= offline_environment(new, folder)
+        environment.setdefault(COURSES, courses_folder(str(home.path), new["project"]))
         if elsewhere is not None:  # Another server is not ours to be offline for.
             environment = {**_around(args), **elsewhere}
         program = Program(new["command"])
@@ -167,13 +191,14 @@ def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str,
 def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
     folder = _current_folder()
     new_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-    project = args.project or os.environ.get("WANDB_PROJECT")
+    owner = find_owner(args, folder)
+    args.project = owner.named
     return {
         "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),
-        "project": _checked("project", project or project_name(folder)),
-        "entity": os.environ.get("WANDB_ENTITY"),
-        "name": _text(args.name or os.environ.get("WANDB_NAME") or "") or None,
-        "group": _text(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
+        "project": _checked("project", owner.project),
+        "entity": owner.entity,
+        "name": _line(args.name or os.environ.get("WANDB_NAME") or "") or None,
+        "group": _line(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
         "notes": _text(args.notes or os.environ.get("WANDB_NOTES") or "") or None,
         "tags": [
             _text(tag) for tag in args.tag or os.environ.get("WANDB_TAGS", "").split(",") if tag
@@ -185,12 +210,11 @@ def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
 
 
 def _checked(kind: str, name: str) -> str:
-    bad = sorted({letter for letter in name if letter in _NOT_IN_NAMES})
-    if bad or name in (".", "..") or len(name) > _LONGEST_NAME:
+    if not is_name(name):
         shown = name if len(name) < 40 else f"{name[:40]}..."
         raise UsageError(
             f"a {kind} cannot be {shown!r}",
-            mend=f"use at most {_LONGEST_NAME} characters, none of them in {_NOT_IN_NAMES}",
+            mend=RULE,
         )
     return _text(name)
 
@@ -198,6 +222,11 @@ def _checked(kind: str, name: str) -> str:
 def _text(word: str) -> str:
     """A word of the command line or a path, which may hold any bytes, as text."""
     return os.fsencode(word).decode("utf-8", errors="replace")
+
+
+def _line(words: str) -> str:
+    """A name, which stands in tables: in one line."""
+    return " ".join("".join(one if one.isprintable() else " " for one in _text(words)).split())
 
 
 def _current_folder() -> Path:
@@ -209,19 +238,13 @@ def _current_folder() -> Path:
         ) from error
 
 
-def project_name(folder: Path) -> str:
-    """The folder's name, or that of the repository it is in, without what projects may not hold."""
-    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
-    kept = "".join("-" if letter in _NOT_IN_NAMES else letter for letter in root.name)
-    return kept[:_LONGEST_NAME] or "uncategorized"
-
-
 def _environment(
     home: Home, made: Run, args: argparse.Namespace, elsewhere: dict[str, str] | None
 ) -> dict[str, str]:
     discovery = read_discovery(home)
     assert discovery is not None
     environment = _around(args)
+    environment.setdefault(COURSES, courses_folder(str(home.path), made["project"]))
     if elsewhere is not None:
         # The run is that server's: of ours it gets nothing but what the user typed.
         return {**environment, **elsewhere}

@@ -1,4 +1,12 @@
-"""List runs, the newest first."""
+"""List runs, the newest first.
+
+  runyard runs                        the newest ones
+  runyard runs -p spirals -n 50       of one project
+  runyard runs --sweep SWEEP --state failed
+  runyard runs --json                 for scripts
+
+`runyard show RUN` tells more of one, `runyard logs RUN` what it printed.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,8 @@ _LIMIT = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
-    parser.add_argument("-s", "--state", choices=STATES, help="only runs in this state")
+    parser.add_argument("-s", "--state", choices=STATES, metavar="STATE",
+                        help=f"only runs in this state: {', '.join(STATES)}")  # fmt: skip
     sweep = parser.add_argument("--sweep", metavar="SWEEP", help="only this sweep's")
     sweep.completer = complete_sweep  # type: ignore[attr-defined]
     parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
@@ -40,7 +49,11 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not listed:
         asked = args.project or args.state or args.sweep
-        say("no such runs" if asked else "no runs yet: `runyard run -- python train.py` makes one")
+        say(
+            "no such runs; `runyard runs` lists the newest of all projects"
+            if asked
+            else "no runs yet: `runyard run -- python train.py` makes one"
+        )
         return 0
     print_table(
         ("ID", "NAME", "PROJECT", "STATE", "AGE", "TIME", "SUMMARY"),

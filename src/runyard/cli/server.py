@@ -1,12 +1,12 @@
 """Start, stop or look at the server.
 
-    runyard server status                      where it is, and how it does
-    runyard server start --listen cluster      so that compute nodes reach it
-    runyard server submit --time 1-0           as a Slurm job, where login nodes forbid daemons
+  runyard server status                      where it is, and how it does
+  runyard server start --listen cluster      so that compute nodes reach it
+  runyard server submit --time 1-0           as a Slurm job, where login nodes forbid daemons
 
 It starts by itself on the first command that needs it, so `start` is for choosing where it
 listens, and `stop` for a quiet machine. Nothing is lost by stopping it: programs that log keep
-what they have and try again.
+what they have and try again. The exit code of `status` is 3 where no server runs.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would be asked")
     parser.add_argument("--json", action="store_true", help="with --dry-run: as JSON")
     add_slurm_arguments(parser, default=SLURM)
-    words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[JOB] [-- PROGRAM ...]")
+    words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[JOB] [-- PROGRAM ...]",
+                                help="a job that runs; a program instead of a shell")  # fmt: skip
     words.completer = naming.complete_job  # type: ignore[attr-defined]
     parser.set_defaults(parser=parser, no_snapshot=True)
 

@@ -1,5 +1,9 @@
 """Show a run: its config, its summary, and each metric as a curve; or a sweep and its best trials.
 
+  runyard show               the newest run
+  runyard show a1b2c3d4      one run, by id or name
+  runyard show SWEEP         a sweep and its best trials
+
 RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run. A
 sweep's id or name shows the sweep.
 """

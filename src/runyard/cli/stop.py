@@ -1,5 +1,8 @@
 """Ask a run to stop, or a sweep.
 
+  runyard stop a1b2c3d4      a run: it ends as by Ctrl-C, and keeps what it logged
+  runyard stop SWEEP         a sweep: what runs finishes, nothing new begins
+
 Its client hears of it within seconds, or half a minute, and ends the program as Ctrl-C would; what
 was logged is kept, and the run ends as killed. A program without wandb gets SIGTERM from the
 `runyard run` beside it.

@@ -39,12 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
-    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize")
+    parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
+                        help="whether less or more is better (default: minimize)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true",
                         help="show exactly what would be sent; make nothing")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     add_slurm_arguments(parser, default=SLURM)
-    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
+                        help="the program (default: as runyard.yaml says)")  # fmt: skip
     parser.set_defaults(parser=parser)
 
 

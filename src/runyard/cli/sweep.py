@@ -13,13 +13,14 @@
 The file is W&B's, unchanged; docs/sweeps.md tells what can stand in it. SWEEP is an id, a name, or
 a part of either. Ctrl-C asks what you want: leave it running, drain, stop, or carry on. Without a
 terminal it asks the running trials to end, and they go back to the queue; a second Ctrl-C kills
-them.
+them. The exit code is 0 when a trial has finished and the sweep did not fail, else 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.cli.connect import complete_sweep_or_file, server
@@ -30,12 +31,12 @@ from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
+from runyard.cli.tracking import tell_agents
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
 
 if TYPE_CHECKING:
-    from runyard.cli.on_slurm import Submission
     from runyard.cli.sweep_plan import Plan
 
 _OVER = ("finished", "canceled", "failed")
@@ -72,10 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
     made.add_argument("-n", "--name", help="name of the sweep")
     made.add_argument(
-        "-p", "--project", help="project (default: the file's, or this folder's name)"
+        "-p",
+        "--project",
+        help="project (default: the file's, runyard.yaml's, or this folder's name)",
     )
     made.add_argument("-e", "--entity", help="user or team to whom it belongs")
-    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"))
+    made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"),
+                      help="how settings are chosen, instead of as the file says")  # fmt: skip
     made.add_argument("--run-cap", type=positive, metavar="N", help="at most N trials in all")
     made.add_argument("--seed", type=int, help="of the search: the same seed, the same draws")
     made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
@@ -162,11 +166,10 @@ def _create(args: argparse.Namespace) -> int:
         _estimate_here(args, plan)
         return 0
     api = server()
-    project, entity = _owner(args, plan, submission)
     made = api.sweeps.create(
         plan.config,
-        project=project,
-        entity=entity,
+        project=plan.owner.project,
+        entity=plan.owner.entity,
         folder=str(plan.folder),
         prior_runs=args.prior_run,
         seed=plan.sweep.options.seed,
@@ -197,18 +200,6 @@ def _estimate_here(args: argparse.Namespace, plan: Plan, made: Sweep | None = No
     estimate_here(subject, plan.size, args.slots, made)
 
 
-def _owner(
-    args: argparse.Namespace, plan: Plan, submission: Submission | None
-) -> tuple[str | None, str | None]:
-    """Project and entity, as an option, the shell, the sweep file or runyard.yaml names them."""
-    if submission is None:
-        return plan.project, plan.entity
-    told, file = submission.request.tracking, plan.sweep
-    is_named = args.project or os.environ.get("WANDB_PROJECT") or file.project
-    project = plan.project if is_named else told.project or plan.project
-    return project, plan.entity or (None if file.entity else told.entity)
-
-
 def _join(args: argparse.Namespace) -> int:
     api = server()
     found = find_sweep(api, args.sweep)
@@ -234,6 +225,7 @@ def _join(args: argparse.Namespace) -> int:
 def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
     from runyard.cli.farm_work import work_on
 
+    tell_agents(args, Path(folder or "."))
     return work_on(
         locate(),
         {**found, "folder": folder},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from runyard.cli.output import say
+from runyard.cli.owner import Owner, find_owner
 from runyard.cli.parser import nearest
-from runyard.cli.run import project_name
 from runyard.config.overrides import Overrides
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.config.sweep_file import SweepFile, read_sweep_file
@@ -32,8 +31,7 @@ class Plan:
     sweep: Sweep
     folder: Path
     """Where the programs run."""
-    project: str | None
-    entity: str | None
+    owner: Owner
 
     @property
     def size(self) -> int | None:
@@ -68,10 +66,7 @@ def make_plan(args: argparse.Namespace) -> Plan:
         config=read.text if is_as_written else read.data,
         sweep=sweep,
         folder=folder,
-        project=args.project
-        or os.environ.get("WANDB_PROJECT")
-        or (None if sweep.project else project_name(folder)),
-        entity=args.entity or os.environ.get("WANDB_ENTITY"),
+        owner=find_owner(args, folder, (sweep.project, sweep.entity)),
     )
 
 
@@ -101,8 +96,14 @@ def _working_folder(read: SweepFile) -> Path:
     for folder in (here, beside):
         if (folder / sweep.program).is_file():
             return folder
-    there = [one.name for folder in (here, beside) for one in folder.iterdir() if one.is_file()]
-    guess = nearest(Path(sweep.program).name, there)
+    wanted = Path(sweep.program)
+    there = [
+        one.name
+        for folder in (here, beside)
+        for one in folder.iterdir()
+        if one.is_file() and one.suffix == wanted.suffix
+    ]
+    guess = nearest(wanted.name, there)
     raise NotFoundError(
         f"{read.source} names the program {sweep.program}, which is not in {here}"
         + ("" if beside == here else f", nor in {beside}"),

@@ -1,4 +1,11 @@
-"""List sweeps, the newest first."""
+"""List sweeps, the newest first.
+
+  runyard sweeps                 those of all projects
+  runyard sweeps -p spirals      of one project
+  runyard sweeps --json          for scripts
+
+`runyard status SWEEP` tells more of one, `runyard best SWEEP` its best trials.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +25,8 @@ _LIMIT = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
-    parser.add_argument("-s", "--state", choices=STATES, help="only sweeps in this state")
+    parser.add_argument("-s", "--state", choices=STATES, metavar="STATE",
+                        help=f"only sweeps in this state: {', '.join(STATES)}")  # fmt: skip
     parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
     parser.add_argument("--json", action="store_true", help="print JSON (all, unless --limit)")
 

@@ -1,11 +1,11 @@
 """Bring in runs that were recorded without the server.
 
+  runyard sync               every run of the state folder that is owed
+  runyard sync RUN ...       these: by id, or folders that a wandb client wrote
+
 Where a node cannot reach the server, `runyard run` lets wandb record on disk. That is brought in at
 the job's end if the server can be reached then, by the next command that starts the server, or by
 this one. What is in is marked and not sent again; sending it twice would do no harm.
-
-runyard sync               every run of the state folder that is owed
-runyard sync RUN ...       these: by id, or folders that a wandb client wrote
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def sync_record(home: Home, record: Record) -> str | None:
             environment |= wandb_environment(discovery.url, discovery.key, environment)
             try:
                 done = subprocess.run(
-                    [*command, "sync", *_OPTIONS, str(record.folder)],
+                    [*command, "sync", *_OPTIONS, *_whose(record), str(record.folder)],
                     env=environment,
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
@@ -127,6 +127,14 @@ def sync_record(home: Home, record: Record) -> str | None:
                 return None
             last = said.splitlines()[-1] if said else f"wandb sync ended with {done.returncode}"
     return last
+
+
+def _whose(record: Record) -> list[str]:
+    """Of what was logged to another server: whose run it is here."""
+    note = record.note
+    if note is None or not note.elsewhere:
+        return []
+    return ["--entity", note.entity or "", "--project", note.project or "", "--id", note.run]
 
 
 def _clients(record: Record) -> Iterable[list[str]]:

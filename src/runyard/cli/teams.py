@@ -1,9 +1,11 @@
 """Teams: entities whose members read and write the same runs.
 
-runyard teams add crew bob eve        a team, or more members for one
-runyard teams remove crew eve         a member fewer
-runyard teams remove crew             the team; its runs stay with the admin
-WANDB_ENTITY=crew runyard run ...     a run of the team's
+  runyard teams add crew bob eve        a team, or more members for one
+  runyard teams remove crew eve         a member fewer
+  runyard teams remove crew             the team; its runs stay with the admin
+  WANDB_ENTITY=crew runyard run ...     a run of the team's
+
+A team is an entity as W&B has it. The state folder's owner makes teams.
 """
 
 from __future__ import annotations

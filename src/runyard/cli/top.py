@@ -113,7 +113,7 @@ def _job(trial: Trial) -> str:
 
 def _print(trials: Sequence[Trial], tasks: Sequence[RunningTask], trouble: str | None) -> None:
     if not trials and not tasks:
-        say("nothing runs")
+        say("no trial and no job of yours runs; `runyard status` shows runs, too")
     if trials:
         print_table(
             ("TRIAL", "NODE", "JOB", "TIME", "CPU", "MEMORY", "GPU", "GPU MEM", "STEPS/S"),

@@ -1,8 +1,8 @@
 """Open the page: runs, charts, sweeps and jobs in a browser.
 
-runyard ui                 all projects
-runyard ui RUN             a run, a sweep or a project, by id or name
-ssh NODE runyard ui        prints what to type on your laptop, too
+  runyard ui                 all projects
+  runyard ui RUN             a run, a sweep or a project, by id or name
+  ssh NODE runyard ui        prints what to type on your laptop, too
 
 Prints a link that logs one browser in, once, within ten minutes; later visits need none. Where
 there is a browser, it is opened.

@@ -1,5 +1,9 @@
 """The people who may use this server: list, add or remove them.
 
+  runyard users                list them
+  runyard users add bob        prints bob's key, once
+  runyard users remove bob     bob's keys are refused; bob's runs stay
+
 The state folder's owner is the admin. Everybody else has a key, and sees what is theirs and their
 teams'. A new user's key is printed once; hand it over, and `runyard login --host URL` stores it.
 """

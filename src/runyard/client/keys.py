@@ -81,7 +81,8 @@ def netrc_key(path: Path, machine: str) -> str | None:
         raise StateError(
             f"cannot read {path}", said=error, mend=f"mend that file, or move it away: {path}"
         ) from error
-    return (entry[2] or "").strip() or None if entry else None
+    # Python 3.10's netrc leaves quotes where they are; no key has any.
+    return (entry[2] or "").strip().strip('"') or None if entry else None
 
 
 def project_keys(folder: Path) -> Path:

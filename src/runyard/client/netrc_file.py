@@ -6,16 +6,13 @@ latter only if it is missing or was written by a wandb client or by us.
 
 from __future__ import annotations
 
-import os
 import shlex
-import stat
-import tempfile
 import urllib.parse
 from collections.abc import Mapping
-from pathlib import Path
 
 from runyard.client.keys import netloc, netrc_path
 from runyard.errors import StateError
+from runyard.home import write_whole
 
 # What wandb clients write for a login name; other entries' are people's.
 _LOGIN = "user"
@@ -32,7 +29,8 @@ def store_key(url: str, key: str, environ: Mapping[str, str]) -> list[str]:
             machines.append(host)
         for machine in machines:
             text = with_entry(text, machine, key)
-        _replace(path, text)
+        # Where it is a link into a folder of dotfiles, the link stays.
+        write_whole(path.resolve(), text)
     except (OSError, UnicodeError) as error:
         raise StateError(
             f"cannot write {path}", said=error, mend="set NETRC to another file, or mend that one"
@@ -46,22 +44,6 @@ def with_entry(text: str, machine: str, key: str) -> str:
     text += "" if not text or text.endswith("\n") else "\n"
     # Readers differ on quotes; names and keys need none.
     return f"{text}machine {machine}\n  login {_LOGIN}\n  password {key}\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    # Where it is a link into a folder of dotfiles, the link stays.
-    target = path.resolve()
-    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=".netrc.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(aside).chmod(stat.S_IRUSR | stat.S_IWUSR)
-        Path(aside).replace(target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
 
 
 def _without(text: str, machine: str) -> str:

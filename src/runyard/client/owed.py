@@ -32,7 +32,9 @@ class Owed:
     host: str | None = None
     pid: int | None = None
     python: str | None = None
-    online: bool = False  # The client meant to send it, and the server was gone.
+    # The client meant to send it, and the server was gone; or it has sent it to another one.
+    online: bool = False
+    elsewhere: bool = False
     ended_at: float | None = None
     synced_at: float | None = None
 

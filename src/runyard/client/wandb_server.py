@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from runyard.client.keys import netloc
 from runyard.errors import RunyardError, ServerError
 
+EMBEDDED = "embedded"
 CLOUD = "https://api.wandb.ai"
 _TRIES = 6
 _SECONDS = 60.0
@@ -45,6 +46,14 @@ def target_url(words: str) -> str:
             mend="give http://HOST:PORT, https://HOST or cloud",
         )
     return words.rstrip("/")
+
+
+def other_server(server: str, **known: str | None) -> dict[str, str] | None:
+    """What is known of a server that programs are to log to; None for our own."""
+    if server == EMBEDDED:
+        return None
+    found = {"url": target_url(server), **known}
+    return {name: value for name, value in found.items() if value}
 
 
 def read_headers(lines: Any) -> dict[str, str]:

@@ -113,7 +113,7 @@ def _server(told: Mapping[str, Any]) -> Finding:
     if told.get("trouble") == "loopback":
         return _finding(
             "server", "fail", f"{told.get('url')} listens on its own machine only",
-            "`runyard server restart --listen 0.0.0.0` opens it to nodes; it asks for the key",
+            "`runyard server restart --listen cluster` opens it to nodes; it asks for the key",
         )  # fmt: skip
     return _finding(
         "server", "fail", f"{told.get('url')} cannot be reached: {told.get('trouble')}",

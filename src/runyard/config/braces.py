@@ -1,5 +1,6 @@
 """Brace expansion as bash has it, without a shell: `--lr {0.1,0.01} --seed {1..5}`.
 
+Beyond bash's, a sequence may be of fractions, `{0.1..0.5..0.1}`, and geometric: `{1e-4..1..x10}`.
 The leftmost braces vary slowest. In quotes, behind a backslash and in `${...}` a brace is text,
 and so are braces with neither a comma nor two dots in them.
 """
@@ -8,11 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import product
 
 MOST_LINES = 100_000
+# Of a step: ends that a division misses by its last digit belong to the sequence.
+_ALMOST = Decimal("1e-9")
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?")
+# What bash takes for text: the step of fractions, or the factor of a geometric sequence.
+_NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_SEQUENCE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})\.\.(x?)({_NUMBER})")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
 
 
@@ -93,6 +100,9 @@ def _choices(inner: str) -> list[str] | None:
     numbers = _RANGE.fullmatch(inner)
     if numbers is not None:
         return _numbers(numbers)
+    sequence = _SEQUENCE.fullmatch(inner)
+    if sequence is not None:
+        return _sequence(sequence)
     letters = _LETTERS.fullmatch(inner)
     if letters is not None:
         codes = _steps(ord(letters[1]), ord(letters[2]), int(letters[3] or 1))
@@ -122,6 +132,31 @@ def _numbers(found: re.Match[str]) -> list[str]:
     width = max(map(len, ends)) if padded else 0
     values = _steps(int(ends[0]), int(ends[1]), int(found[3] or 1))
     return [f"{value:0{width}d}" for value in values]
+
+
+def _sequence(found: re.Match[str]) -> list[str] | None:
+    """Fractions, or numbers that grow or fall by a factor; None where that leads nowhere."""
+    first, last, step = Decimal(found[1]), Decimal(found[2]), abs(Decimal(found[4]))
+    if found[3]:
+        if step <= 1 or first * last <= 0:
+            return None
+        factor = step if abs(last) > abs(first) else 1 / step
+        count = int(abs((last / first).ln() / step.ln()) + _ALMOST) + 1
+        values = (first * factor**index for index in range(count))
+    else:
+        if not step:
+            return None
+        count = int(abs(last - first) / step + _ALMOST) + 1
+        values = (first + index * step.copy_sign(last - first) for index in range(count))
+    if count > MOST_LINES:
+        raise TooMany(f"{count:,} values, and at most {MOST_LINES:,}")
+    return [_written(value) for value in values]
+
+
+def _written(value: Decimal) -> str:
+    """As people write it: 0.1 and not 1E-1, 1000 and not 1E+3."""
+    near = round(value, 12 - value.adjusted())
+    return str(int(near)) if near == int(near) else repr(float(near))
 
 
 def _steps(first: int, last: int, step: int) -> range:

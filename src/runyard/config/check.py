@@ -61,6 +61,7 @@ def check(request: Request, *, environ: Mapping[str, str] = os.environ) -> Check
     refusals = [
         *_missing(request),
         *_wrong_values(request),
+        *_other_server(request),
         *gpu_refusals,
         *check_limits(request),
         *_wrong_place(request, environ),
@@ -146,6 +147,27 @@ def _wrong_values(request: Request) -> Iterator[Refusal]:
             f"{option} {value} ({request.origin(f'resources.{option}')}) is not allowed",
             f"did you mean {near}?" if near else f"write {listed(allowed)}",
             f"resources.{option}",
+        )
+
+
+def _other_server(request: Request) -> Iterator[Refusal]:
+    """What programs that log to another server need."""
+    tracking, network = request.tracking, request.profile.network
+    if tracking.server == "embedded":
+        return
+    origin = request.origin("tracking.server")
+    if tracking.server == "cloud" and (network.internet == "no" or network.wandb == "offline"):
+        yield Refusal(
+            f"programs cannot log to W&B's cloud ({origin}): compute nodes do not reach it",
+            "leave it out; `runyard push RUN --to cloud` sends runs there when they have ended",
+            "tracking.server",
+        )
+    if tracking.mode is not None:
+        yield Refusal(
+            f"tracking.mode ({request.origin('tracking.mode')}) is how nodes reach runyard's own "
+            f"server, and programs log to {tracking.server} ({origin})",
+            "leave one of the two out",
+            "tracking.mode",
         )
 
 

@@ -190,13 +190,17 @@ class Tracking:
     """Where wandb's calls go."""
 
     server: str = setting(
-        Text("WHERE"), "embedded (runyard's own), cloud (W&B's), or a server's URL", "embedded",
+        Text("WHERE"),
+        "embedded (runyard's own), cloud (W&B's), or a server's URL",
+        "embedded",
         flags=("--tracking",), shared=True,
     )  # fmt: skip
     entity: str | None = setting(Text("NAME"), "user or team", flags=("--entity",), shared=True)
     project: str | None = setting(Text("NAME"), "project", flags=("--project",), shared=True)
     mode: str | None = setting(
-        Word("online", "offline", "relay"), "how nodes reach the server (default: the profile's)",
+        Word("online", "offline", "relay"),
+        "how nodes reach the server: online (the default), offline (they record, and it is brought "
+        "in at the end), or relay (through the first node; also where the profile says so)",
         flags=("--tracking-mode",),
     )  # fmt: skip
     key: str | None = setting(

@@ -152,6 +152,7 @@ def summarise(
     ended: float,
     exit_code: int | None = None,
     total: int | None = None,
+    left: float | None = None,
 ) -> Measured:
     """The figures of a program that began and ended at these times."""
     lasted = ended - began
@@ -177,16 +178,25 @@ def summarise(
     )
     if exit_code == 0:
         return replace(found, whole_seconds=lasted)
-    return replace(found, whole_seconds=estimate_whole(marks, total, began=began, now=ended))
+    whole = estimate_whole(marks, total, began=began, now=ended, left=left)
+    return replace(found, whole_seconds=whole)
 
 
 def estimate_whole(
-    marks: Sequence[Mark], total: int | None, *, began: float, now: float
+    marks: Sequence[Mark],
+    total: int | None,
+    *,
+    began: float,
+    now: float,
+    left: float | None = None,
 ) -> float | None:
     """Seconds of a whole run: what is over, and the steps that are left at the pace of late.
 
-    What came before the first mark is counted as it was: it happens once.
+    What came before the first mark is counted as it was: it happens once. `left` is what the
+    program itself expected after its last mark: it knows its phases, and how its last run went.
     """
+    if left is not None and marks:
+        return max(marks[-1][1] - began + left, now - began)
     pace = seconds_per_step(marks)
     if pace is None or total is None:
         return None

@@ -112,6 +112,7 @@ def measure(
     total: int | None = None,
     mps: str = "auto",
     least: float = LEAST_SECONDS,
+    environ: Mapping[str, str] = os.environ,
     show: Callable[[str], None] = lambda _text: None,
 ) -> Seen:
     """Run these programs together, for as long as there is something to learn and no longer than
@@ -128,7 +129,9 @@ def measure(
         watched = []
         for index, command in enumerate(commands):
             more, pinned = _place(names, per_gpu, len(commands), index)
-            one = stack.enter_context(Tryout(f"gauge-{index}", more={**more, **shared}))
+            one = stack.enter_context(
+                Tryout(f"gauge-{index}", environ=environ, more={**more, **shared})
+            )
             keeper.begins(one.token)
             stack.callback(keeper.ended, one.token)
             with pinned:
@@ -266,6 +269,7 @@ def _seen(watched: Sequence[_Watched], total: int | None) -> Seen:
                 ended=one.ended or now,
                 exit_code=one.code,
                 total=steps.total or total,
+                left=steps.left,
             )
         )
     failed = next((one for one in watched if one.code), None)

@@ -24,6 +24,8 @@ class Steps:
         self.rows: list[dict[str, Any]] = []
         self.total: int | None = None
         """Steps of the whole run, where the program says so."""
+        self.left: float | None = None
+        """Seconds that the program expected after the last mark; it may know its phases."""
 
     @property
     def marks(self) -> list[Mark]:
@@ -51,6 +53,7 @@ class Steps:
                     self._noted.clear()  # Another loop.
                 self._noted.append((step, float(words[2]) if len(words) > 2 else at))
                 self.total = total
+                self.left = float(words[3]) if len(words) > 3 else None
 
     def _look_at_rows(self, path: Path) -> None:
         file = self._files.setdefault(path, RecordFile(str(path)))

@@ -6,8 +6,10 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from runyard.errors import RunyardError
@@ -16,6 +18,7 @@ from runyard.errors import RunyardError
 PATIENCE_SECONDS = 120.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 ANSWER_SECONDS = 120.0
+_SLOW_SECONDS = 5.0
 # The controller is overloaded, restarting, or handing over to its backup: the same words a moment
 # later may be answered.
 _BUSY = re.compile(
@@ -78,7 +81,8 @@ def ask(
     """
     end, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
-        answer = _run(words, stdin, environ, seconds)
+        with _told_when_slow(words[0], notice):
+            answer = _run(words, stdin, environ, seconds)
         if not answer.is_busy or time.monotonic() + pause > end:
             return answer
         if notice is not None:
@@ -88,6 +92,22 @@ def ask(
         if known is not None:
             return known
         pause = min(_LONGEST_PAUSE, pause * 2)
+
+
+@contextmanager
+def _told_when_slow(command: str, notice: Callable[[str], None] | None) -> Iterator[None]:
+    """Whoever waits for an answer hears what for: without a configuration, sbatch takes a minute
+    to say so."""
+    if notice is None:
+        yield
+        return
+    timer = threading.Timer(_SLOW_SECONDS, notice, [f"waiting for Slurm's `{command}` to answer"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def for_reading(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -142,5 +162,6 @@ def _run(
 def _missing(word: str) -> SlurmMissing:
     return SlurmMissing(
         f"there is no Slurm here: no `{word}` on the path",
-        mend="on a login node of the cluster this works; `--on here` runs it on this machine",
+        mend="on a login node of the cluster this works; on this machine `runyard run`, `sweep` "
+        "and `farm` work without it",
     )

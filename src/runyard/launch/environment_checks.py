@@ -14,7 +14,6 @@ from pathlib import Path
 from runyard.errors import ConfigError
 from runyard.launch.environments import Check
 
-_BUILD_ON_OTHERS = ("python", "wandb", "wandb-inside")
 _SECONDS = 60.0
 _SECONDS_INSIDE = 30.0
 _WORKS = "import sys; print('.'.join(map(str, sys.version_info[:3])))"

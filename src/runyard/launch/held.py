@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.home import write_whole
 from runyard.launch.commands import SlurmError
-from runyard.launch.script import Part, held_file, renumber
+from runyard.launch.script import Part, renumber
+from runyard.launch.script_agents import held_file
 from runyard.launch.submitting import Sender, Sheet, Submitted, follows
 from runyard.locks import FolderLock
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runyard.client.wandb_server import other_server
 from runyard.errors import ConfigError
 from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
@@ -174,6 +175,14 @@ def plan(
         "chain": agents.chain,
         "exit": "trials",
         "offline": request.tracking.mode == "offline" or None,
+        # Its key is looked up on the node.
+        "server": other_server(
+            request.tracking.server,
+            entity=request.tracking.entity,
+            project=request.tracking.project,
+            account=request.tracking.key,
+            folder=str(places.project),
+        ),
         "relay": (request.tracking.mode or profile.network.wandb) == "relay" or None,
         "snapshot": None if snapshot is None else dict(snapshot),
     }

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.launch.script_agents import (
+    STEWARD_ENDS,
+    agent_on_each_node,
+    clean_up,
+    one_agent,
+    start,
+)
 from runyard.launch.shell_words import expandable, module_lines, quote
 from runyard.version import __version__
 
@@ -60,9 +67,12 @@ def script(plan: Plan, part: Part | None = None) -> str:
         _variables("Variables of the cluster and the project.", plan.variables),
         _lines("Before the program.", plan.before),
         _lines("The environment.", plan.wrapping.before),
+        _gpu_lines(plan),
         _work_folder(plan),
-        _nodes(plan) if plan.form == "nodes" else _one(plan),
-        _clean_up(plan),
+        agent_on_each_node(plan, logs_by_slurm=_logs_by_slurm(plan))
+        if plan.form == "nodes"
+        else one_agent(plan),
+        clean_up(plan),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
@@ -93,7 +103,7 @@ def shell_script(plan: Plan, *, wraps: bool = True) -> str:
         ],
         [
             *plan.profile.script.after,
-            _STEWARD_ENDS,
+            STEWARD_ENDS,
             'exit "$code"',
         ],
     ]
@@ -165,6 +175,20 @@ def _modules(plan: Plan) -> list[str]:
     return _lines("The cluster's software.", [*lines, *module_lines(plan.modules)])
 
 
+def _gpu_lines(plan: Plan) -> list[str]:
+    """What the program will find, for whoever reads the log of a job that was slow or alone."""
+    if not plan.asked.get("gpus"):
+        return []
+    return [
+        "# The GPUs as the program finds them. A driver in trouble may not answer.",
+        "command -v nvidia-smi >/dev/null && timeout 30 nvidia-smi --format=csv,noheader \\",
+        "  --query-gpu=index,name,memory.used,memory.total,utilization.gpu |",
+        "  sed 's/^/runyard: GPU /'",
+        'echo "runyard: CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-not set},'
+        ' modules ${LOADEDMODULES:-none}"',
+    ]
+
+
 def _places(plan: Plan, how: str) -> list[str]:
     places = plan.places
     lines = [
@@ -186,8 +210,9 @@ def _places(plan: Plan, how: str) -> list[str]:
 
 
 _OUR_BASE = "${TMPDIR:-/tmp}/runyard-$(id -u)"
-# Named after the job and the node: nodes may be several on one machine.
-_OUR_LOCAL = f"{_OUR_BASE}/${{SLURM_JOB_ID:-0}}-%N"
+# Job, cluster and node: one machine may be several nodes, also of several clusters (a test of Slurm
+# beside the real one), which all count their jobs from 1.
+_OUR_LOCAL = f"{_OUR_BASE}/${{SLURM_JOB_ID:-$$}}-${{SLURM_CLUSTER_NAME:-here}}-%N"
 _THIS_NODES = """\
 case "$RUNYARD_LOCAL" in
   *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
@@ -211,7 +236,7 @@ def _local_folder(plan: Plan, how: str) -> list[str]:
     only = "" if is_always else '[ -z "$RUNYARD_LOCAL" ] || '
     return [
         *lines,
-        f'steward=({_start(plan, "steward")} "$job/job.json")',
+        f'steward=({start(plan, "steward")} "$job/job.json")',
         f'{only}"${{steward[@]}}" begin $${how} || exit 1  # Makes the folder, brings the data.',
     ]
 
@@ -221,9 +246,6 @@ def local_base(profile: Profile) -> str:
     if profile.storage.local_made_by_us:
         return expandable(profile.storage.local).rpartition("/")[0]
     return _OUR_BASE
-
-
-_STEWARD_ENDS = '"${steward[@]}" end  # Saves results, removes the folder.'
 
 
 def _python_path(plan: Plan) -> list[str]:
@@ -255,149 +277,4 @@ def _work_folder(plan: Plan) -> list[str]:
         '"$(hostname)" >&2',
         "  exit 1",
         "}",
-    ]
-
-
-def _one(plan: Plan) -> list[str]:
-    return [
-        "# The agent takes trials until none is left or the time is up. A signal to the job is",
-        "# passed on to it, so that programs can save; the job ends as it does.",
-        f"agent=({_agent_words(plan)})",
-        'ended="$SLURM_TMPDIR/.runyard-ended.${SLURM_JOB_ID:-$$}"',
-        'pass_on() { [ -z "$process" ] || kill -s "$1" "$process" 2>/dev/null; }',
-        'process="" early=""',
-        "trap 'early=USR2; pass_on USR2' USR2",
-        "trap 'early=TERM; pass_on TERM' TERM",
-        '"${agent[@]}" --ended "$ended" --output 3 3>&1 &',
-        "process=$!",
-        '[ -z "$early" ] || pass_on "$early"',
-        'wait "$process"; code=$?',
-        "# A signal interrupts the waiting, and the code is then not the agent's.",
-        'while kill -0 "$process" 2>/dev/null; do wait "$process"; code=$?; done',
-        'left=""',
-        '[ ! -r "$ended" ] || read -r code left <"$ended"',
-        'rm -f "$ended"',
-    ]
-
-
-_ON_NODE = """\
-on_node='
-  trap "" USR2 TERM
-  case "$RUNYARD_LOCAL" in
-    *%N) SLURM_TMPDIR="${RUNYARD_LOCAL%??}$SLURMD_NODENAME" ;;
-  esac
-  python="$1" start="$5" json="$6"; shift 6
-  "$python" -I -S -c "$start" "$json" begin $$ alone || exit 1
-  "$@" --output 3 3>&1
-  code=$?
-  "$python" -I -S -c "$start" "$json" end
-  exit "$code"'
-"""
-_EACH_NODE = """\
-codes="$(mktemp -d "$job/codes.XXXXXX")" || exit 1
-pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }
-trap 'pass_on USR2' USR2
-trap 'pass_on TERM' TERM
-processes=()
-for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
-  (
-    trap '' USR2 TERM
-    srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0{log} \\
-      sh -c "$on_node" agent "${steward[@]}" "${agent[@]}"
-    code=$?
-    echo "$code" >"$codes/$node"
-    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2
-  ) &
-  processes+=($!)
-done
-for process in "${processes[@]}"; do
-  while kill -0 "$process" 2>/dev/null; do wait "$process"; done
-done
-code=0
-for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
-  one="$(cat "$codes/$node" 2>/dev/null || echo 1)"
-  [ "$one" = 0 ] || code="$one"
-done
-rm -rf "$codes"\
-"""
-
-
-def _nodes(plan: Plan) -> list[str]:
-    log = ""
-    if _logs_by_slurm(plan):
-        # Not %N: one host may be several nodes.
-        path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
-        log = f' \\\n      --output={path}"$node.log" --open-mode=append'
-    begin, end = _relay(plan)
-    return [
-        *begin,
-        "# One agent a node. They end when no trial is left or the time is up; one that dies is",
-        "# told of, and the others go on. The job ends as they did.",
-        f"agent=({_agent_words(plan)})",
-        f"{_ON_NODE}{_EACH_NODE.replace('{log}', log)}",
-        *end,
-    ]
-
-
-def _relay(plan: Plan) -> tuple[list[str], list[str]]:
-    """Where only this node has a way to the server, the others go through it."""
-    if not plan.job.get("relay"):
-        return [], []
-    begin = [
-        "# This node leads the others to the server.",
-        'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"',
-        f'{_start(plan, "relay")} "$RUNYARD_RELAY" &',
-        "relay=$!",
-    ]
-    return begin, ['kill "$relay" 2>/dev/null']
-
-
-def _agent_words(plan: Plan) -> str:
-    return f'{_start(plan, "agent")} --job "$job/job.json"'
-
-
-def _start(plan: Plan, module: str) -> str:
-    return " ".join(quote(one) for one in plan.runyard.words(module))
-
-
-def _top_up(plan: Plan) -> list[str]:
-    if not plan.profile.submission.from_compute_nodes:
-        return []
-    held = quote(held_file(plan.places.home, plan.places.job))
-    words = f"{quote(plan.runyard.python)} -m runyard agents send-held"
-    return [f"[ ! -e {held} ] || {words}  # Agents that Slurm did not take at first."]
-
-
-def held_file(home: Path, job: Path) -> Path:
-    """Where it is written which agents of a submission Slurm has not taken yet."""
-    return home / "held" / f"{job.name}.json"
-
-
-def _bring_back(plan: Plan) -> list[str]:
-    manifest = plan.places.manifest
-    return [] if manifest is None else [f"{_start(plan, 'bring_back')} {quote(manifest)}"]
-
-
-def _clean_up(plan: Plan) -> list[str]:
-    return [
-        "# Whatever became of it.",
-        *plan.profile.script.after,
-        *_bring_back(plan),
-        *_top_up(plan),
-        _STEWARD_ENDS,
-        'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"',
-        *_again(plan),
-        'exit "$code"',
-    ]
-
-
-def _again(plan: Plan) -> list[str]:
-    """A chain that is one job: back to the queue, if the agent left work behind."""
-    if plan.chain is None or plan.chain.form != "requeue":
-        return []
-    last = plan.chain.links - 1
-    return [
-        f'if [ "$left" = left ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {last} ]; then',
-        '  scontrol requeue "$SLURM_JOB_ID"  # The next link.',
-        "fi",
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.client.discover import Found, ensure_server, open_to_nodes
@@ -121,7 +120,3 @@ def wait_minutes(seconds: float) -> int:
 def describe_job(seconds: float, links: int) -> str:
     each = slurm_time(seconds)
     return f"{links} jobs of {each}, one after another" if links > 1 else f"one job of {each}"
-
-
-def log_of(jobs: ServerJobs, job_id: str) -> Path:
-    return Path(jobs.folder) / f"{job_id}.log"

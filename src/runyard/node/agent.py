@@ -16,7 +16,16 @@ import socket
 import sys
 import time
 
-from runyard.node.jobend import JobEnd, find_end
+from runyard.node.agent_options import (
+    PLACE,
+    apart,
+    elsewhere,
+    read_end,
+    read_job,
+    read_options,
+    shown,
+)
+from runyard.node.jobend import JobEnd
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
 from runyard.node.place import Place, moves
@@ -25,8 +34,8 @@ from runyard.node.work import Slot, Work
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
+    from runyard.node.apart import Apart
     from runyard.node.channel import Answer
     from runyard.node.claiming import Claiming
     from runyard.node.cloud import Cloud
@@ -47,8 +56,6 @@ _FAREWELL_SECONDS = 2.0
 # Asked to end, programs that can save get this long for it. Slurm kills 30 s after it asks.
 _SAVE_SECONDS = 15.0
 _WORRY_SECONDS = 10.0
-# How many programs at a time, and where: `layout` reads them.
-_PLACE = ("slots", "per-gpu", "gpus", "mps")
 
 
 class Agent:
@@ -65,7 +72,7 @@ class Agent:
         report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
         relay: bool = False,
-        offline: bool = False,
+        apart: Apart | None = None,
         exits_as_trials: bool = False,
         is_chained: bool = False,
         cloud: Cloud | None = None,
@@ -92,11 +99,12 @@ class Agent:
             keeper=self._start_keeper(),
             end=end or JobEnd(None, time.time()),
             count=count,
+            home=home,
             folder=folder,
             show=show,
             launcher=list(launcher),
             url=self._door.url if self._door is not None else None,
-            records_in=home if offline else None,
+            apart=apart,
             report=lambda line: report(f"{time.strftime('%H:%M:%S')} {line}"),
         )
         for index in range(self._count_slots()):
@@ -127,10 +135,8 @@ class Agent:
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
-        if self._work.recorded:
-            from runyard.node.apart import bring_in
-
-            bring_in(self._home, self._work.recorded)
+        if self._work.apart is not None:
+            self._work.apart.bring_in(self._work.recorded)
         if self._work.sampling is not None:
             self._work.sampling.close()
         if self._occupancy is not None and self._occupancy.mps is not None:
@@ -381,8 +387,8 @@ def _open_door(home: str) -> Door:
 
 
 def main(words: list[str] | None = None) -> int:
-    options = _read_options(sys.argv[1:] if words is None else words)
-    job = _read_job(options)
+    options = read_options(sys.argv[1:] if words is None else words)
+    job = read_job(options)
     home = os.path.abspath(  # noqa: PTH100
         os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
     )
@@ -390,18 +396,18 @@ def main(words: list[str] | None = None) -> int:
     agent = Agent(
         options["sweep"],
         home,
-        asked={name: options[name] for name in _PLACE if name in options},
+        asked={name: options[name] for name in PLACE if name in options},
         count=int(options["count"]) if "count" in options else None,
         folder=options.get("folder"),
-        show=_shown(options),
-        end=_read_end(options, job.get("limit")),
+        show=shown(options),
+        end=read_end(options, job.get("limit")),
         report=report,
         launcher=job.get("launcher", ()),
         relay=bool(job.get("relay")),
-        offline=bool(job.get("offline")),
+        apart=apart(job, home),
         exits_as_trials=job.get("exit") == "trials",
         is_chained=bool(job.get("chain")),
-        cloud=_elsewhere(options),
+        cloud=elsewhere(options),
     )
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
@@ -413,65 +419,12 @@ def main(words: list[str] | None = None) -> int:
     return code
 
 
-def _read_job(options: dict[str, str]) -> dict[str, Any]:
-    if "job" not in options:
-        return {}
-    from runyard.node.job_file import read_job  # Most agents are not in a job of ours.
-
-    return read_job(options)
-
-
-def _elsewhere(options: dict[str, str]) -> Cloud | None:
-    """The sweep at another server, where one is named: ENTITY/PROJECT/SWEEP."""
-    if "server" not in options:
-        return None
-    import json
-
-    from runyard.node.cloud import Cloud
-
-    command = json.loads(options["command"]) if "command" in options else None
-    return Cloud(options["server"], options["sweep"], command)
-
-
 def _own_spool(home: str, cloud: Cloud) -> str:
     """Of each server elsewhere: who comes after a crash tells the one that it concerns."""
     host = cloud.url.partition("://")[2].replace("/", "_")
     spool = f"{home}/elsewhere/{host}"
     os.makedirs(spool, mode=0o700, exist_ok=True)  # noqa: PTH103
     return spool
-
-
-def _shown(options: dict[str, str]) -> Show | None:
-    if "output" not in options:
-        return None
-    from runyard.node.echo import Show  # Here: most agents show nothing.
-
-    return Show(int(options["output"]))
-
-
-def _read_end(options: dict[str, str], limit: float | None) -> JobEnd:
-    now = time.time()
-    seconds = float(options["time"]) if "time" in options else None
-    grace = float(options["grace"]) if "grace" in options else None
-    return JobEnd(find_end(seconds, os.environ, now, limit), now, grace)
-
-
-def _read_options(words: list[str]) -> dict[str, str]:
-    """`--name value` pairs: argparse costs more than all that is left of our start."""
-    known = (
-        "sweep", *_PLACE, "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
-        "ended", "server", "command",
-    )  # fmt: skip
-    options: dict[str, str] = {}
-    left = list(words)
-    while left:
-        name = left.pop(0).removeprefix("--")
-        if name not in known or (name != "quiet" and not left):
-            sys.exit(f"runyard.node.agent: it takes --{' --'.join(known)}, not {name!r}")
-        options[name] = "" if name == "quiet" else left.pop(0)
-    if "sweep" not in options and "job" not in options:
-        sys.exit("runyard.node.agent: which sweep? --sweep KEY")
-    return options
 
 
 def _print(line: str) -> None:

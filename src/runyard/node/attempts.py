@@ -15,7 +15,7 @@ from runyard.node.delivery import Console
 from runyard.node.launching import NotStarted, launch
 from runyard.node.loop import READ
 from runyard.node.records import Record
-from runyard.node.saved import GO_ON_NOTE, asked_to_go_on, has_saved
+from runyard.node.saved import asked_to_go_on, has_saved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from runyard.node.echo import Echo
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Loop, Timer
-    from runyard.node.place import Found
+    from runyard.node.setting import Setting
 
 _READ_AT_ONCE = 1 << 16
 _SHIP_EVERY = 1.0
@@ -36,81 +36,6 @@ GRACE_SECONDS = 10.0
 _LINGER_SECONDS = 0.5
 # Who is to save is told again: it may not have been listening yet.
 _TELL_EVERY = 1.0
-# How often the client brings rows to its own file (from 0.31 on), from where a hard death's rest is
-# read: its process ends with the program's, sent or not.
-_FLUSH_SECONDS = "0.1"
-
-
-class Setting:
-    """Where an attempt runs, and with what: files and environment of one trial on this node."""
-
-    def __init__(
-        self,
-        told: dict[str, Any],
-        found: Found,
-        folder: str,
-        environ: dict[str, str],
-        launcher: list[str] | None = None,
-        url: str | None = None,
-    ) -> None:
-        from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
-
-        run, trial = told["run"], told["trial"]
-        self.folder = folder
-        self._launcher = launcher or []
-        self.trial_folder = _make_trial_folder(
-            run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
-        )
-        self.checkpoints = f"{self.trial_folder}/checkpoints"
-        self.stop_file = f"{self.trial_folder}/stop"
-        self.run_id = run["id"]
-        self.wandb_folder = wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
-        self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
-        self._told = told
-        self.environ = {
-            **{name: value for name, value in environ.items() if name != FOREIGN_SERVICE},
-            **wandb_environment(
-                url or found.url, found.key, environ, is_ours=not found.is_elsewhere
-            ),
-            # Links that a client prints lead to the server itself, also where it logs by a door.
-            **({"WANDB_APP_URL": found.page} if (url or found.url) != found.page else {}),
-            "WANDB_ENTITY": run["entity"],
-            "WANDB_PROJECT": run["project"],
-            "WANDB_RUN_ID": run["id"],
-            **({"WANDB_NAME": run["name"]} if run["name"] else {}),
-            "WANDB_RESUME": "allow",
-            "WANDB_DIR": wandb_folder,
-            "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": environ.get(
-                "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", _FLUSH_SECONDS
-            ),
-            "WANDB_SWEEP_ID": str(told["sweep"]),
-            "WANDB_SWEEP_PARAM_PATH": f"{self._files}.yaml",
-            "RUNYARD_SWEEP": str(told["sweep"]),
-            "RUNYARD_TRIAL": str(trial["name"]),
-            "RUNYARD_ATTEMPT": str(told["attempt"]),
-            "RUNYARD_CHECKPOINT_DIR": self.checkpoints,
-            "RUNYARD_STOP_FILE": self.stop_file,
-            "PYTHONUNBUFFERED": environ.get("PYTHONUNBUFFERED", "1"),
-        }
-
-    def prepare(self) -> list[str]:
-        """Write the trial's files; the words to execute."""
-        from runyard.node.commands import expand  # Here: not before there is a trial.
-        from runyard.node.parameters import parameter_file
-
-        for path in (self.stop_file, f"{self.checkpoints}/{GO_ON_NOTE}"):  # Of another attempt.
-            with contextlib.suppress(OSError):
-                os.unlink(path)  # noqa: PTH108
-        os.makedirs(os.path.dirname(self._files), exist_ok=True)  # noqa: PTH103, PTH120
-        _write(f"{self._files}.yaml", parameter_file(self._told["args"]))
-
-        def json_file(text: str) -> str:
-            _write(f"{self._files}.json", text)
-            return f"{self._files}.json"
-
-        told = self._told
-        words = expand(told["command"], told["program"], told["args"], self.environ, json_file)
-        return [*self._launcher, *words]
 
 
 class Attempt:
@@ -252,8 +177,7 @@ class Attempt:
             self.ending = cause
         self._last_call = last_call
         self._channel.announce_leaving(self.told)
-        with contextlib.suppress(OSError):
-            _write(self.setting.stop_file, f"{cause}\n")
+        self.setting.write_stop_file(cause)
         self._tell_to_save()
         self._blow_after(seconds, signal.SIGTERM)
 
@@ -401,18 +325,3 @@ class Attempt:
         if self._ship is not None:
             self._ship.cancel()
         self._console.finish(lambda: self.is_told("console"))
-
-
-def _make_trial_folder(wanted: str | None, instead: str) -> str:
-    """Where the sweep has it, or, on a machine that has no such place, here."""
-    if wanted is not None:
-        with contextlib.suppress(OSError):
-            os.makedirs(f"{wanted}/checkpoints", exist_ok=True)  # noqa: PTH103
-            return wanted
-    os.makedirs(f"{instead}/checkpoints", exist_ok=True)  # noqa: PTH103
-    return instead
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
-        file.write(text)

@@ -7,9 +7,12 @@ import signal
 import socket
 import time
 
-from runyard.node.attempts import Attempt, Setting
+from runyard.node.attempts import Attempt
 from runyard.node.delivery import end_message
 from runyard.node.goingon import go_back
+from runyard.node.setting import Setting
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,13 +126,14 @@ class Claiming:
         environ.update(self._occupancy.variables(slot, environ))
         if work.end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
+        environ.setdefault(COURSES, courses_folder(work.home, str(told["run"]["project"])))
         try:
-            if work.records_in is not None:
-                from runyard.node.apart import recording
-
-                environ |= recording(work.records_in, told)
+            if work.apart is not None:
+                environ |= work.apart.record(told)
                 work.recorded.add(str(told["run"]["id"]))
             setting = Setting(told, found, folder, environ, work.launcher, work.url)
+            if work.apart is not None:
+                work.apart.redirect(setting.environ, told)
         except OSError as error:
             self._cannot_run(slot, told, error)
             return

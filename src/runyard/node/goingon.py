@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from runyard.node.attempts import Setting
     from runyard.node.channel import Answer, Channel
+    from runyard.node.setting import Setting
 
 
 def go_back(

@@ -10,6 +10,7 @@ holder is gone, also where that was killed.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -105,9 +106,10 @@ def left_overs(base: str) -> Iterator[str]:
     except FileNotFoundError:
         return
     for name in names:
-        path = f"{base}/{name}"
-        if os.path.isdir(path) and _is_left(path):  # noqa: PTH112
-            yield path
+        with _unheld(f"{base}/{name}") as is_left:
+            if not is_left:
+                continue
+        yield f"{base}/{name}"
 
 
 def sweep(base: str) -> list[str]:
@@ -117,43 +119,42 @@ def sweep(base: str) -> list[str]:
 
 def remove_unheld(path: str) -> bool:
     """Remove a folder if nobody holds it. Says whether it was removed."""
-    try:
-        handle = os.open(f"{path}/{_LOCK}", os.O_RDWR)
-    except FileNotFoundError:
-        if not _is_left(path):
-            return False
-        _remove(path)
-        return True
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_linked(handle, f"{path}/{_LOCK}"):
+    with _unheld(path) as is_left:
+        if is_left:
             _remove(path)
-            return True
-    except BlockingIOError:
-        pass
-    finally:
-        os.close(handle)
-    return False
+    return is_left
 
 
-def _is_left(path: str) -> bool:
+@contextlib.contextmanager
+def _unheld(path: str) -> Iterator[bool]:
+    """Whether a folder's holder is gone; where it is, nobody else holds it meanwhile."""
     try:
         handle = os.open(f"{path}/{_LOCK}", os.O_RDWR)
     except FileNotFoundError:
-        try:
-            return time.time() - os.stat(path).st_mtime > _YOUNG_SECONDS  # noqa: PTH116
-        except OSError:
-            return False
+        yield _is_old(path)
+        return
+    except OSError:
+        yield False
+        return
+    try:
+        yield _take(handle) and _is_linked(handle, f"{path}/{_LOCK}")
+    finally:
+        os.close(handle)
+
+
+def _is_old(path: str) -> bool:
+    """Whether a folder has been without a lock for longer than making one takes."""
+    try:
+        return time.time() - os.stat(path).st_mtime > _YOUNG_SECONDS  # noqa: PTH116
     except OSError:
         return False
+
+
+def _take(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    finally:
-        os.close(handle)
     return True
 
 

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runyard.node.apart import Apart
     from runyard.node.attempts import Attempt
     from runyard.node.channel import Channel
     from runyard.node.echo import Show
@@ -49,11 +50,12 @@ class Work:
         keeper: Keeper,
         end: JobEnd,
         count: int | None,
+        home: str,
         folder: str | None,
         show: Show | None,
         launcher: list[str],
         url: str | None,
-        records_in: str | None,
+        apart: Apart | None,
         report: Callable[[str], None],
     ) -> None:
         self.loop = loop
@@ -64,14 +66,16 @@ class Work:
         self.keeper = keeper
         self.end = end
         self.count = count
+        self.home = home
+        """The state folder."""
         self.folder = folder
         self.show = show
         self.launcher = launcher
         """Words before every program's own: what brings it into its container."""
         self.url = url
         """Where programs find the server, where that is not its own address."""
-        self.records_in = records_in
-        """The state folder, where programs do not log to the server but to files."""
+        self.apart = apart
+        """Where programs do not log to the server that hands out their trials."""
         self.recorded: set[str] = set()
         self.report = report
         self.agent = ""

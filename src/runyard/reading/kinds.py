@@ -177,10 +177,7 @@ class Span(Kind):
         return found
 
     def parse(self, text: str) -> float:
-        found = read_seconds(text)
-        if found is None:
-            raise Unfit("a length of time is wanted", f"write it as {TIME_FORMS}")
-        return found
+        return self.read(int(text) if text.isdecimal() else text)
 
     def schema(self) -> Schema:
         clock = r"(\d+-)?\d+:\d+(:\d+)?"

@@ -25,9 +25,8 @@ def expand(text: str, environ: Mapping[str, str]) -> str:
         if environ.get(name) or (name in environ and otherwise is None):
             values.append(environ[name])
             return f"\0{len(values) - 1}\0"
-        if otherwise is None:
-            raise UnsetVariable(name)
-        return otherwise
+        # Whether it is missed is known at the end: it may stand in what is not needed.
+        return f"\1{name}\1" if otherwise is None else otherwise
 
     # The innermost first: ${SCRATCH:-/shared/${USER}}.
     filled, before = _VARIABLE.sub(value, text), text
@@ -38,4 +37,7 @@ def expand(text: str, environ: Mapping[str, str]) -> str:
             raise UnsetVariable("HOME")
         values.append(environ["HOME"])
         filled = f"\0{len(values) - 1}\0{filled[1:]}"
+    missing = re.search("\1(\\w+)\1", filled)
+    if missing:
+        raise UnsetVariable(missing[1])
     return re.sub("\0(\\d+)\0", lambda found: values[int(found[1])], filled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -89,7 +90,7 @@ def write_table(rows: Iterable[Row], target: Path | IO[str], form: str) -> int:
     if not isinstance(target, Path):
         return writer(rows, target)
     # Whole or not at all: a half-written table looks like a whole one.
-    aside = target.with_name(f".{target.name}.part")
+    aside = _beside(target)
     try:
         with aside.open("w", newline="", encoding="utf-8") as file:
             count = writer(rows, file)
@@ -178,7 +179,7 @@ def _write_parquet(rows: Iterable[Row], path: Path) -> int:
     kept = list(rows)
     columns = list(dict.fromkeys(chain(_RUN_COLUMNS, *kept)))
     arrays = {name: _one_type([row.get(name) for row in kept]) for name in columns}
-    aside = path.with_name(f".{path.name}.part")
+    aside = _beside(path)
     try:
         pyarrow.parquet.write_table(pyarrow.table(arrays), aside)
         aside.replace(path)
@@ -200,3 +201,13 @@ def _one_type(values: list[Any]) -> list[Any]:
 
 def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list | dict) else value
+
+
+def _beside(target: Path) -> Path:
+    """Where a table is written until it is whole."""
+    if not target.parent.is_dir():
+        raise RunyardError(
+            f"there is no folder {target.parent} to write {target.name} into",
+            mend=f"mkdir -p {shlex.quote(str(target.parent))}",
+        )
+    return target.with_name(f".{target.name}.part")

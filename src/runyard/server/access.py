@@ -1,20 +1,23 @@
-"""Who asks for what: the caller of a request, and the run in its address if they may have it."""
+"""Who asks for what: the caller of a request, and the run, sweep or job that it is about."""
 
 from __future__ import annotations
 
-from typing import Any
+import sqlite3
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from starlette.requests import Request
 
 from runyard.server.addresses import BadAddress, Kind
 from runyard.server.answers import Unacceptable
 from runyard.server.permissions import Caller, may_read
-from runyard.server.store import runs
+from runyard.server.store import runs, sweeps
+from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.runs import Row
+from runyard.server.store.typed_names import Ambiguous
 from runyard.server.tracker import Tracker
 
-# SQLite's integers end here.
-LARGEST_KEY = 2**63 - 1
+ByWords: TypeAlias = Callable[[sqlite3.Connection, str, Any], Row | None]
 
 
 def tracker_of(request: Request) -> Tracker:
@@ -47,16 +50,51 @@ def must_write(request: Request, caller: Caller, entity: str) -> None:
 
 async def readable_run(request: Request) -> Row:
     """The run of the address, if the caller may see it."""
-    key: int = request.path_params["key"]
-    row = await tracker_of(request).read(runs.by_key, key) if key <= LARGEST_KEY else None
+    return await _readable(request, "run", runs.by_key, request.path_params["key"])
+
+
+async def readable_sweep(request: Request, key: int | None = None) -> Row:
+    """The sweep with this key, by default the one of the address, if the caller may see it."""
+    meant = request.path_params["key"] if key is None else key
+    return await _readable(request, "sweep", sweeps.by_key, meant)
+
+
+async def _readable(
+    request: Request, what: str, by_key: Callable[[sqlite3.Connection, int], Row | None], key: int
+) -> Row:
+    row = await tracker_of(request).read(by_key, key) if key <= LARGEST_KEY else None
     if row is None or not may_read(caller_of(request), row["entity"]):
-        raise Unacceptable(404, f"there is no run with key {key}")
+        raise Unacceptable(404, f"there is no {what} with key {key}")
     return row
 
 
 async def own_run(request: Request) -> Row:
     """A run that the caller may write to."""
-    row = await readable_run(request)
+    return _own(request, "runs", await readable_run(request))
+
+
+async def own_sweep(request: Request, key: int | None = None) -> Row:
+    """A sweep that the caller may write to."""
+    return _own(request, "sweeps", await readable_sweep(request, key))
+
+
+def _own(request: Request, what: str, row: Row) -> Row:
     if not tracker_of(request).may_write(caller_of(request), row["entity"]):
-        raise Unacceptable(403, f"the runs of {row['entity']!r} are not yours to write to")
+        raise Unacceptable(403, f"the {what} of {row['entity']!r} are not yours to write to")
+    return row
+
+
+async def meant(request: Request, what: str, by_words: ByWords, seen: Any) -> Row:
+    """The run, sweep or job that a person means by the `name` of the question.
+
+    `seen` is what `by_words` takes as the caller's sight.
+    """
+    words = request.query_params.get("name") or ""
+    try:
+        row = await tracker_of(request).read(by_words, words, seen)
+    except Ambiguous as error:
+        names = ", ".join(error.names)
+        raise Unacceptable(404, f"{words!r} is more than one {what}: {names}") from error
+    if row is None:
+        raise Unacceptable(404, f"there is no {what} {words!r}")
     return row

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from runyard.search.tasks import COMMAND_LINE
 from runyard.server import arguments
-from runyard.server.access import caller_of, tracker_of
+from runyard.server.access import caller_of, own_sweep, tracker_of
 from runyard.server.answers import (
     Unacceptable,
     answer,
@@ -32,15 +32,14 @@ from runyard.server.store import agents, leases, sweeps, wishes
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.attempts import NoAttempt
 from runyard.server.store.claims import Handed
+from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.new_trials import OWN
 from runyard.server.store.runs import Row
-from runyard.server.sweep_api import own_sweep
 from runyard.server.sweep_json import trial_json
 from runyard.server.sweeps import lulls
 from runyard.server.sweeps.desks import Answer, Plan
 
 _LONGEST_WAIT = 30.0
-_LARGEST_KEY = 2**63 - 1
 _MOST_SLOTS = 10_000
 _LONGEST_NAME = 200
 
@@ -182,7 +181,7 @@ async def own_agent(request: Request) -> Row:
     """The agent of the address, if the caller may write to its sweep."""
     key: int = request.path_params["agent"]
     try:
-        agent = await tracker_of(request).sweeps.agent(min(key, _LARGEST_KEY))
+        agent = await tracker_of(request).sweeps.agent(min(key, LARGEST_KEY))
     except NoAgent as error:
         raise Unacceptable(404, str(error)) from error
     if not may_read(caller_of(request), agent["entity"]):

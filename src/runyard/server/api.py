@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server import arguments, deletions
-from runyard.server.access import caller_of, need_admin, own_run, readable_run, tracker_of
+from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
 from runyard.server.attempt_usage import usage_json
 from runyard.server.backup import backup
@@ -27,12 +27,12 @@ from runyard.server.metrics import read_metrics
 from runyard.server.permissions import readable
 from runyard.server.rows import rows
 from runyard.server.store import alerts, archives, attempts, endings, jobs, runs, stops
+from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
 from runyard.version import __version__
 
 _LONGEST_WAIT = 30.0
-_LARGEST_KEY = 2**63 - 1
 
 
 async def health(request: Request) -> Response:
@@ -75,14 +75,7 @@ async def list_runs(request: Request) -> Response:
 
 
 async def find_run(request: Request) -> Response:
-    words = request.query_params.get("name") or ""
-    try:
-        row = await tracker_of(request).read(runs.by_words, words, readable(caller_of(request)))
-    except runs.Ambiguous as error:
-        names = ", ".join(f"{row['project_name']}/{row['id']}" for row in error.rows)
-        raise Unacceptable(404, f"{words!r} is more than one run: {names}") from error
-    if row is None:
-        raise Unacceptable(404, f"there is no run {words!r}")
+    row = await meant(request, "run", runs.by_words, readable(caller_of(request)))
     return answer(await tracker_of(request).read(_detail, row))
 
 
@@ -328,7 +321,7 @@ def _database_bytes(folder: Path) -> int:
 
 def _attempt(request: Request) -> int:
     number: int = request.path_params["number"]
-    return min(number, _LARGEST_KEY)
+    return min(number, LARGEST_KEY)
 
 
 ROUTES = [

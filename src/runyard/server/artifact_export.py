@@ -10,11 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.server.access import LARGEST_KEY, caller_of, readable_run, tracker_of
+from runyard.server.access import caller_of, readable_run, tracker_of
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.artifact_files import manifest_response
 from runyard.server.permissions import Caller, may_read
 from runyard.server.store import aliases, artifacts, lineage, runs
+from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.runs import Row
 
 _PAGE = 500

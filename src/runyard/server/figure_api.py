@@ -12,12 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server import arguments
-from runyard.server.access import caller_of, tracker_of
+from runyard.server.access import caller_of, own_sweep, readable_sweep, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.permissions import may_read
 from runyard.server.store import figures, projects
 from runyard.server.store.names import BadName, check_project
-from runyard.server.sweep_api import own_sweep, readable_sweep
 
 _LONGEST_NAME = 300
 _LARGEST = 100_000

@@ -13,10 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server import arguments
-from runyard.server.access import LARGEST_KEY, caller_of, tracker_of
+from runyard.server.access import caller_of, meant, own_sweep, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
-from runyard.server.permissions import Caller, may_read, readable
-from runyard.server.store import jobs, sweeps
+from runyard.server.permissions import Caller, readable
+from runyard.server.store import jobs
+from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.jobs import KINDS, NewJob, News, Sight
 from runyard.server.store.runs import Row
 
@@ -33,11 +34,7 @@ async def record_job(request: Request) -> Response:
         raise Unacceptable(400, f"{kind[:50]!r} is no kind of job: {', '.join(KINDS)}")
     sweep = None if given.get("sweep") is None else arguments.field(given, "sweep", int)
     if sweep is not None:
-        row = await tracker.read(sweeps.by_key, sweep)
-        if row is None or not may_read(caller, row["entity"]):
-            raise Unacceptable(404, f"there is no sweep with key {sweep}")
-        if not tracker.may_write(caller, row["entity"]):
-            raise Unacceptable(403, f"the sweeps of {row['entity']!r} are not yours to write to")
+        await own_sweep(request, sweep)
     new = NewJob(
         cluster=_text(given, "cluster") or "",
         job_id=_job_id(arguments.field(given, "job_id", str)),
@@ -72,14 +69,7 @@ async def list_jobs(request: Request) -> Response:
 
 
 async def find_job(request: Request) -> Response:
-    words = request.query_params.get("name") or ""
-    try:
-        row = await tracker_of(request).read(jobs.by_words, words, sight_of(request))
-    except jobs.Ambiguous as error:
-        names = ", ".join(f"{row['cluster']}/{row['job_id']} {row['name']}" for row in error.rows)
-        raise Unacceptable(404, f"{words!r} is more than one job: {names}") from error
-    if row is None:
-        raise Unacceptable(404, f"there is no job {words!r}")
+    row = await meant(request, "job", jobs.by_words, sight_of(request))
     return answer(await tracker_of(request).read(_detail, row, caller_of(request)))
 
 

@@ -14,18 +14,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server import arguments
-from runyard.server.access import caller_of, tracker_of
+from runyard.server.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.ledger.transitions import STATES
-from runyard.server.permissions import may_read, readable
+from runyard.server.permissions import readable
 from runyard.server.store import sweep_changes, sweeps, trials
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
 from runyard.server.sweep_json import sweep_json, times_left, trial_json, work_json
 from runyard.server.sweeps.creation import BadPrior, new_sweep
 from runyard.server.sweeps.files import BadSweep, read_file
-
-_LARGEST_KEY = 2**63 - 1
 
 
 async def create_sweep(request: Request) -> Response:
@@ -93,14 +91,7 @@ async def list_sweeps(request: Request) -> Response:
 
 
 async def find_sweep(request: Request) -> Response:
-    words = request.query_params.get("name") or ""
-    try:
-        row = await tracker_of(request).read(sweeps.by_words, words, readable(caller_of(request)))
-    except sweeps.Ambiguous as error:
-        names = ", ".join(f"{row['project_name']}/{row['id']}" for row in error.rows)
-        raise Unacceptable(404, f"{words!r} is more than one sweep: {names}") from error
-    if row is None:
-        raise Unacceptable(404, f"there is no sweep {words!r}")
+    row = await meant(request, "sweep", sweeps.by_words, readable(caller_of(request)))
     return answer(await tracker_of(request).read(sweep_json, row, time.time()))
 
 
@@ -156,23 +147,6 @@ async def _changed(request: Request, row: Row, change: Any, given: Any) -> Respo
         raise Unacceptable(409, str(error)) from error
     tracker.sweeps.wake(row["key"])
     return await show_sweep(request)
-
-
-async def readable_sweep(request: Request) -> Row:
-    """The sweep of the address, if the caller may see it."""
-    key: int = request.path_params["key"]
-    row = await tracker_of(request).read(sweeps.by_key, key) if key <= _LARGEST_KEY else None
-    if row is None or not may_read(caller_of(request), row["entity"]):
-        raise Unacceptable(404, f"there is no sweep with key {key}")
-    return row
-
-
-async def own_sweep(request: Request) -> Row:
-    """A sweep that the caller may write to."""
-    row = await readable_sweep(request)
-    if not tracker_of(request).may_write(caller_of(request), row["entity"]):
-        raise Unacceptable(403, f"the sweeps of {row['entity']!r} are not yours to write to")
-    return row
 
 
 def _list(

@@ -7,17 +7,21 @@ from collections.abc import Iterator
 
 from runyard.train import exchange
 from runyard.train.checkpoints import Checkpoint
-from runyard.train.pace import Pace
+from runyard.train.pace import Pace, Phases
 from runyard.train.saying import say
 from runyard.train.stopping import go_on, reserve_for, told_to_stop, watch_signals
 
 
-def steps(start: int, total: int, *checkpoints: Checkpoint, show: bool = True) -> Iterator[int]:
+def steps(
+    start: int, total: int, *checkpoints: Checkpoint, show: bool = True, phases: Phases = ()
+) -> Iterator[int]:
     """Count from `start` to `total - 1`, and look after the checkpoints between the steps.
 
     They are saved when their time or step has come, after a best score, and at the end. When the
     time is up or somebody asked for it, they are saved and the program leaves with exit code 75.
     A step is whatever the body does once: a batch or an epoch. `show=False` keeps progress quiet.
+    `phases`: where some steps take longer than others, (steps, cost of one) pairs in any unit, for
+    the estimate of the time that is left.
     """
     watch_signals()
     for checkpoint in checkpoints:
@@ -26,7 +30,7 @@ def steps(start: int, total: int, *checkpoints: Checkpoint, show: bool = True) -
         where = f"; {checkpoints[0].folder} holds them" if checkpoints else ""
         say(f"all {total} steps are done already{where}")
         return
-    pace = Pace()
+    pace = Pace(phases)
     agreement: exchange.Agreement[tuple[bool, list[bool]]] = exchange.Agreement("step")
 
     def wish() -> tuple[bool, list[bool]]:

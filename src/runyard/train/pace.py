@@ -8,9 +8,13 @@ from collections import deque
 from collections.abc import Sequence
 
 from runyard.train import exchange
+from runyard.train.courses import find_course, keep_course
 from runyard.train.frameworks import wandb_run
 from runyard.train.progress_file import ProgressFile
 from runyard.train.saying import say
+from runyard.train.work import EVEN, Work, course_of, work_of_course, work_of_phases
+
+Phases = Sequence[tuple[int, float]]
 
 # The keys of the W&B summary under which the server sees it.
 STEP, TOTAL, SECONDS_LEFT = "progress/step", "progress/total", "progress/seconds_left"
@@ -26,13 +30,13 @@ _ODD = 5.0
 _RECURRING = 3
 
 
-def seconds_per_step(marks: Sequence[tuple[int, float]]) -> float | None:
+def seconds_per_step(marks: Sequence[tuple[float, float]]) -> float | None:
     """The mean time of a step of late, from (steps done, seconds) marks, without the odd ones out.
 
     Of late: in the second half of the time; in all of it while there are few marks.
     """
-    intervals: list[tuple[float, int, float]] = []
-    before: tuple[int, float] | None = None
+    intervals: list[tuple[float, float, float]] = []
+    before: tuple[float, float] | None = None
     for step, at in marks:
         if before is not None and step > before[0]:
             intervals.append((at - before[1], step - before[0], at))
@@ -69,7 +73,11 @@ def in_words(seconds: float) -> str:
 class Pace:
     """The marks of one loop, and what has been told of them."""
 
-    def __init__(self, print_every: float = 30.0, summary_every: float = 10.0) -> None:
+    def __init__(
+        self, phases: Phases = (), print_every: float = 30.0, summary_every: float = 10.0
+    ) -> None:
+        self.phases = tuple(phases)
+        self._work, self._work_total = EVEN, -1
         self._marks: list[tuple[int, float]] = []
         self._between = _LEAST_SECONDS_BETWEEN_MARKS
         self._file = ProgressFile()
@@ -100,36 +108,63 @@ class Pace:
 
     def seconds_left(self, step: int, total: int) -> float | None:
         """None while nothing is known."""
-        pace = seconds_per_step(self._marks)
-        return None if pace is None else pace * max(0, total - step)
+        work = self._work_of(total)
+        pace = seconds_per_step([(work.by(done), at) for done, at in self._marks])
+        if pace is None:
+            return None
+        rest = max(0.0, work.by(total) - work.by(step))
+        return pace * rest + (work.once_after(step) if step < total else 0.0)
+
+    def _work_of(self, total: int) -> Work:
+        """What a step costs: as in an earlier run of the kind, as the program says, or alike."""
+        if total != self._work_total:
+            course = find_course(total, self.phases)
+            self._work_total = total
+            self._work = work_of_phases(self.phases) if course is None else work_of_course(course)
+        return self._work
 
     def tell(self, step: int, total: int, now: float) -> None:
         """Print and log it, each as often as it should be."""
         if exchange.rank() != 0:
             return
-        self._file.note(step, total)
-        left = self.seconds_left(step, total)
         run = wandb_run()
-        if run is not None and (now - self._summarised >= self._summary_every or step == total):
+        is_last = step == total
+        noted = self._file.is_due(step, total)
+        summarised = run is not None and (now - self._summarised >= self._summary_every or is_last)
+        printed = now - self._printed >= self._print_every or is_last
+        if not (noted or summarised or printed):
+            return  # Most steps: an estimate costs as much as a small step.
+        left = self.seconds_left(step, total)
+        if noted:
+            self._file.note(step, total, left)
+        if run is not None and summarised:
             self._summarised = now
             run.summary.update({STEP: step, TOTAL: total, SECONDS_LEFT: left})
-        if left is not None and (now - self._printed >= self._print_every or step == total):
+        if left is not None and printed:
             self._printed = now
             share = 100 * step // total if total else 100
             rest = "done" if step >= total else f"about {in_words(left)} left"
             say(f"step {step} of {total}, {share} %, {rest}")
+        if is_last:
+            course = course_of([*self._marks, (step, now)], total)
+            if course is not None:
+                keep_course(course, self.phases)
 
 
 _pace = Pace()
 
 
-def progress(step: int, total: int) -> float | None:
+def progress(step: int, total: int, *, phases: Phases = ()) -> float | None:
     """Tell how far training is; seconds left by the pace of late, or None at the first call.
 
     Call it as often as you like: it prints every half minute, and puts `progress/step`,
     `progress/total` and `progress/seconds_left` into the W&B run's summary, where the server reads
-    them. `train.steps` calls it for you.
+    them. `train.steps` calls it for you, and takes the same `phases`: where some steps take longer
+    than others, (steps, cost of one) pairs in any unit, such as `[(500, 1), (500, 4)]`.
     """
+    global _pace
+    if tuple(phases) != _pace.phases:
+        _pace = Pace(phases)
     now = time.monotonic()
     _pace.mark(step, now)
     _pace.tell(step, total, now)

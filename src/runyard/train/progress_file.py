@@ -1,7 +1,7 @@
 """How far training is, for whoever started the program: a file with a line now and then.
 
-`RUNYARD_PROGRESS_FILE` names it. A line is `STEP TOTAL EPOCH_SECONDS`, so a program in any language
-can write it; the time may be left out. `runyard gauge` reads it.
+`RUNYARD_PROGRESS_FILE` names it. A line is `STEP TOTAL EPOCH_SECONDS SECONDS_LEFT`, so a program in
+any language can write it; the times may be left out. `runyard gauge` reads it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,21 @@ class ProgressFile:
         self._lines = 0
         self._written = 0.0
 
-    def note(self, step: int, total: int) -> None:
+    def is_due(self, step: int, total: int) -> bool:
+        if self._path is None:
+            return False
+        waited = time.time() - self._written >= _LEAST_SECONDS_BETWEEN_LINES
+        return waited or self._lines < _DENSE_LINES or step == total
+
+    def note(self, step: int, total: int, left: float | None = None) -> None:
         if self._path is None:
             return
         now = time.time()
-        is_due = now - self._written >= _LEAST_SECONDS_BETWEEN_LINES
-        if not (is_due or self._lines < _DENSE_LINES or step == total):
-            return
         self._lines += 1
         self._written = now
+        known = "" if left is None else f" {left:.3f}"
         try:
             with open(self._path, "a") as file:  # noqa: PTH123
-                file.write(f"{step} {total} {now:.3f}\n")
+                file.write(f"{step} {total} {now:.3f}{known}\n")
         except OSError:
             self._path = None  # Nobody looks any more; training goes on.

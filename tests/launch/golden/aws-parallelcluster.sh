@@ -31,7 +31,7 @@ export source_dir=/home/kim/.runyard/snapshots/d1gest-a1b2c3/cats
 export scratch_dir=/scratch/kim/cats
 mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"
 export SLURM_TMPDIR="${SLURM_TMPDIR:-}" RUNYARD_LOCAL=""
-[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="${TMPDIR:-/tmp}/runyard-$(id -u)/${SLURM_JOB_ID:-0}-%N"
+[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="${TMPDIR:-/tmp}/runyard-$(id -u)/${SLURM_JOB_ID:-$$}-${SLURM_CLUSTER_NAME:-here}-%N"
 case "$RUNYARD_LOCAL" in
   *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
   ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
@@ -42,6 +42,12 @@ if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPU
 
 # Variables of the cluster and the project.
 export WANDB_GIT_COMMIT="c0mmit"
+
+# The GPUs as the program finds them. A driver in trouble may not answer.
+command -v nvidia-smi >/dev/null && timeout 30 nvidia-smi --format=csv,noheader \
+  --query-gpu=index,name,memory.used,memory.total,utilization.gpu |
+  sed 's/^/runyard: GPU /'
+echo "runyard: CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-not set}, modules ${LOADEDMODULES:-none}"
 
 cd /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats || {
   echo runyard: 'the folder /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats is not on this node:' "$(hostname)" >&2

@@ -31,7 +31,7 @@ export source_dir=/home/kim/.runyard/snapshots/d1gest-a1b2c3/cats
 export scratch_dir=/scratch/kim/cats
 mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"
 export SLURM_TMPDIR="${SLURM_TMPDIR:-}" RUNYARD_LOCAL=""
-[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="${TMPDIR:-/tmp}/runyard-$(id -u)/${SLURM_JOB_ID:-0}-%N"
+[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="${TMPDIR:-/tmp}/runyard-$(id -u)/${SLURM_JOB_ID:-$$}-${SLURM_CLUSTER_NAME:-here}-%N"
 case "$RUNYARD_LOCAL" in
   *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
   ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;

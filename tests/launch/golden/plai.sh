@@ -44,6 +44,12 @@ if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPU
 # Variables of the cluster and the project.
 export WANDB_GIT_COMMIT="c0mmit"
 
+# The GPUs as the program finds them. A driver in trouble may not answer.
+command -v nvidia-smi >/dev/null && timeout 30 nvidia-smi --format=csv,noheader \
+  --query-gpu=index,name,memory.used,memory.total,utilization.gpu |
+  sed 's/^/runyard: GPU /'
+echo "runyard: CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES-not set}, modules ${LOADEDMODULES:-none}"
+
 cd /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats || {
   echo runyard: 'the folder /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats is not on this node:' "$(hostname)" >&2
   exit 1

@@ -55,7 +55,7 @@ export function placeOf(x: Float64Array, value: number): number {
   return low;
 }
 
-export function nearestPlace(x: Float64Array, value: number): number {
+function nearestPlace(x: Float64Array, value: number): number {
   const place = placeOf(x, value);
   if (place <= 0) return 0;
   if (place >= x.length) return x.length - 1;

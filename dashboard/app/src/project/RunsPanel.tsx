@@ -183,7 +183,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
 const LABELS: Record<string, string> = { state: "State", created: "Created", runtime: "Runtime", user: "User", group: "Group", sweep: "Sweep", host: "Host", tags: "Tags", notes: "Notes", id: "Id", job_type: "Job type", exit_code: "Exit code" };
 const WIDTHS: Record<string, number> = { state: 104, created: 104, runtime: 92, tags: 140, notes: 180, id: 92, host: 120 };
 
-export function labelOf(field: string): string {
+function labelOf(field: string): string {
   return LABELS[field] ?? field.replace(/^(config|summary)\./, "");
 }
 

@@ -38,7 +38,7 @@ interface Entry {
 }
 
 /** The binary answer: a head in JSON, and the columns behind it, used where they lie. */
-export function unpack(buffer: ArrayBuffer): (Curve & { metric: string; run?: number; group?: number })[] {
+function unpack(buffer: ArrayBuffer): (Curve & { metric: string; run?: number; group?: number })[] {
   const length = new DataView(buffer).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as { curves: Entry[] };
   const start = 4 + length + ((8 - ((4 + length) % 8)) % 8);

@@ -21,8 +21,6 @@ const OWN: Record<string, Read> = {
   exit_code: (run) => run.exit_code,
 };
 
-export const OWN_FIELDS = Object.keys(OWN);
-
 /** How to read a field. A short name is a config's, or else the summary's. */
 export function reader(name: string): Read {
   if (name in OWN) return OWN[name]!;

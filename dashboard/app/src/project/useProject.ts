@@ -43,7 +43,7 @@ const SHOWN_SUMMARY = 6;
 const SMALL = 2_000;
 const MOST_COLUMNS = 90;
 
-export function defaultColumns(keys: Keys | null): string[] {
+function defaultColumns(keys: Keys | null): string[] {
   if (!keys) return [];
   const config = keys.config.filter((key) => key.varies && key.kind !== "other").slice(0, SHOWN_CONFIG);
   const taken = new Set(config.map((key) => key.name));

@@ -15,7 +15,7 @@ export function Markdown({ text }: { text: string }) {
 }
 
 /** The blocks of a text: paragraphs, lists, code, tables. */
-export function blocksOf(text: string): Block[] {
+function blocksOf(text: string): Block[] {
   const lines = text.replaceAll("\r\n", "\n").split("\n");
   const found: Block[] = [];
   let at = 0;

@@ -1,11 +1,11 @@
 // A run beside another one: what differs in config, summary, packages and code.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { get, getText } from "../api";
+import { getText } from "../api";
 import { useAsked } from "../ask";
 import { Empty, Loading } from "../components/States";
 import { Differences } from "../project/Compare";
-import { address, pathOf } from "../root";
+import { pathOf } from "../root";
 import { useQuery } from "../router";
 import { condensed, differences, type DiffLine } from "./difference";
 import type { RunDetail } from "./detail";
@@ -103,12 +103,4 @@ async function compareFile(one: RunDetail, other: RunDetail, name: string): Prom
 
 export function filePath(run: RunDetail, name: string): string {
   return `files/${pathOf(run.entity, run.project, run.id)}/${name.split("/").map(encodeURIComponent).join("/")}`;
-}
-
-export function fileAddress(run: RunDetail, name: string): string {
-  return address(filePath(run, name));
-}
-
-export async function findRun(entity: string, project: string, id: string): Promise<RunDetail> {
-  return await get<RunDetail>("api/run", { query: { name: `${entity}/${project}/${id}` } });
 }

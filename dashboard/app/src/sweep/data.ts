@@ -164,7 +164,7 @@ export function useSweep(entity: string, project: string, id: string): Asked {
   return { data, error, again: () => void refresh(true) };
 }
 
-export const EARLY = "stopped";
+const EARLY = "stopped";
 
 /** Whether the search stopped a trial before its end because others were better. */
 export function isEarly(trial: Trial): boolean {

@@ -11,15 +11,19 @@ from runyard.search.engines.sobol import sobol
 from runyard.search.space import Point, Space
 
 
-class RandomEngine:
-    """The n-th draw hangs on the seed and on n alone."""
+class _Blind:
+    """Takes results, and learns nothing from them."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
         self.seed = seed
 
     def add(self, results: Sequence[Result]) -> None:
-        del results  # nothing is learned from them
+        del results
+
+
+class RandomEngine(_Blind):
+    """The n-th draw hangs on the seed and on n alone."""
 
     def suggest(self, pending: Sequence[Point], count: int, number: int) -> list[Point]:
         del pending
@@ -29,15 +33,8 @@ class RandomEngine:
         ]
 
 
-class QuasiRandomEngine:
+class QuasiRandomEngine(_Blind):
     """The n-th point of a scrambled Sobol sequence, by each parameter's own distribution."""
-
-    def __init__(self, space: Space, seed: int) -> None:
-        self.space = space
-        self.seed = seed
-
-    def add(self, results: Sequence[Result]) -> None:
-        del results  # nothing is learned from them
 
     def suggest(self, pending: Sequence[Point], count: int, number: int) -> list[Point]:
         del pending

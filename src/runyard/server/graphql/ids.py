@@ -9,10 +9,10 @@ from typing import Any
 
 from runyard.server.graphql.executor import Refusal
 from runyard.server.graphql.inputs import as_text
+from runyard.server.store.database import LARGEST_KEY
 
 ARTIFACT, COLLECTION, MANIFEST = "Artifact", "ArtifactCollection", "ArtifactManifest"
 RUN, SWEEP, AGENT = "Run", "Sweep", "Agent"
-_LARGEST_KEY = 2**63 - 1
 
 
 def opaque(kind: str, key: object) -> str:
@@ -32,8 +32,8 @@ def text_of(kind: str, id_: str) -> str:
 
 def key_of(kind: str, id_: str) -> int:
     text = text_of(kind, id_)
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_KEY))
-    if not is_number or not 0 < int(text) <= _LARGEST_KEY:
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(LARGEST_KEY))
+    if not is_number or not 0 < int(text) <= LARGEST_KEY:
         raise Refusal(f"{id_[:100]!r} is not the id of a thing of type {kind}")
     return int(text)
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.graphql.executor import Refusal
-
-_LARGEST_KEY = 2**63 - 1
+from runyard.server.store.database import LARGEST_KEY
 
 
 def as_text(given: Mapping[str, Any], name: str) -> str | None:
@@ -47,7 +46,7 @@ def as_whole(given: Mapping[str, Any], name: str) -> int | None:
     value = given.get(name)
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > _LARGEST_KEY:
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > LARGEST_KEY:
         raise Refusal(f"{name} is not a whole number")
     return value
 

@@ -7,6 +7,7 @@ import base64
 import binascii
 import json
 import mimetypes
+import posixpath
 import urllib.parse
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +32,8 @@ def in_run(request: Request, row: Row) -> Source:
             found, more = await request.tracker.read(
                 run_files.list_files,
                 row["key"],
-                names=as_list(given, "names"),
+                # What was saved as ./notes.txt is there as notes.txt, and asked for as either.
+                names=[posixpath.normpath(name) for name in as_list(given, "names")],
                 pattern=as_text(given, "pattern"),
                 after=cursor_text(given),
                 first=page_size(given),

@@ -56,14 +56,6 @@ def _limit(name: str, retries: Mapping[str, int]) -> int:
     return node if name == "killed" and node != DEFAULT_RETRIES["node"] else limit
 
 
-@dataclass(frozen=True)
-class Ended:
-    """Why a sweep has come to its end: its state, and a sentence where there is more to say."""
-
-    state: str
-    cause: str | None
-
-
 def after_failure(ended: Mapping[str, int], limit: int) -> bool:
     """Whether a sweep gives up: the first `limit` of its trials to end have all failed.
 

@@ -15,12 +15,13 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from runyard.server import arguments
-from runyard.server.access import LARGEST_KEY, caller_of, tracker_of
+from runyard.server.access import caller_of, tracker_of
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.page_api.answering import project_at
 from runyard.server.permissions import may_read
 from runyard.server.store import runs, sweeps
 from runyard.server.store.changes import Changes, Kind
+from runyard.server.store.database import LARGEST_KEY
 
 # News are put together for this long: a run may log a hundred times a second.
 _EVERY = 1.0

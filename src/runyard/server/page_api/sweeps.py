@@ -23,14 +23,13 @@ from runyard.search.space import MISSING, Leaf, look_up
 from runyard.search.sweep import Sweep
 from runyard.search.tasks import COMMAND_LINE, NUMBER
 from runyard.server import arguments
-from runyard.server.access import tracker_of
+from runyard.server.access import readable_sweep, tracker_of
 from runyard.server.answers import Unacceptable
 from runyard.server.ledger.rules import Rules
 from runyard.server.page_api.answering import is_known, not_changed, plain, send_json, tag_of
 from runyard.server.store import sweeps, trials
 from runyard.server.store.changes import Kind
 from runyard.server.store.runs import Row
-from runyard.server.sweep_api import readable_sweep
 from runyard.server.sweep_json import sweep_json
 
 _SHOWN = (Kind.SWEEP, Kind.TRIAL, Kind.AGENT)

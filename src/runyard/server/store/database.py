@@ -28,6 +28,9 @@ Result = TypeVar("Result")
 Change = Callable[[sqlite3.Connection], Any]
 Outcome = tuple[Any, BaseException | None]
 
+# SQLite's integers end here.
+LARGEST_KEY = 2**63 - 1
+
 _READERS = 2
 _MOST_AT_ONCE = 500
 

@@ -14,8 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import orjson
-
+from runyard.server.json_text import parse
 from runyard.server.store.run_fields import MISSING, Field, look_up
 
 _MOST_FIELDS = 24
@@ -73,13 +72,6 @@ class FieldMemory:
 def _stale(memory: Mapping[int, tuple[int, Any]], revisions: Mapping[int, int]) -> list[int]:
     """The runs of which nothing is remembered, or something older."""
     return [key for key, revision in revisions.items() if memory.get(key, _NEVER)[0] != revision]
-
-
-def parse(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except ValueError:  # NaN and the infinities.
-        return json.loads(text)
 
 
 def _read(

@@ -127,12 +127,6 @@ def last_row(connection: sqlite3.Connection, run: int, stream: int) -> str | Non
     return next((line for _, line in read_rows(connection, run, stream, count - 1)), None)
 
 
-def delete_rows(connection: sqlite3.Connection, run: int) -> None:
-    """All rows of a run, for good."""
-    for table in ("batches", "segments", "series"):
-        connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608
-
-
 def _pieces(
     connection: sqlite3.Connection,
     run: int,

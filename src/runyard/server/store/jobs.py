@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.server.store.runs import Row
+from runyard.server.store.typed_names import Ambiguous, of_entities
 
 KINDS = ("agents", "server", "shell", "build", "gauge")
 
@@ -25,14 +26,6 @@ _MOST_NAMED = 10
 _NUMBER = re.compile(r"([0-9]+)(?:_[0-9]+)?(?:\.\w+)?")
 
 
-class Ambiguous(LookupError):
-    """More than one job answers to what was typed."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        super().__init__()
-        self.rows = rows
-
-
 @dataclass(frozen=True)
 class Sight:
     """Whose jobs are seen: a user's own, and those that work for sweeps of these entities."""
@@ -44,8 +37,8 @@ class Sight:
     def condition(self) -> tuple[str, list[Any]]:
         if self.entities is None:
             return "1", []
-        marks = ", ".join("?" * len(self.entities))
-        return f"(jobs.user = ? OR projects.entity IN ({marks}))", [self.user, *self.entities]
+        (theirs,), values = of_entities(self.entities)
+        return f"(jobs.user = ? OR {theirs})", [self.user, *values]
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,7 @@ def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | 
             [cluster, cluster, given, *values],
         ).fetchall()
         if len({(row["cluster"], row["job_id"]) for row in rows}) > 1:
-            raise Ambiguous(rows)
+            raise Ambiguous([f"{row['cluster']}/{row['job_id']} {row['name']}" for row in rows])
         if rows:
             found: Row = rows[0]
             return found

@@ -56,14 +56,6 @@ def count_lines(connection: sqlite3.Connection, run: int, stream: str) -> int:
     return 0 if row is None else row[0]
 
 
-def last_line(connection: sqlite3.Connection, run: int, stream: str) -> str | None:
-    row = connection.execute(
-        "SELECT data FROM lines WHERE run = ? AND stream = ? ORDER BY start DESC LIMIT 1",
-        (run, stream),
-    ).fetchone()
-    return None if row is None else _unpack(row["data"])[-1]
-
-
 def _batch_before(connection: sqlite3.Connection, run: int, stream: str, line: int) -> int:
     """Where the last batch begins that begins at `line` or before it."""
     found: int = connection.execute(

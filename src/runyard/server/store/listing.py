@@ -10,8 +10,9 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from runyard.server.json_text import parse
 from runyard.server.store import runs
-from runyard.server.store.field_memory import FieldMemory, Values, parse
+from runyard.server.store.field_memory import FieldMemory, Values
 from runyard.server.store.filter_sql import Narrowed, narrow
 from runyard.server.store.filters import Condition, fields_of, predicate
 from runyard.server.store.orders import Order, Place, rank_of, take_page

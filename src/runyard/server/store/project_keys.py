@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.server.json_text import parse
 from runyard.server.store.changes import Changes, Kind
 from runyard.server.store.columns import LAST_NUMBER, heads
-from runyard.server.store.field_memory import parse
 from runyard.server.store.history import HISTORY
 from runyard.server.store.keys import dotted, key_reader
 

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.server.store.field_memory import FieldMemory, parse
+from runyard.server.json_text import parse
+from runyard.server.store.field_memory import FieldMemory
 from runyard.server.store.run_fields import JSON, LIST, MISSING, SELECTED, Field
 
 _LONGEST_LABEL = 120

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from runyard.server.store.names import invent_name
+from runyard.server.store.typed_names import find_meant, in_place, of_entities
 
 Row = sqlite3.Row
 
@@ -16,14 +17,6 @@ _SELECT = (
     "(SELECT name FROM users WHERE users.key = runs.user) AS user_name "
     "FROM runs JOIN projects ON projects.key = runs.project "
 )
-
-
-class Ambiguous(LookupError):
-    """More than one run answers to what was typed."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        super().__init__()
-        self.rows = rows
 
 
 def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: float) -> int:
@@ -69,35 +62,17 @@ def by_words(
     Only runs of these entities, where some are given.
     """
     place, _, name = words.rpartition("/")
-    entity, _, project = place.rpartition("/")
-    tests, given = [""], list[Any]()
-    if project:
-        tests.append("projects.name = ? AND ")
-        given.append(project)
-    if entity:
-        tests.append("projects.entity = ? AND ")
-        given.append(entity)
-    narrowed = "".join(tests)
     if not name:
         return None
-    allowed = "" if entities is None else f" AND {_one_of(entities)}"
-    for where, values in (
-        (f"{narrowed}runs.id = ?", [*given, name]),
-        (f"{narrowed}runs.name = ?", [*given, name]),
-        ("runs.name = ?", [words]),  # Names may hold slashes; ids and projects do not.
+    places, given = in_place(place or None)
+    ways = (
+        ([*places, "runs.id = ?"], [*given, name]),
+        ([*places, "runs.name = ?"], [*given, name]),
+        (["runs.name = ?"], [words]),  # Names may hold slashes; ids and projects do not.
         # A range, not LIKE: it takes every character as it is, and uses the index.
-        (f"{narrowed}runs.id >= ? AND runs.id < ?", [*given, name, f"{name}\U0010ffff"]),
-    ):
-        rows = connection.execute(
-            f"{_SELECT} WHERE {where}{allowed} ORDER BY runs.created_at DESC LIMIT 10",
-            [*values, *(entities or ())],
-        ).fetchall()
-        if len(rows) > 1:
-            raise Ambiguous(rows)
-        if rows:
-            found: Row = rows[0]
-            return found
-    return None
+        ([*places, "runs.id >= ?", "runs.id < ?"], [*given, name, f"{name}\U0010ffff"]),
+    )
+    return find_meant(connection, _SELECT, "runs.created_at", ways, entities)
 
 
 def newest(
@@ -113,24 +88,17 @@ def newest(
 
     With `alone`, those that are no trial of a sweep.
     """
-    tests, values = ["1"], list[Any]()
+    tests, values = list[str](), list[str]()
     if alone:
         tests.append("NOT EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)")
-    if project is not None:
-        entity, _, name = project.rpartition("/")
-        tests.append("projects.name = ?")
-        values.append(name)
-        if entity:
-            tests.append("projects.entity = ?")
-            values.append(entity)
     if state is not None:
         tests.append("runs.state = ?")
         values.append(state)
-    if entities is not None:
-        tests.append(_one_of(entities))
-        values += entities
+    for more, their_values in (in_place(project), of_entities(entities)):
+        tests += more
+        values += their_values
     return connection.execute(
-        f"{_SELECT} WHERE {' AND '.join(tests)} "
+        f"{_SELECT} WHERE {' AND '.join(tests or '1')} "
         "ORDER BY runs.created_at DESC, runs.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
     ).fetchall()
@@ -138,16 +106,13 @@ def newest(
 
 def count_of(connection: sqlite3.Connection, entities: Collection[str]) -> tuple[int, int]:
     """How many runs these entities have, and how many of them are alive."""
+    (condition,), values = of_entities(entities)
     row = connection.execute(
         "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
-        f"FROM projects JOIN runs ON runs.project = projects.key WHERE {_one_of(entities)}",
-        list(entities),
+        f"FROM projects JOIN runs ON runs.project = projects.key WHERE {condition}",
+        values,
     ).fetchone()
     return row[0], row[1]
-
-
-def _one_of(entities: Collection[str]) -> str:
-    return f"projects.entity IN ({', '.join('?' * len(entities))})"
 
 
 def create_launched(

@@ -12,6 +12,7 @@ from typing import Any
 from runyard.server.ledger.rules import Rules
 from runyard.server.store import runs
 from runyard.server.store.runs import Row
+from runyard.server.store.typed_names import find_meant, in_place, of_entities
 
 OPEN = ("running", "paused")
 STATES = (*OPEN, "finished", "canceled", "failed")
@@ -22,14 +23,6 @@ _SELECT = (
     "SELECT sweeps.*, projects.entity AS entity, projects.name AS project_name "
     "FROM sweeps JOIN projects ON projects.key = sweeps.project "
 )
-
-
-class Ambiguous(LookupError):
-    """More than one sweep answers to what was typed."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        super().__init__()
-        self.rows = rows
 
 
 @dataclass(frozen=True)
@@ -128,29 +121,16 @@ def by_words(
     Only sweeps of these entities, where some are given.
     """
     place, _, name = words.rpartition("/")
-    entity, _, project = place.rpartition("/")
-    narrowed = "(? = '' OR projects.name = ?) AND (? = '' OR projects.entity = ?)"
-    given = [project, project, entity, entity]
-    if entities is not None:
-        narrowed += f" AND projects.entity IN ({', '.join('?' * len(entities))})"
-        given += entities
     if not name:
         return None
-    for where in (
-        "sweeps.id = ?",
-        "sweeps.name = ?",
-        "(instr(sweeps.id, ?) = 1 OR instr(lower(sweeps.name), lower(?)) > 0)",
-    ):
-        rows = connection.execute(
-            f"{_SELECT} WHERE {narrowed} AND {where} ORDER BY sweeps.key DESC LIMIT 10",
-            [*given, *[name] * where.count("?")],
-        ).fetchall()
-        if len(rows) > 1:
-            raise Ambiguous(rows)
-        if rows:
-            found: Row = rows[0]
-            return found
-    return None
+    places, given = in_place(place or None)
+    part = "(instr(sweeps.id, ?) = 1 OR instr(lower(sweeps.name), lower(?)) > 0)"
+    ways = (
+        ([*places, "sweeps.id = ?"], [*given, name]),
+        ([*places, "sweeps.name = ?"], [*given, name]),
+        ([*places, part], [*given, name, name]),
+    )
+    return find_meant(connection, _SELECT, "sweeps.key", ways, entities)
 
 
 def newest(
@@ -162,21 +142,14 @@ def newest(
     open_only: bool = False,
 ) -> list[Row]:
     """Sweeps, the newest first; only of these entities, where some are given."""
-    tests, values = ["1"], list[Any]()
+    tests, values = list[str](), list[str]()
     if open_only:
         tests.append(f"sweeps.state IN {OPEN}")
-    if project is not None:
-        entity, _, name = project.rpartition("/")
-        tests.append("projects.name = ?")
-        values.append(name)
-        if entity:
-            tests.append("projects.entity = ?")
-            values.append(entity)
-    if entities is not None:
-        tests.append(f"projects.entity IN ({', '.join('?' * len(entities))})")
-        values += entities
+    for more, their_values in (in_place(project), of_entities(entities)):
+        tests += more
+        values += their_values
     return connection.execute(
-        f"{_SELECT} WHERE {' AND '.join(tests)} ORDER BY sweeps.key DESC LIMIT ?",
+        f"{_SELECT} WHERE {' AND '.join(tests or '1')} ORDER BY sweeps.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
     ).fetchall()
 

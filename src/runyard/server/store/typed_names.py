@@ -1,0 +1,53 @@
+"""What a person types to mean something: [[ENTITY/]PROJECT/]NAME, as conditions of SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+
+
+class Ambiguous(LookupError):
+    """More than one thing answers to what was typed; `names` are those that do."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self.names = names
+
+
+def in_place(place: str | None) -> tuple[list[str], list[str]]:
+    """PROJECT or ENTITY/PROJECT as conditions and their values; of None there are none."""
+    if place is None:
+        return [], []
+    entity, _, project = place.rpartition("/")
+    if not entity:
+        return ["projects.name = ?"], [project]
+    return ["projects.name = ?", "projects.entity = ?"], [project, entity]
+
+
+def of_entities(entities: Collection[str] | None) -> tuple[list[str], list[str]]:
+    """Only what is of these entities; None is all of them."""
+    if entities is None:
+        return [], []
+    return [f"projects.entity IN ({', '.join('?' * len(entities))})"], [*entities]
+
+
+def find_meant(
+    connection: sqlite3.Connection,
+    select: str,
+    order: str,
+    ways: Iterable[tuple[list[str], list[str]]],
+    entities: Collection[str] | None,
+) -> sqlite3.Row | None:
+    """What the first of several ways to read the words finds, among what these entities have."""
+    allowed, owners = of_entities(entities)
+    for tests, values in ways:
+        rows = connection.execute(
+            f"{select} WHERE {' AND '.join([*tests, *allowed])} ORDER BY {order} DESC LIMIT 10",
+            [*values, *owners],
+        ).fetchall()
+        if len(rows) > 1:
+            raise Ambiguous([f"{row['project_name']}/{row['id']}" for row in rows])
+        if rows:
+            found: sqlite3.Row = rows[0]
+            return found
+    return None

@@ -1,0 +1,85 @@
+"""`./test` tries the few tests that fail beside others once more, alone, and says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SUITE = Path(__file__).parents[1] / "scripts" / "suite.py"
+PASSES = "def test_passes(): pass\n"
+# The first time it fails, and leaves a note that it was there.
+FAILS_ONCE = """
+import os, pathlib, pytest
+@pytest.mark.parametrize("what", ["a b::c[d]"])
+def test_fails_once(what):
+    note = pathlib.Path("been-there")
+    was_there = note.exists()
+    note.touch()
+    assert was_there, "starved by its neighbours"
+    assert "PYTEST_XDIST_WORKER" not in os.environ
+"""
+SKIPPED_AFTERWARDS = """
+import pathlib, pytest
+def test_is_skipped_afterwards():
+    if pathlib.Path("tried").exists():
+        pytest.skip("not here")
+    pathlib.Path("tried").touch()
+    assert False, "at first"
+"""
+BREAKS_AT_ITS_END = """
+import pytest
+@pytest.fixture
+def ends_badly():
+    yield
+    raise OSError("left open")
+def test_breaks_at_its_end(ends_badly): pass
+"""
+
+
+def run_suite(folder: Path, *words: str, **files: str) -> subprocess.CompletedProcess[str]:
+    for name, text in files.items():
+        (folder / f"test_{name}.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    environ = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
+    return subprocess.run(
+        [sys.executable, SUITE, "-p", "xdist", "-p", "no:cacheprovider", *words],
+        env={**environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_passes_alone_passes_and_is_named(tmp_path: Path) -> None:
+    done = run_suite(tmp_path, "-n2", "--dist", "loadfile", fine=PASSES, once=FAILS_ONCE)
+    assert done.returncode == 0, done.stdout
+    name = "test_once.py::test_fails_once[a b::c[d]]"
+    assert f"== once more, alone: {name}\n" in done.stdout
+    assert "starved by its neighbours" in done.stdout
+    assert done.stdout.endswith(f"failed at first, passed alone: {name}\n")
+
+
+def test_what_does_not_pass_the_second_time_fails_the_run(tmp_path: Path) -> None:
+    never = "def test_never(): assert False\n"
+    done = run_suite(
+        tmp_path, once=FAILS_ONCE, never=never, skip=SKIPPED_AFTERWARDS, end=BREAKS_AT_ITS_END
+    )
+    assert done.returncode == 1, done.stdout
+    *_, one, two, three, four = done.stdout.splitlines()
+    assert one.startswith("failed at first, passed alone: test_once.py::")
+    assert [two, three, four] == [
+        "failed twice: test_end.py::test_breaks_at_its_end",
+        "failed twice: test_never.py::test_never",
+        "failed twice: test_skip.py::test_is_skipped_afterwards",
+    ]
+
+
+def test_many_failures_are_no_chance(tmp_path: Path) -> None:
+    six = "".join(f"def test_{number}(): assert False\n" for number in range(6))
+    done = run_suite(tmp_path, six=six)
+    assert done.returncode == 1
+    assert done.stdout.endswith("== 6 tests failed: too many for chance, none is tried again\n")
+    assert done.stdout.count("6 failed") == 1
