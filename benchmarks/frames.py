@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, Error, Page
 
 # Where the largest drawing is. Drawings as large as the window are grounds, small ones icons.
 _CHART = """
@@ -80,7 +81,8 @@ class Recording:
 
     def _keep(self, event: dict[str, Any]) -> None:
         self._frames.append((event["metadata"]["timestamp"] * 1000, event["data"]))
-        self._session.send("Page.screencastFrameAck", {"sessionId": event["sessionId"]})
+        with contextlib.suppress(Error):  # A frame that was on its way when the session ended.
+            self._session.send("Page.screencastFrameAck", {"sessionId": event["sessionId"]})
 
     def __exit__(self, *_: object) -> None:
         self._box = chart_box(self._page)

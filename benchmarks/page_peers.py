@@ -26,7 +26,6 @@ import sys
 import tempfile
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 import venv
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -104,22 +103,15 @@ def _open_aim(page: Page, place: Place) -> str:
     return page.url
 
 
-def _mlflow_page(place: Place) -> str:
-    made = json.loads(place.said)
-    words = {
-        "runs": json.dumps(made["runs"]),
-        "metric": '"loss"',
-        "experiments": json.dumps([made["experiment"]]),
-        "plot_metric_keys": '["loss"]',
-        "plot_layout": '{"autosize": true, "xaxis": {}, "yaxis": {}}',
-        "x_axis": "step",
-        "y_axis_scale": "linear",
-        "line_smoothness": "1",
-        "show_point": "false",
-        "deselected_curves": "[]",
-        "last_linear_y_axis_range": "[]",
-    }
-    return f"/#/metric?{urllib.parse.urlencode(words)}"
+def _open_mlflow(page: Page, place: Place) -> str:
+    """Its charts show the newest ten runs until they are told to show all, and remember that."""
+    experiment = json.loads(place.said)["experiment"]
+    page.goto(f"{place.url}/#/experiments/{experiment}/runs?compareRunsMode=CHART")
+    page.get_by_text(f"run-{RUNS - 1}", exact=True).first.wait_for()
+    page.get_by_role("button", name="Close", exact=True).click()  # Its assistant.
+    page.get_by_test_id("experiment-view-runs-visibility-column-header").click()
+    page.get_by_text("Show all runs", exact=True).click()
+    return page.url
 
 
 def _program(place: Place, name: str) -> str:
@@ -138,7 +130,9 @@ PEERS = (
         lambda it: [_program(it, "mlflow"), "server", "--backend-store-uri",
                     f"sqlite:///{it.folder}/mlflow.db", "--host", "127.0.0.1", "--port",
                     str(it.port), "--workers", "1"],
-        _go(_mlflow_page),
+        _open_mlflow,
+        # Nothing here needs its periodic jobs, and they would take time from everybody.
+        lambda _place: {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
     ),
     Tracker(
         "tensorboard",
@@ -383,25 +377,26 @@ def first_paint(context: BrowserContext, address: str, settles: float) -> float:
 
 
 def tell(trackers: list[Tracker], missing: Mapping[str, str]) -> int:
-    ours = statistics.median(trackers[0].times)
+    """Ratios are taken within a round: from one to the next the machine may be busier."""
+    ours = trackers[0].times
     print(f"\nfirst chart of {RUNS} runs x {STEPS:,} points, navigation to paint")
     print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    print(f"{'tracker':14}{'version':>10}{'median ms':>12}{'fastest ms':>12}{'times ours':>12}")
-    ratios = []
+    print(f"{'tracker':14}{'version':>10}{'median ms':>12}{'times ours':>12}{'at least':>10}")
+    least = []
     for tracker in trackers:
-        median = statistics.median(tracker.times)
+        ratios = [theirs / time for theirs, time in zip(tracker.times, ours, strict=True)]
         print(
-            f"{tracker.name:14}{tracker.version:>10}{median:12.0f}{min(tracker.times):12.0f}"
-            f"{median / ours:12.1f}"
+            f"{tracker.name:14}{tracker.version:>10}{statistics.median(tracker.times):12.0f}"
+            f"{statistics.median(ratios):12.1f}{min(ratios):10.1f}"
         )
         if tracker is not trackers[0]:
-            ratios.append(median / ours)
+            least.append(statistics.median(ratios))
     for name, why in missing.items():
         print(f"{name:14} not measured: {why}")
-    if not ratios:
+    if not least:
         return 1
-    print(f"\nthe best of the others takes {min(ratios):.1f} times ours (at least {FASTER:g})")
-    return 0 if min(ratios) >= FASTER else 1
+    print(f"\nthe best of the others takes {min(least):.1f} times ours (at least {FASTER:g})")
+    return 0 if min(least) >= FASTER else 1
 
 
 if __name__ == "__main__":

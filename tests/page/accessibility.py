@@ -27,3 +27,9 @@ def serious(page: Page) -> list[str]:
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"][:3]
     ]
+
+
+def wide(page: Page) -> int:
+    """By how many pixels the page is wider than the window."""
+    over: int = page.evaluate("Math.max(0, document.documentElement.scrollWidth - innerWidth)")
+    return over

@@ -10,13 +10,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home
 from tests.live.programs import stock_client, write_program
-from tests.page.accessibility import serious
+from tests.page.accessibility import serious, wide
 from tests.page.conftest import OpenPage, login_link
 from tests.page.proxy import proxy
 from tests.page.training import PROJECT, train
@@ -323,26 +323,41 @@ def test_pages_can_be_used_by_everybody_and_on_a_phone(
     yard: Home, me: str, api: Api, open_page: OpenPage, scheme: str, width: int
 ) -> None:
     page = open_page(login_link(yard), width=width, height=844, color_scheme=scheme)
-    expect(page.get_by_role("link", name=PROJECT).first).to_be_visible()
-    run = f"{me}/{PROJECT}/runs/run0"
+    run, failed = f"{me}/{PROJECT}/runs/run0", api.run(f"{PROJECT}/colours")["id"]
+    pair = ",".join(str(api.run(f"{PROJECT}/run{number}")["key"]) for number in (1, 2))
+
+    def region(name: str) -> Locator:
+        return page.get_by_role("region", name=name, exact=True)
+
     places = {
         "": page.get_by_role("link", name=PROJECT).first,
         f"{me}/{PROJECT}": page.locator(".run-link").first,
+        f"{me}/{PROJECT}?group=config.lr": page.get_by_text("4 groups"),
         f"{me}/{PROJECT}?panel=charts": page.locator(".u-over").first,
+        f"{me}/{PROJECT}?compare={pair}": page.get_by_role("dialog").get_by_role("row").nth(1),
         f"{run}": page.locator(".u-over").first,
-        f"{run}/overview": page.get_by_role("region", name="Config"),
-        f"{run}/media": page.get_by_role("region", name="samples"),
-        f"{run}/files": page.get_by_role("region", name="Files"),
-        f"{run}/artifacts": page.get_by_role("region", name="Logged"),
+        f"{run}/overview": region("Config"),
+        f"{run}/console": page.locator(".console-line").first,
+        f"{run}/system": page.get_by_role("tab", name="System", selected=True),
+        f"{run}/media": region("samples"),
+        f"{run}/files": region("Files"),
+        f"{run}/artifacts": region("Logged"),
+        f"{run}/versus?versus=run1": page.get_by_role("row", name="lr"),
+        f"{me}/{PROJECT}/runs/{failed}/console": page.get_by_text("the last word"),
+        f"{me}/{PROJECT}/runs/{failed}/overview": region("Attempts"),
         f"{me}/{PROJECT}/runs/nobody": page.get_by_text("There is no run"),
     }
+    found = {}
     for path, shown in places.items():
         page.goto(f"{api.url}/{path}")
         expect(shown).to_be_visible()
         expect(page.locator(".spinner")).to_have_count(0)
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"{path} is wider than the window"
-        assert serious(page) == [], path
+        found[path] = serious(page)
+        assert wide(page) == 0, f"{path} is wider than the window"
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    found["the help"] = serious(page)
+    assert {path: trouble for path, trouble in found.items() if trouble} == {}
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(16, 19, 25)") == (scheme == "dark")
 

@@ -16,7 +16,7 @@ from runyard.client.api import Api
 from runyard.client.http import Connection
 from runyard.home import Home
 from tests.node.terminals import until
-from tests.page.accessibility import serious
+from tests.page.accessibility import serious, wide
 from tests.page.conftest import OpenPage, login_link
 from tests.page.proxy import proxy
 from tests.page.yard import SEARCH, TWO_AIMS, Yard, loss_of, open_yard, record_jobs, trade_off
@@ -333,25 +333,60 @@ def test_below_a_proxy_that_holds_streams_back(
         assert page.url.startswith(f"{base}/{yard.me()}/birds/reports/")
 
 
+def test_rows_that_fly_past_say_who_they_are_and_are_whole_when_they_rest(
+    yard: Yard, open_page: OpenPage
+) -> None:
+    link = login_link(yard.home, f"{yard.me()}/birds?panel=runs&sort=summary.val_loss")
+    page = open_page(link, height=500)
+    expect(page.locator(".run-link").first).to_be_visible()
+    expect(page.get_by_role("columnheader", name="val_loss")).to_be_visible()
+    flying: list[list[str]] = page.evaluate(
+        """() => new Promise((done) => {
+          const table = document.querySelector('.table');
+          const words = (row) => [...row.children].map((one) => one.textContent);
+          const look = () => done([...document.querySelectorAll('.flying-row')].map(words));
+          table.addEventListener('scroll', look, { once: true });
+          table.scrollTop = 800;
+        })"""
+    )
+    name, loss = flying[10]
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=name, exact=True))
+    expect(row).to_contain_text(loss)
+    expect(row.get_by_role("checkbox")).to_be_visible()
+    expect(page.locator(".flying-row")).to_have_count(0)
+
+
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_pages_can_be_used_by_everybody_and_on_a_phone(
     yard: Yard, open_page: OpenPage, search: Any, theme: str, width: int
 ) -> None:
-    me = yard.me()
+    birds = f"{yard.me()}/birds"
     report = yard.connection.post(
-        f"/api/projects/{me}/birds/reports",
-        {"title": "a", "notes": "# b\n\n[c](https://d.example)"},
+        f"/api/projects/{birds}/reports", {"title": "a", "notes": "# b\n\n[c](https://d.example)"}
     )
+    two = yard.connection.get("/api/sweep", name="two aims")
+    trial = yard.connection.get(f"/api/sweeps/{search['key']}/trials", state="finished")[0]
+    yard.log_system(yard.api.run(f"birds/{trial['id']}"))
+    job = yard.connection.get("/api/job", name="48213")
     page = sweep_page(yard, open_page, search, width=width, color_scheme=theme)
-    for path in (
-        f"{me}/birds/sweeps/{search['id']}",
-        f"{me}/birds/sweeps",
-        "jobs",
-        f"{me}/birds/reports/{report['id']}",
-    ):
+    places = {
+        f"{birds}/sweeps/{search['id']}": page.locator(".axis").first,
+        f"{birds}/sweeps/{search['id']}?brush=depth~0~0.4": page.get_by_text("chosen: show all"),
+        f"{birds}/sweeps/{two['id']}": page.get_by_role("region", name="Pareto front"),
+        f"{birds}/sweeps": page.get_by_role("link", name="the search"),
+        "jobs": page.get_by_role("article", name="Job 48213"),
+        f"jobs?log={job['key']}": page.locator(".console-line").first,
+        f"{birds}/runs/{trial['id']}/overview": page.get_by_role("region", name="Attempts"),
+        f"{birds}/runs/{trial['id']}/system": page.locator(".u-over").first,
+        f"{birds}/reports": page.get_by_role("button", name="New report"),
+        f"{birds}/reports/{report['id']}": page.get_by_role("heading", name="b", exact=True),
+        f"{birds}/reports/{report['id']}?edit=1": page.get_by_label("Notes, in Markdown"),
+    }
+    found = {}
+    for path, shown in places.items():
         page.goto(f"{yard.url}/{path}")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        expect(shown).to_be_visible()
         expect(page.locator(".spinner")).to_have_count(0)
-        assert serious(page) == [], path
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, f"{path} is wider than the window"
+        found[path] = serious(page)
+        assert wide(page) == 0, f"{path} is wider than the window"
+    assert {path: trouble for path, trouble in found.items() if trouble} == {}

@@ -94,6 +94,31 @@ class Yard:
             {"files": {"wandb-history.jsonl": {"offset": start, "content": lines}}},
         )
 
+    def log_system(self, run: Mapping[str, Any], samples: int = 24) -> None:
+        """What its machine and its GPU did, as the client samples it."""
+        rows = [
+            {
+                "_runtime": 15.0 * place,
+                "_timestamp": 1.7e9 + 15 * place,
+                "system.gpu.0.gpu": 70 + 20 * math.sin(place / 3),
+                "system.gpu.0.memoryAllocated": 60 + place / 4,
+                "system.cpu": 22 + 6 * math.cos(place / 2),
+                "system.memory_percent": 41 + place / 10,
+            }
+            for place in range(samples)
+        ]
+        self.connection.post(
+            f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream",
+            {
+                "files": {
+                    "wandb-events.jsonl": {
+                        "offset": 0,
+                        "content": [json.dumps(row) for row in rows],
+                    }
+                }
+            },
+        )
+
     def sweep(self, config: Mapping[str, Any], project: str = "birds") -> Any:
         return self.connection.post("/api/sweeps", {"config": dict(config), "project": project})
 

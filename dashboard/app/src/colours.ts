@@ -13,7 +13,9 @@ export function colourOf(key: number, theme: Theme): string {
   const hue = (key * GOLDEN + 250) % 360;
   const turn = Math.floor(key / 7) % 3;
   const lightness = theme === "dark" ? 0.74 + 0.05 * (turn - 1) : 0.56 + 0.06 * (turn - 1);
-  const made = rgb(lightness, theme === "dark" ? 0.125 : 0.15, hue);
+  // sRGB has stronger reds than greens and blues of that lightness: weak ones look brown.
+  const red = Math.max(0, Math.cos(((hue - 22) * Math.PI) / 180));
+  const made = rgb(lightness, (theme === "dark" ? 0.125 : 0.15) * (1 + 0.3 * red), hue);
   memory.set(name, made);
   return made;
 }

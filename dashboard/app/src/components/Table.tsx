@@ -1,9 +1,10 @@
 // A table of any length: only what is seen is in the document. Rows have one height, so where each
 // one stands is arithmetic.
 
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Flight, type Brief } from "./flight";
 import { Icon } from "./Icon";
 
 export interface Column<Row> {
@@ -17,6 +18,8 @@ export interface Column<Row> {
   sortable?: boolean;
   title?: string;
   cell: (row: Row) => ComponentChildren;
+  /** What stands there while rows fly past, if it is the held column or the sorted one. */
+  brief?: (row: Row) => string;
   head?: () => ComponentChildren;
 }
 
@@ -45,6 +48,9 @@ const ROW = 28;
 const HEAD = 30;
 // Drawn beyond the edges, so that a quick turn of the wheel meets no white.
 const BEYOND = 12;
+// Who goes further than this in a frame flies, until nothing has moved for a while.
+const FLYING = 1.4 * ROW;
+const SETTLED = 120;
 
 /** As high as so many rows need, with room for a bar to move sideways. */
 export function tableHeight(rows: number): number {
@@ -62,13 +68,10 @@ export function Table<Row>(props: Props<Row>) {
     if (!element) return;
     // A cell that sticks costs a layer of its own: only while the table is moved sideways.
     element.classList.toggle("sideways", element.scrollLeft > 0);
-    const first = Math.max(0, Math.floor(element.scrollTop / ROW) - BEYOND);
-    const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW) + BEYOND;
-    // In steps of some rows: most frames of a scroll change nothing in the document.
-    const step = BEYOND / 2;
-    const next = { first: Math.floor(first / step) * step, last: Math.ceil(last / step) * step };
+    const next = spanOf(element);
     setSpan((old) => (old.first === next.first && old.last === next.last ? old : next));
   }, []);
+  const { layer, whole, scroll } = useFlight(box, look, span, props);
 
   useLayoutEffect(() => {
     look();
@@ -121,7 +124,7 @@ export function Table<Row>(props: Props<Row>) {
       aria-label={props.label}
       aria-rowcount={rows.length + 1}
       tabIndex={0}
-      onScroll={look}
+      onScroll={scroll}
       onKeyDown={onKeyDown}
       onPointerOver={onHover && hover}
       onPointerLeave={onHover && (() => onHover(null))}
@@ -132,7 +135,8 @@ export function Table<Row>(props: Props<Row>) {
             <Head key={column.name} column={column} sort={props.sort ?? null} onSort={props.onSort} onWidth={props.onWidth} />
           ))}
         </div>
-        <div class="table-rows">
+        <div class="table-rows" ref={layer} aria-hidden="true" />
+        <div class="table-rows" ref={whole}>
           {shown.map((row, place) => (
             <TableRow
               key={rowKey(row)}
@@ -147,6 +151,74 @@ export function Table<Row>(props: Props<Row>) {
       {rows.length === 0 && props.empty}
     </div>
   );
+}
+
+interface Span {
+  first: number;
+  last: number;
+}
+
+/** The rows that are to be drawn. */
+function spanOf(element: HTMLElement): Span {
+  const first = Math.max(0, Math.floor(element.scrollTop / ROW) - BEYOND);
+  const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW) + BEYOND;
+  // In steps of some rows: most frames of a scroll change nothing in the document.
+  const step = BEYOND / 2;
+  return { first: Math.floor(first / step) * step, last: Math.ceil(last / step) * step };
+}
+
+/** Scrolling: whole rows, or those of a flight, which the whole ones follow when it is over. */
+function useFlight<Row>(box: RefObject<HTMLDivElement | null>, look: () => void, span: Span, { rows, columns, sort }: Props<Row>) {
+  const layer = useRef<HTMLDivElement>(null);
+  const whole = useRef<HTMLDivElement>(null);
+  const flight = useRef<Flight<Row> | null>(null);
+  const from = useRef(0);
+  const timer = useRef(0);
+  const frame = useRef(0);
+  const briefs = useMemo(() => briefsOf(columns, sort?.name), [columns, sort?.name]);
+  const stay = () => {
+    clearTimeout(timer.current);
+    cancelAnimationFrame(frame.current);
+  };
+  const end = () => {
+    stay();
+    timer.current = 0;
+    look();
+  };
+  const scroll = () => {
+    const element = box.current!;
+    const moved = Math.abs(element.scrollTop - from.current);
+    from.current = element.scrollTop;
+    if (!briefs.length || moved < FLYING) return end();
+    stay();
+    // On a slow machine a frame may take longer than that: the next one tells of its scrolling first.
+    timer.current = window.setTimeout(() => {
+      frame.current = requestAnimationFrame(end);
+    }, SETTLED);
+    flight.current ??= new Flight(layer.current!, ROW);
+    const { first, last } = spanOf(element);
+    flight.current.show(rows, first, last, span, briefs);
+    // Whole rows cost time in every frame, wherever they are.
+    whole.current!.hidden = last <= span.first || first >= span.last;
+  };
+  // The whole rows are there.
+  useLayoutEffect(() => {
+    if (timer.current) return;
+    flight.current?.clear();
+    whole.current!.hidden = false;
+  }, [span, rows, columns]);
+  useEffect(() => stay, []);
+  return { layer, whole, scroll };
+}
+
+function briefsOf<Row>(columns: Column<Row>[], sorted: string | undefined): Brief<Row>[] {
+  let left = 0;
+  const found: Brief<Row>[] = [];
+  for (const { brief, held, name, number, width } of columns) {
+    if (brief && (held || name === sorted)) found.push({ left, width, number, text: brief });
+    left += width;
+  }
+  return found;
 }
 
 interface RowProps {

@@ -190,13 +190,14 @@ function GroupChoice({ data, view }: { data: ProjectData; view: ProjectView }) {
     ["job_type", "job type"],
   ];
   const known = choices.some(([value]) => value === view.group);
+  const says = view.group && `by ${(choices.find(([value]) => value === view.group)?.[1] ?? view.group).replace("config.", "")}`;
   return (
     <Popover
-      label="Group runs"
+      label={says ? `Group runs: ${says}` : "Group runs"}
       class={view.group ? "quiet on" : "quiet"}
       button={
         <>
-          <Icon name="columns" size={14} /> {view.group ? `by ${(choices.find(([value]) => value === view.group)?.[1] ?? view.group).replace("config.", "")}` : "group"}
+          <Icon name="columns" size={14} /> {says || "group"}
         </>
       }
     >

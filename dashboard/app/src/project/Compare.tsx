@@ -104,7 +104,7 @@ export function Differences({ runs, entity, project }: { runs: Compared[]; entit
               <>
                 <tr class="part">
                   <th colSpan={runs.length + 1}>
-                    {part} <span class="faint">{rows.length === all ? all : `${rows.length} of ${all} differ`}</span>
+                    {part} <span class="soft">{rows.length === all ? all : `${rows.length} of ${all} differ`}</span>
                   </th>
                 </tr>
                 {rows.map((row) => (

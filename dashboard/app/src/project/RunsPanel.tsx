@@ -126,6 +126,7 @@ function nameColumn({ data, view, entity, project, editing }: Props, colours: "l
     width: widths.name ?? 216,
     held: true,
     sortable: true,
+    brief: (row) => (row.kind === "run" ? row.run.name : row.group.label),
     head: () => (
       <input
         type="checkbox"
@@ -197,6 +198,7 @@ function valueColumn(name: string, data: ProjectData, widths: Record<string, num
     width: widths[name] ?? WIDTHS[name] ?? Math.min(150, Math.max(isNumber ? 84 : 100, 26 + labelOf(name).length * 7)),
     number: isNumber,
     sortable: true,
+    brief: (row) => (row.kind === "run" ? briefly(name, row.run, read) : ""),
     cell: (row) => {
       if (row.kind === "group") {
         const mean = row.means[name];
@@ -207,6 +209,13 @@ function valueColumn(name: string, data: ProjectData, widths: Record<string, num
       return <Value name={name} run={row.run} value={read(row.run)} />;
     },
   };
+}
+
+function briefly(name: string, run: Run, read: (run: Run) => unknown): string {
+  if (name === "created") return formatAgo(run.created_at);
+  if (name === "runtime") return formatDuration(runtimeOf(run));
+  const value = read(run);
+  return value === null || value === undefined ? "–" : formatValue(value);
 }
 
 function Value({ name, run, value }: { name: string; run: Run; value: unknown }) {
