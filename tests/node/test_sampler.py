@@ -57,7 +57,7 @@ def sample(pid: int, folder: Path, gpus: list[str]) -> dict[str, Any]:
         sampler.stdin.flush()
         told: dict[str, Any] = json.loads(sampler.stdout.readline())
         sampler.stdin.close()  # It ends when nobody is there any more.
-        assert sampler.wait(10) == 0
+        assert sampler.wait(180) == 0
     return told
 
 

@@ -271,11 +271,11 @@ def _find_places(
     folder: Path,
     code: Mapping[str, Any] | None,
 ) -> tuple[Snapshot | None, Places]:
-    from runyard.launch.places import check_home, scratch_of
+    from runyard.launch.places import check_home, site_scratch
     from runyard.launch.plan import Places
     from runyard.launch.snapshot import MANIFEST, find_stored, folder_of, look
 
-    scratch = scratch_of(request.profile, os.environ)
+    scratch = site_scratch(request.profile, os.environ)
     check_home(request.profile, home.path, scratch, os.environ)
     token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     job, root, copy, tree = home.path / "jobs" / token, request.folder, None, None
