@@ -46,6 +46,8 @@ def memory_is_true(model: str, look: str) -> bool:
     with tempfile.TemporaryDirectory() as place:
         own = Path(place) / "figures.json"
         told = _gauge(["--for", look], model, place, "--figures", str(own))
+        if not own.exists():
+            sys.exit(f"{model} did not come to its first steps in {look}: --look longer")
         known = json.loads(own.read_text())
     seen = told["figures"].get("vram_peak", 0)
     if not known["context"]:

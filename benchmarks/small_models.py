@@ -109,7 +109,10 @@ def main() -> None:
                 run.log({"loss": float(loss)}, step=step)  # Waits for the GPU.
                 note.write(json.dumps([time.time(), step]) + "\n")
                 if args.figures:
-                    Path(args.figures).write_text(json.dumps(figures(card)))
+                    # Whoever measures us may end us at any moment.
+                    aside = Path(f"{args.figures}.new")
+                    aside.write_text(json.dumps(figures(card)))
+                    aside.replace(args.figures)
     run.finish()
 
 

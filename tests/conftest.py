@@ -25,7 +25,8 @@ pytest_plugins = ["tests.slurm.plugin"]
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-_LONG = {"wandb_clients", "slurm", "train", "tutorials"}
+# Files of these take minutes, the first ones most.
+_LONG = ("wandb_clients", "tutorials", "slurm", "train", "page", "live")
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 
@@ -39,7 +40,12 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins first, so that of several processes (`-n`) none is left alone."""
-    items.sort(key=lambda item: not _LONG.intersection(item.path.parts))
+
+    def place(item: pytest.Item) -> int:
+        found = [turn for turn, name in enumerate(_LONG) if name in item.path.parts]
+        return found[0] if found else len(_LONG)
+
+    items.sort(key=place)
 
 
 class RunRunyard(Protocol):

@@ -111,6 +111,14 @@ def test_what_a_page_names_to_be_run_is_there(page: Path) -> None:
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
+def test_each_long_form_of_a_test_is_told_of() -> None:
+    """A switch that nobody knows runs nothing."""
+    told = (ROOT / "CONTRIBUTING.md").read_text()
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        for name in re.findall(r"RUNYARD_(?:ALL|LONG|WRITE)_[A-Z]+", file.read_text()):
+            assert f"`{name}=1" in told, f"{file.name}: {name}"
+
+
 def test_the_design_names_files_that_are_there() -> None:
     text = (ROOT / "docs" / "design.md").read_text()
     here = [

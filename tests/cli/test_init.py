@@ -130,7 +130,7 @@ def test_on_a_terminal_it_asks_what_it_cannot_see(
     seen += _until(ours, "account (")
     os.write(ours, b"def-me\n")
     _until(ours, "wrote")
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=180) == 0
     os.close(ours)
     request = read_project(project)
     assert request.command == ("python", "a.py", "--x", "b c")

@@ -10,7 +10,9 @@ import pytest
 
 from runyard.cli.owner import Owner, find_owner, project_name
 from runyard.errors import ConfigError
+from runyard.home import Home
 from tests.conftest import RunRunyard
+from tests.live.sweeping import with_python
 
 
 def test_it_is_the_folders_name(tmp_path: Path) -> None:
@@ -81,19 +83,26 @@ def test_a_mistake_in_the_file_is_told_and_not_passed_over(tmp_path: Path) -> No
 
 @pytest.mark.live
 def test_every_command_keeps_to_the_project_of_runyard_yaml(
-    runyard: RunRunyard, tmp_path: Path
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
-    (tmp_path / "runyard.yaml").write_text("tracking: {project: my-thesis}\n")
+    (tmp_path / "runyard.yaml").write_text(
+        "command: python train.py\ntracking: {project: my-thesis}\n"
+    )
     (tmp_path / "sweep.yaml").write_text(
         "program: train.py\nmethod: grid\nparameters: {a: {values: [1]}}\n"
     )
-    (tmp_path / "tasks.txt").write_text("true\n")
+    (tmp_path / "tasks.txt").write_text("python train.py\n")
+    (tmp_path / "train.py").write_text(
+        "import os\nfrom runyard import train\nprint(os.environ['WANDB_PROJECT'])\n"
+        "for step in train.steps(0, 10): pass\n"
+    )
 
-    def ran(*words: str) -> None:
-        done = runyard(*words, cwd=tmp_path)
+    def ran(*words: str) -> str:
+        done = runyard(*words, env=with_python(), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    ran("run", "--", "printenv", "WANDB_PROJECT")
+    assert ran("run").startswith("my-thesis\n")  # The file's command, too.
     ran("sweep", "--no-run", "sweep.yaml")
     ran("farm", "tasks.txt")
     ran("run", "-p", "another", "--", "true")
@@ -101,4 +110,7 @@ def test_every_command_keeps_to_the_project_of_runyard_yaml(
     assert sorted(one["project"] for one in runs) == ["another", "my-thesis", "my-thesis"]
     sweeps = json.loads(runyard("sweeps", "--json").stdout)
     assert [one["project"] for one in sweeps] == ["my-thesis", "my-thesis"]
+    # How programs went is kept with the project too, by `run` and by agents.
+    (courses,) = (state_folder.path / "courses" / "my-thesis").iterdir()
+    assert [one["total"] for one in json.loads(courses.read_text())] == [10, 10]
     assert "nothing was measured in my-thesis" in runyard("gauge", "--list", cwd=tmp_path).stdout

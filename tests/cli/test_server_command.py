@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Discovery, Home, prepare, read_discovery, write_discovery
+from runyard.node.ports import Port
 from tests.conftest import RunRunyard, end_server, server_pids
 from tests.node.terminals import PATIENCE, RUNYARD, started, until
 
@@ -89,14 +90,12 @@ def test_another_port_while_it_runs_needs_a_restart(
     runyard: RunRunyard, state_folder: Home
 ) -> None:
     runyard("server", "start")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    refused = runyard("server", "start", "--port", str(port))
-    assert refused.returncode == 1
-    assert "already runs at" in refused.stderr
-    assert runyard("server", "restart", "--port", str(port)).returncode == 0
-    assert discovered(state_folder).port == port
+    with Port() as free:
+        refused = runyard("server", "start", "--port", str(free.number))
+        assert refused.returncode == 1
+        assert "already runs at" in refused.stderr
+        assert runyard("server", "restart", "--port", str(free.number)).returncode == 0
+        assert discovered(state_folder).port == free.number
 
 
 def test_a_server_that_was_killed_is_told_and_replaced(

@@ -57,6 +57,33 @@ def test_a_dry_run_needs_no_cluster_and_makes_nothing(
     assert not state_folder.path.exists()
 
 
+def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(
+    runyard: RunRunyard, state_folder: Home, project: Path, slurm: tuple[dict[str, str], Path]
+) -> None:
+    (project / "requirements.txt").touch()
+    (project / "runyard.yaml").write_text("environment: {kind: venv, build: true}\n")
+    environ, sent = slurm
+    done = runyard("submit", "--yes", "--", "python", "train.py", cwd=project, env=environ)
+    assert done.returncode == 0, done.stderr
+    assert "the environment is built" in done.stderr
+    assert "#SBATCH" in sent.read_text()
+
+
+def test_a_program_that_is_not_there_does_not_wait_in_the_queue(
+    runyard: RunRunyard, project: Path, slurm: tuple[dict[str, str], Path]
+) -> None:
+    environ, sent = slurm
+    words = ("submit", "--yes", "--", "python", "trian.py")
+    done = runyard(*words, cwd=project, env=environ)
+    assert done.returncode == 2
+    assert f"trian.py: is not in {project}" in done.stderr
+    assert not sent.exists()
+    # What the node makes, or a shell finds, is its own affair.
+    shown = runyard("submit", "--dry-run", "--", "python", "${SLURM_TMPDIR}/made.py", cwd=project)
+    assert shown.returncode == 0, shown.stderr
+    assert "is not in" not in shown.stderr
+
+
 def test_as_many_agents_as_a_grid_has_points(
     runyard: RunRunyard, state_folder: Home, project: Path
 ) -> None:

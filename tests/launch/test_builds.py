@@ -83,6 +83,7 @@ def test_every_kind_has_its_files_and_steps() -> None:
     assert f"UV_PROJECT_ENVIRONMENT={folder['uv lock']}" in told["uv lock"].script
     assert "-r '/p/my project/requirements.txt'" in told["uv"].script
     assert "/opt/miniforge3/bin/conda env create --prefix" in told["conda"].script
+    assert "export CONDA_CHANNELS=conda-forge\n" in told["conda"].script
     assert "pixi install --frozen --manifest-path '/p/my project' --environment gpu" in (
         told["pixi"].script
     )

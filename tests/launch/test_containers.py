@@ -275,7 +275,7 @@ def test_signals_and_exit_codes_are_the_programs_own(node: Node, tmp_path: Path)
     )  # fmt: skip
     until(lambda: (tmp_path / "up").exists(), "the program")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=90) == 7
+    assert process.wait(timeout=180) == 7
 
 
 def test_a_start_script_of_the_image_gets_the_command(node: Node, tmp_path: Path) -> None:

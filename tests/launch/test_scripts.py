@@ -1,6 +1,6 @@
 """Job scripts: golden for every profile that runyard brings, and valid in the shell they name.
 
-`RUNYARD_GOLDEN=write` writes the golden files anew; the diff is then what changed.
+`RUNYARD_WRITE_GOLDEN=1` writes the golden files anew; the diff is then what changed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def test_the_script_of_every_profile_is_as_it_was_and_valid(profile: str) -> Non
     asked = check(typical(profile), environ={"SCRATCH": "/home", "HPCWORK": "/w"}).accepted()
     text = script(planned(asked)).replace(f"runyard {__version__}", "runyard VERSION")
     file = GOLDEN / f"{profile}.sh"
-    if os.environ.get("RUNYARD_GOLDEN") == "write":
+    if os.environ.get("RUNYARD_WRITE_GOLDEN"):
         file.write_text(text)
     assert text == file.read_text()
     shell = shell_of(profile)
@@ -89,7 +89,7 @@ def test_the_three_forms_of_a_job(form: str) -> None:
     asked = request(agents=Agents(count=4, form=form), gpus=1, cpus=4)
     text = script(planned(asked)).replace(f"runyard {__version__}", "runyard VERSION")
     file = GOLDEN / f"form-{form}.sh"
-    if os.environ.get("RUNYARD_GOLDEN") == "write":
+    if os.environ.get("RUNYARD_WRITE_GOLDEN"):
         file.write_text(text)
     assert text == file.read_text()
     for shell in SHELLS:

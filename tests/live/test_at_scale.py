@@ -73,7 +73,7 @@ def _url(home: Home) -> str:
 
 def _wait_for_steps(runyard: RunRunyard, count: int) -> None:
     """Until so many runs have sent steps."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + 180
     while time.monotonic() < end:
         if sum(run["steps"] > 0 for run in list_runs(runyard)) >= count:
             return

@@ -128,7 +128,7 @@ def test_a_program_in_an_image_hears_that_it_is_to_save(
     job = write_job(state_folder, folder, image, key)
     process = start_agent(state_folder, job, tmp_path / "local")
     try:
-        until(lambda: list(folder.rglob("checkpoints/up")), "the program in its image", 60)
+        until(lambda: list(folder.rglob("checkpoints/up")), "the program in its image", 180)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     finally:

@@ -17,6 +17,7 @@ import pytest
 
 from runyard.client.discover import restart_server, stop_server
 from runyard.home import Home, read_discovery
+from runyard.node.ports import Port
 from tests.conftest import run_runyard
 from tests.live.programs import curves
 from tests.live.sweeping import api_of, write_sweep
@@ -57,13 +58,13 @@ class Working:
             [sys.executable, "-m", "runyard.node.agent", "--job", str(job)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        until(lambda: " " in _read(folder / "address"), "the program", 90)
+        until(lambda: " " in _read(folder / "address"), "the program", 180)
         base, self.shown = (folder / "address").read_text().split()
         self.port = int(base.rpartition(":")[2])
 
     def log(self, step: int) -> None:
         (self.folder / f"go-{step}").touch()
-        until(lambda: (self.folder / f"done-{step}").exists(), f"step {step}", 90)
+        until(lambda: (self.folder / f"done-{step}").exists(), f"step {step}", 180)
 
     def door_pid(self) -> int:
         """The first of the agent's twins: it is opened before the keeper is made."""
@@ -105,17 +106,15 @@ def test_a_killed_door_is_opened_again_and_a_server_that_moved_is_found(
     killed = working.door_pid()
     os.kill(killed, signal.SIGKILL)
     working.log(1)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    restart_server(state_folder, port=port)
+    with Port() as free:
+        restart_server(state_folder, port=free.number)
     working.log(2)
     stop_server(state_folder)
     working.log(3)  # Nobody serves: it waits at the door.
     restart_server(state_folder)
     for step in range(4, STEPS):
         working.log(step)
-    assert working.agent.wait(timeout=60) == 0
+    assert working.agent.wait(timeout=180) == 0
     (trial,) = api_of(state_folder).sweeps.trials(working.key)
     assert trial["state"] == "finished"
     assert curves(state_folder, trial["id"])["value"]["values"] == list(range(STEPS))
@@ -129,7 +128,7 @@ def test_the_port_is_ours_until_the_last_program_of_a_killed_agent_is_gone(
     assert _working_in(working.folder) != []
     os.kill(working.agent.pid, signal.SIGKILL)
     assert _is_open(working.port)
-    until(lambda: not _is_open(working.port), "the keeper's work", 60)
+    until(lambda: not _is_open(working.port), "the keeper's work", 180)
     assert _working_in(working.folder) == []
 
 

@@ -141,11 +141,44 @@ def test_a_gauge_that_is_killed_leaves_no_program_behind(
     )  # fmt: skip
     pid = _wait_for(lambda: int((tmp_path / "pid").read_text()))
     gauge.send_signal(signal.SIGKILL)
-    gauge.wait(60)
+    gauge.wait(180)
     _wait_for(lambda: not Path(f"/proc/{pid}").exists() or 1 / 0)
 
 
-def _wait_for(answer: Any, seconds: float = 90) -> Any:
+# It says when it has taken a few steps, and goes on for an hour.
+ENDLESS = """\
+import os, time
+from pathlib import Path
+from runyard import train
+for step in train.steps(0, 36_000):
+    time.sleep(0.1)
+    if step == 15:
+        Path("aside").write_text(f"{os.getpid()}\\n")
+        os.rename("aside", "pid")
+"""
+
+
+def test_ctrl_c_ends_the_program_and_tells_what_was_measured(
+    state_folder: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(ENDLESS)
+    gauge = subprocess.Popen(
+        [sys.executable, "-m", "runyard", "gauge", "--write", "--", sys.executable, "train.py"],
+        cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    pid = _wait_for(lambda: int((tmp_path / "pid").read_text()))
+    gauge.send_signal(signal.SIGINT)
+    told, said = gauge.communicate(timeout=120)
+    assert gauge.returncode == 130, said
+    assert "Ctrl-C: the program was ended; this was measured so far, and is not kept" in said
+    assert "a second" in told
+    assert "of 36000)" in told
+    assert "Traceback" not in said
+    assert not Path(f"/proc/{pid}").exists()
+    assert not (tmp_path / "runyard.yaml").exists()
+
+
+def _wait_for(answer: Any, seconds: float = 180) -> Any:
     end = time.monotonic() + seconds
     while True:
         try:

@@ -92,7 +92,7 @@ def test_every_point_of_a_grid_finishes_exactly_once(
         assert len(attempts) == trial["attempts"]
     assert over["attempts"] > POINTS, "nobody was hit while at work"
     for agent in started:
-        agent.wait(60)
+        agent.wait(180)
 
 
 def _wait_until(home: Home, sweep: Sweep, is_so: object) -> Sweep:

@@ -91,7 +91,7 @@ def _exact_rows(api: Api) -> list[list[dict[str, object]]]:
 def _wait_for_more(home: Home, stored: list[int]) -> None:
     """Until the client, which waits a while after each failure, has sent more."""
     api = ensure_server(home).api
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 180
     while time.monotonic() < limit:
         steps = {run["id"]: run["steps"] for run in api.runs(project="kills")}
         if any(steps.get(f"run{number}", 0) > before for number, before in enumerate(stored)):

@@ -316,7 +316,7 @@ def test_a_killed_push_is_taken_up_again(
     far = api_of(yards[1])
     words = ["push", "long", "--to", far.url, "--project", "killed"]
     process = subprocess.Popen([PYTHON, "-m", "runyard", *words], stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while not any(run["steps"] for run in far.runs(project="killed")):
         assert time.monotonic() < end
         time.sleep(0.005)

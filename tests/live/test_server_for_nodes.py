@@ -55,7 +55,7 @@ def test_a_server_is_opened_under_a_program_that_logs(
         assert found.api.health()["home"] == str(state_folder.path)
         again = server_for_jobs(state_folder, Profile(), said.append)
         assert (again.started, len(said)) == (False, 1)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=180) == 0
     (run,) = list_runs(runyard)
     assert (run["state"], run["exit_code"]) == ("finished", 0)
     assert curves(state_folder, run["id"])["value"]["steps"] == list(range(40))

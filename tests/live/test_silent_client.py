@@ -104,7 +104,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _wait_until(holds: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 120
+    limit = time.monotonic() + 180
     while not holds():
         assert time.monotonic() < limit
         time.sleep(0.2)

@@ -93,10 +93,10 @@ def test_every_point_of_a_grid_is_run_to_its_end_by_real_agents(
         for process in started:
             process.terminate()
         for process in started:
-            process.wait(60)
+            process.wait(180)
     assert counts()["finished"] == POINTS
     assert not (folder / "twice").exists()
     trials = api_of(state_folder).sweeps.trials(sweep["key"])
     assert len({trial["values"]["x"] for trial in trials}) == len(trials) == POINTS
     assert all((folder / f"{trial['name']}.done").exists() for trial in trials)
-    until(lambda: not processes_of(state_folder, "train|node"), "no process left behind", 30)
+    until(lambda: not processes_of(state_folder, "train|node"), "no process left behind", 180)

@@ -57,7 +57,7 @@ def back(home: Home, lock: FolderLock) -> None:
 
 
 def wait_until_synced(home: Home) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while any(not record.is_synced for record in find_records(home)):
         assert time.monotonic() < end, "it was not brought in"
         time.sleep(0.2)

@@ -18,16 +18,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-PATIENCE = 90.0  # A guard against a hang, never a measure.
+PATIENCE = 180.0  # A guard against a hang, never a measure.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 2.0
 RUNYARD = (sys.executable, "-m", "runyard")
 
 
-def until(true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
+def until(
+    true: Callable[[], object], what: str | Callable[[], str], seconds: float = PATIENCE
+) -> None:
+    """Wait until something is so.
+
+    What takes long to look at is looked at less often: on two cores, commands that only ask would
+    keep those waiting who bring it about.
+    """
+    began = time.monotonic()
+    end = began + seconds
     while not true():
-        assert time.monotonic() < end, f"waited {seconds:.0f} s in vain for {what}"
-        time.sleep(0.02)
+        now = time.monotonic()
+        if now > end:
+            told = what if isinstance(what, str) else what()
+            raise AssertionError(f"waited {seconds:.0f} s in vain for {told}")
+        time.sleep(min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, 2 * (now - began))))
+        began = time.monotonic()
 
 
 class Terminal:

@@ -195,7 +195,7 @@ def test_time_goes_on() -> None:
     loop.after(0.02, lambda: fired.append("second"))
     loop.after(0.01, lambda: fired.append("first"))
     loop.after(0.015, lambda: fired.append("never")).cancel()
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while len(fired) < 2 and time.monotonic() < end:
         loop.turn()
     loop.close()

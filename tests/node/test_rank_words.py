@@ -15,6 +15,7 @@ from runyard.node.rank_words import (
     Meeting,
     NotPython,
     count_gpus,
+    of_the_job,
     program_words,
     rank_variables,
 )
@@ -25,6 +26,16 @@ ONE = Meeting(1, "gpu003", 23456, "77.1.ab")
 
 def words(form: str, *command: str, meeting: Meeting = TWO, node: int = 1) -> list[str]:
     return program_words(form, command, meeting, node=node, processes=4)
+
+
+def test_a_step_that_was_entered_does_not_limit_the_step_of_the_ranks() -> None:
+    entered = {
+        "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "n1", "SLURM_NNODES": "1",
+        "SLURM_JOB_NODELIST": "n1", "SLURM_CPU_BIND": "quiet", "PATH": "/bin",
+    }  # fmt: skip
+    assert of_the_job(entered) == {"SLURM_JOB_ID": "7", "PATH": "/bin"}
+    batch = {"SLURM_JOB_ID": "7", "SLURM_NNODES": "2"}
+    assert of_the_job(batch) == batch
 
 
 def test_torchrun_meets_at_the_first_node_and_restarts_up_to_three_times() -> None:

@@ -80,7 +80,7 @@ def test_megabytes_go_through_both_ways_for_who_has_the_key(
 def test_it_goes_when_nobody_needs_it(door: OpenDoor) -> None:
     assert door.process.stdin is not None
     door.process.stdin.close()
-    door.process.wait(timeout=90)
+    door.process.wait(timeout=180)
     until(lambda: not _is_alive(door.pid), "the end of the process behind the door")
     with contextlib.closing(socket.socket()) as probe, pytest.raises(ConnectionRefusedError):
         probe.connect(("127.0.0.1", door.port))
@@ -96,12 +96,6 @@ def _ask(port: int, key: str | None) -> str:
     with socket.create_connection(("127.0.0.1", port), timeout=90) as connection:
         connection.sendall(f"GET /api/health HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
         return connection.recv(4096).decode()
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _is_alive(pid: int) -> bool:
@@ -138,7 +132,7 @@ def test_nodes_without_a_way_of_their_own_come_through_the_jobs_first_one(
             assert done.returncode == 0, done.stderr
         finally:
             relay.terminate()
-            relay.wait(timeout=90)
+            relay.wait(timeout=180)
     assert not where.exists()
     states = [trial["state"] for trial in api.sweeps.trials(sweep["key"])]
     assert states == ["finished", "finished"]

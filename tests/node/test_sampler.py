@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from runyard.node.gpus import ask_driver, refusing
+from runyard.node.processes import MARK
 from runyard.node.rows import RowCount
 from runyard.node.sampling import SAMPLER
 from runyard.node.wandb_file import RecordFile, histories, read_rows
@@ -56,7 +57,7 @@ def sample(pid: int, folder: Path, gpus: list[str]) -> dict[str, Any]:
         sampler.stdin.flush()
         told: dict[str, Any] = json.loads(sampler.stdout.readline())
         sampler.stdin.close()  # It ends when nobody is there any more.
-        assert sampler.wait(10) == 0
+        assert sampler.wait(180) == 0
     return told
 
 
@@ -66,6 +67,28 @@ def test_a_program_is_measured_with_its_children(tmp_path: Path) -> None:
     assert 100e6 < seen["memory_peak"] < 250e6
     assert 0.9 < seen["cpu_seconds"] < 60
     assert "vram_peak" not in seen
+
+
+def test_what_srun_started_is_slurms_child_and_is_measured_all_the_same(tmp_path: Path) -> None:
+    """A double of srun, which only has its name: the rank beside it is nobody's child of its own,
+    as below slurmstepd, and carries the attempt's mark."""
+    srun = tmp_path / "srun"
+    srun.write_text("#!/bin/sh\nread word\n")
+    srun.chmod(0o700)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    with (
+        subprocess.Popen([srun], stdin=subprocess.PIPE) as started,
+        subprocess.Popen(
+            [sys.executable, tmp_path / "program.py", "rank"], env={**os.environ, MARK: "a"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as rank,
+    ):  # fmt: skip
+        assert rank.stdin is not None
+        assert rank.stdout is not None
+        assert rank.stdout.readline() == b"ready\n"
+        seen = sample(started.pid, tmp_path, [])["attempts"]["a"]
+        rank.stdin.close()
+    assert 40e6 < seen["memory_peak"] < 150e6
 
 
 def test_gpu_memory_is_that_of_the_program_not_of_the_card(

@@ -31,7 +31,7 @@ def caught(*_):
 signal.signal(signal.SIGINT, caught)
 with open(sys.argv[1] + "/pid", "w") as file: file.write(str(os.getpid()))
 os.rename(sys.argv[1] + "/pid", sys.argv[1] + "/ready")
-end = time.monotonic() + 60
+end = time.monotonic() + 180
 while not count and time.monotonic() < end: time.sleep(0.01)
 end = time.monotonic() + 0.4
 while time.monotonic() < end: time.sleep(0.01)

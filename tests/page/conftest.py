@@ -15,7 +15,7 @@ from tests.page.chromium import require_chromium
 
 OpenPage = Callable[..., Page]
 # A busy machine paints late; nothing here waits longer than it must.
-PATIENCE = 30_000
+PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE)
 
 

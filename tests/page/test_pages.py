@@ -140,9 +140,10 @@ def test_charts_zoom_together_and_groups_have_means(
     yard: Home, me: str, open_page: OpenPage
 ) -> None:
     page = open_page(login_link(yard, f"{me}/{PROJECT}"))
-    plot = page.get_by_role("region", name="Chart of train/loss").locator(".u-over")
-    expect(plot).to_be_visible()
-    plot.scroll_into_view_if_needed()
+    chart = page.get_by_role("region", name="Chart of train/loss")
+    expect(chart.locator(".plot")).to_have_attribute("data-lines", "6")
+    plot = chart.locator(".u-over")
+    plot.hover()  # Scrolls there, and waits until it does not move any more.
     box = plot.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.25, box["y"] + 40)
@@ -267,7 +268,7 @@ def test_a_live_run_grows_while_one_looks(
     try:
         process.stdin.write("1\n2\n")
         process.stdin.flush()
-        expect(page.get_by_role("link", name="alive", exact=True)).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("link", name="alive", exact=True)).to_be_visible()
         page.get_by_role("link", name="alive", exact=True).click()
         chart = page.get_by_role("region", name="Chart of fresh")
         expect(chart).to_be_visible()
@@ -277,7 +278,7 @@ def test_a_live_run_grows_while_one_looks(
         expect(page.get_by_text("3 rows")).to_be_visible()
     finally:
         process.stdin.close()
-        process.wait(60)
+        process.wait(180)
     expect(page.locator(".run-head .state-finished")).to_be_visible()
 
 

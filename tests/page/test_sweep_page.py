@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from runyard.client.api import Api
 from runyard.client.http import Connection
 from runyard.home import Home
+from tests.node.terminals import until
 from tests.page.accessibility import serious
 from tests.page.conftest import OpenPage, login_link
 from tests.page.proxy import proxy
@@ -58,7 +59,10 @@ def as_another(yard: Yard, url: str) -> str:
 
 def drag_axis(page: Page, name: str, low: float, high: float) -> None:
     """Brush an axis of the parallel coordinates between two places of it, from 0 to 1."""
-    grip = page.locator(".axis", has_text=name).locator(".axis-grip").bounding_box()
+    axis = page.locator(".axis", has_text=name).locator(".axis-grip")
+    # Waits until it does not move any more. Beside its middle, which a line covers.
+    axis.hover(position={"x": 4, "y": 4})
+    grip = axis.bounding_box()
     assert grip is not None
     x = grip["x"] + grip["width"] / 2
     page.mouse.move(x, grip["y"] + grip["height"] * (1 - high) + 1)
@@ -95,12 +99,12 @@ def test_a_brush_chooses_trials_everywhere_and_stands_in_the_address(
     drag_axis(page, "depth", 0.0, 0.4)
     chosen = page.get_by_role("button", name="chosen: show all")
     expect(chosen).to_be_visible()
-    depths = page.evaluate(
-        "[...document.querySelectorAll('.trials .table-row')]"
-        ".map(row => Number(row.children[4].textContent))"
+    # Depth goes from 2 to 12.
+    page.wait_for_function(
+        "() => { const depths = [...document.querySelectorAll('.trials .table-row')]"
+        ".map(row => Number(row.children[4].textContent));"
+        " return depths.length > 0 && Math.max(...depths) <= 7; }"
     )
-    assert depths
-    assert max(depths) <= 7, "depth goes from 2 to 12"
     expect(page).to_have_url(re.compile("brush=depth"))
     again = open_page(as_another(yard, page.url))
     expect(again.get_by_role("button", name="chosen: show all")).to_be_visible()
@@ -127,22 +131,22 @@ def test_a_sweep_is_steered_and_an_action_undone(yard: Yard, open_page: OpenPage
 
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text("Paused: what runs goes on")).to_be_visible()
-    assert state() == "paused"
+    until(lambda: state() == "paused", "paused")
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
-    assert state() == "running"
+    until(lambda: state() == "running", "running")
 
     page.get_by_role("button", name="change how many trials").click()
     page.get_by_label("At most this many trials").fill("12")
     page.get_by_role("button", name="Change", exact=True).click()
     expect(page.get_by_role("button", name="change how many trials")).to_have_text("Cap: 12")
-    assert yard.connection.get(f"/api/sweeps/{sweep['key']}")["run_cap"] == 12
+    until(lambda: yard.connection.get(f"/api/sweeps/{sweep['key']}")["run_cap"] == 12, "the cap")
 
     page.get_by_role("button", name="Cancel", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("nothing is at work")
     page.get_by_role("button", name="Cancel the sweep", exact=True).click()
     expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
-    assert state() == "canceled"
+    until(lambda: state() == "canceled", "canceled")
 
 
 def test_two_aims_have_a_front(yard: Yard, open_page: OpenPage) -> None:
@@ -196,10 +200,10 @@ def test_jobs_say_why_they_wait_where_they_run_and_what_they_used(
     waiting.get_by_role("button", name="Cancel", exact=True).click()
     page.get_by_role("button", name="Cancel the job", exact=True).click()
     expect(waiting).to_contain_text("runyard cancel 48220")
-    assert yard.connection.get("/api/job", name="48220")["wish"] == "cancel"
+    until(lambda: yard.connection.get("/api/job", name="48220")["wish"] == "cancel", "the wish")
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(waiting.get_by_role("button", name="Cancel", exact=True)).to_be_visible()
-    assert yard.connection.get("/api/job", name="48220")["wish"] is None
+    until(lambda: yard.connection.get("/api/job", name="48220")["wish"] is None, "the wish")
 
 
 def test_a_jobs_log_is_read_searched_and_grows(yard: Yard, open_page: OpenPage) -> None:

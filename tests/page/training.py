@@ -68,7 +68,7 @@ def train(home: Home, folder: Path) -> None:
         [*_RUN, "--name", "colours", "--", sys.executable, str(failing)],
         cwd=folder,
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 3, done.stderr

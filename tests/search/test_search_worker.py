@@ -118,7 +118,7 @@ def test_it_ends_with_its_input_and_is_nice_to_others(worker: Pipe) -> None:
     assert os.getpriority(os.PRIO_PROCESS, worker.process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
     assert worker.process.stdin is not None
     worker.process.stdin.close()
-    assert worker.process.wait(60) == 0
+    assert worker.process.wait(180) == 0
 
 
 def test_methods_without_a_model_say_so() -> None:

@@ -36,7 +36,7 @@ class Served:
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=180)
 
 
 Serve = Callable[..., Served]
@@ -138,7 +138,7 @@ def test_other_ways_to_end_it(home: Home, serve: Serve, number: signal.Signals |
     served = serve()
     if number is None:
         assert _ask(home, "POST", "/api/server/stop") == (200, {"stopping": True})
-        assert served.process.wait(timeout=30) == 0
+        assert served.process.wait(timeout=180) == 0
     else:
         assert served.end(number) == 0
     assert _discovery(home).running is False
@@ -173,7 +173,7 @@ def test_when_its_port_was_taken_it_moves_and_says_so(home: Home, serve: Serve) 
 def test_a_port_that_was_asked_for_and_is_in_use(home: Home, serve: Serve) -> None:
     with _taken() as port:
         served = serve("--port", str(port))
-        assert served.process.wait(timeout=30) == 1
+        assert served.process.wait(timeout=180) == 1
     assert served.report["error"] == "ServerError"
     assert str(port) in served.report["what"]
     assert "in use" in served.report["said"]
@@ -185,7 +185,7 @@ def test_a_port_that_was_asked_for_and_is_in_use(home: Home, serve: Serve) -> No
 )
 def test_addresses_that_are_none(home: Home, serve: Serve, words: tuple[str, str]) -> None:
     served = serve(*words)
-    assert served.process.wait(timeout=60) == 1
+    assert served.process.wait(timeout=180) == 1
     assert served.report["error"] == "ServerError"
     assert words[1] in served.report["what"]
 
@@ -194,7 +194,7 @@ def test_a_second_server_leaves_at_once(home: Home, serve: Serve) -> None:
     first = serve()
     before = home.discovery.read_bytes()
     second = serve()
-    assert second.process.wait(timeout=30) == 1
+    assert second.process.wait(timeout=180) == 1
     assert "already" in second.report["what"]
     assert home.discovery.read_bytes() == before
     assert first.process.poll() is None
@@ -205,7 +205,7 @@ def test_a_damaged_database_is_left_as_it_is(home: Home, serve: Serve) -> None:
     home.database.write_bytes(b"this was a database once " * 400)
     before = home.database.read_bytes()
     served = serve()
-    assert served.process.wait(timeout=30) == 1
+    assert served.process.wait(timeout=180) == 1
     assert served.report["error"] == "StateError"
     assert str(home.database) in served.report["what"]
     assert "aside" in served.report["mend"]
@@ -218,7 +218,7 @@ def test_a_folder_from_a_newer_version(home: Home, serve: Serve) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     served = serve()
-    assert served.process.wait(timeout=30) == 1
+    assert served.process.wait(timeout=180) == 1
     assert served.report["error"] == "StateError"
     assert "newer" in served.report["what"]
 

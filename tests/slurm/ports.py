@@ -8,7 +8,8 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-LOWEST_PORT = 10_000
+# Runyard's servers and ranks choose among those from 15,000 up, and look no longer than a moment.
+LOWEST_PORT, HIGHEST_PORT = 10_000, 15_000
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -38,7 +39,7 @@ def reserve_ports(count: int) -> PortBlock:
 def _first_ephemeral_port() -> int:
     first = int(EPHEMERAL_RANGE.read_text().split()[0])
     # Some containers hand out nearly every port: then being free now must be enough.
-    return first if first > LOWEST_PORT + 1000 else 65_536
+    return min(first, HIGHEST_PORT) if first > LOWEST_PORT + 1000 else 65_536
 
 
 def _claim_block(first: int, count: int) -> PortBlock | None:

@@ -45,7 +45,7 @@ def test_four_gpus_of_a_node_by_sbatch_and_inside_an_allocation(yard: Yard) -> N
     ranks = ("--distributed", "srun", "--gpus", "4", "--tasks-per-node", "4", "--cpus", "1",
              "--memory", "100M")  # fmt: skip
     said = yard.submit("submit", *ranks, "--", "python", "says.py")
-    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", timeout=60)
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", timeout=180)
     found = re.findall(r"rank (\d) of 4 gpus 0,1,2,3", yard.logs(said))
     assert sorted(found) == ["0", "1", "2", "3"]
 

@@ -77,7 +77,7 @@ def test_one_job_goes_back_to_the_queue(yard: Yard) -> None:
     cut(yard, said, 1)
     yard.ended(said["sweep"], 180)
     check_one_run(yard, said, STEPS, [1])
-    (record,) = yard.cluster.wait_for(job["job_id"], FINAL_STATES, 60)
+    (record,) = yard.cluster.wait_for(job["job_id"], FINAL_STATES, 180)
     # When the work is done it does not go back once more.
     assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "2")
 

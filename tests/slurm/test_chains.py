@@ -75,7 +75,7 @@ def check_one_run(yard: Yard, said: dict[str, Any], steps: int, lrs: list[int]) 
     assert found["counts"]["finished"] == len(lrs)
     for job in said["jobs"]:
         # What is left of the chain ends at once.
-        yard.cluster.wait_for(job["job_id"], FINAL_STATES, 120)
+        yard.cluster.wait_for(job["job_id"], FINAL_STATES, 180)
     trials = {trial["values"].get("lr", 1): trial for trial in yard.api.sweeps.trials(found["key"])}
     assert sorted(trials) == lrs
     for lr, trial in trials.items():
@@ -161,7 +161,7 @@ def test_a_program_with_a_state_file_of_its_own(yard: Yard) -> None:
     yard.cluster.run("scancel", f"{job['job_id']}_1")  # As the time limit does, TERM and then KILL.
     found = yard.ended(said["sweep"])
     assert found["counts"]["finished"] == 1
-    yard.cluster.wait_for(job["job_id"], FINAL_STATES, 60)
+    yard.cluster.wait_for(job["job_id"], FINAL_STATES, 180)
     first, second = (int(one) for one in re.findall(r"from (\d+)", yard.logs(said)))
     assert (first, second > 3) == (0, True)
     assert yard.logs(said).count("ended at 40") == 1

@@ -6,11 +6,12 @@ import concurrent.futures
 import contextlib
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.node.terminals import until
 
 from . import __main__ as command_line
 from .cluster import ClusterError, ClusterSpec, SlurmCluster
@@ -34,11 +35,8 @@ time.sleep(300)
 """
 
 
-def wait_until(true: Callable[[], bool], timeout: float = 90) -> None:
-    deadline = time.monotonic() + timeout
-    while not true():
-        assert time.monotonic() < deadline, "still not so"
-        time.sleep(0.1)
+def wait_until(true: Callable[[], bool], timeout: float = 180) -> None:
+    until(true, "it to be so", timeout)
 
 
 def command_name(pid: int) -> str | None:
@@ -121,7 +119,7 @@ def test_waiting_for_what_cannot_come_ends_at_once_with_the_job_s_words(
 ) -> None:
     job = slurm_cluster.submit("echo no such data; exit 1")
     with pytest.raises(ClusterError, match=r"FAILED[\s\S]*\n  no such data"):
-        slurm_cluster.wait_for(job, "COMPLETED", timeout=60)
+        slurm_cluster.wait_for(job, "COMPLETED", timeout=180)
 
 
 def test_a_refused_command_is_told_in_slurm_s_words(slurm_cluster: SlurmCluster) -> None:

@@ -54,7 +54,7 @@ def test_ranks_in_containers_of_two_nodes_meet_and_read_data_on_scratch(yard: Ya
         "submit", "--distributed", "srun", "--nodes", "2", "--tasks-per-node", "2", "--",
         sys.executable, "reads.py",
     )  # fmt: skip
-    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 120)
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 180)
     logs = yard.logs(said)
     found = re.findall(r"rank (\d) of 4 on (n\d) .* total 10", logs)
     assert sorted(rank for rank, _ in found) == ["0", "1", "2", "3"], logs

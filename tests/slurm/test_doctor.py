@@ -94,7 +94,7 @@ def test_ctrl_c_leaves_neither_job_nor_folder(
         assert said, "it ended before its job was waiting"
         said = process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=30) == -signal.SIGINT
+    assert process.wait(timeout=180) == -signal.SIGINT
     process.stderr.close()
     assert list(project.iterdir()) == []
     assert slurm_cluster.run("squeue", "-h", "-n", "runyard-doctor").stdout == ""

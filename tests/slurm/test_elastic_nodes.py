@@ -79,7 +79,7 @@ def test_a_trial_goes_on_when_its_node_is_taken_away(bare: Yard) -> None:
 def test_a_node_that_starts_is_waited_for_and_no_error(cloud: Yard) -> None:
     said = cloud.submit("submit", "--", "python", "saves.py")
     job = said["jobs"][0]["job_id"]
-    cloud.cluster.wait_for(job, "CONFIGURING", timeout=60)
+    cloud.cluster.wait_for(job, "CONFIGURING", timeout=180)
     shown = json.loads(cloud.type("status", job, "--json").stdout)["jobs"][0]
     assert shown["states"] == {"CONFIGURING": 1}
     assert "its nodes are starting" in cloud.type("status", job).stdout
@@ -91,12 +91,12 @@ def test_a_node_that_starts_is_waited_for_and_no_error(cloud: Yard) -> None:
 
 
 def _take_the_node_away(yard: Yard, said: dict[str, Any]) -> None:
-    wait_until((yard.project / "saved").exists, timeout=120)
+    wait_until((yard.project / "saved").exists, timeout=180)
     (record,) = yard.cluster.show_job(said["jobs"][0]["job_id"])
     node = f"nodename={record['NodeList']}"
     yard.cluster.run("scontrol", "update", node, "state=down", "reason=taken away")
     try:
-        assert yard.ended(said["sweep"], seconds=120)["counts"]["finished"] == 1
+        assert yard.ended(said["sweep"], seconds=180)["counts"]["finished"] == 1
         logs = yard.logs(said)
         assert f"begins on {record['NodeList']}" in logs
         assert "goes on on n" in logs

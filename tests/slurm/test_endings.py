@@ -10,12 +10,12 @@ import contextlib
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.node.terminals import until
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
 from tests.slurm.test_on_the_nodes import WRITES
 from tests.slurm.yard import Yard, batch_shells, open_yard
@@ -82,13 +82,6 @@ class Jobs:
         results = self.yard.project.parent / "scratch" / "project" / "results"
         found = sorted(results.glob(f"{self.number(how)}-*/out/sum.txt"))
         assert [file.read_text() for file in found] == ["20", "20"], self.logs(how)
-
-
-def until(is_so: Callable[[], bool], why: Callable[[], str]) -> None:
-    end = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < end, why()
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

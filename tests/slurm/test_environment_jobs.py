@@ -68,7 +68,7 @@ def test_an_environment_is_built_in_a_job_once_and_failure_stops_the_launch(
     assert [job["kind"] for job in listed if job["kind"] == "build"] == ["build"]
 
     done = submit(runyard, project, "python", "-c", "import sys; print('prefix', sys.prefix)")
-    on_cluster.wait_for(done["jobs"][0]["job_id"], "COMPLETED", 60)
+    on_cluster.wait_for(done["jobs"][0]["job_id"], "COMPLETED", 180)
     assert f"prefix {built.stdout.strip()}" in runyard("logs", done["sweep"]).stdout
 
     (project / "requirements.txt").write_text("no-such-package-anywhere\n")
@@ -91,7 +91,7 @@ def test_a_program_submitted_to_an_image_runs_in_it(
     assert missing.returncode == 2
     assert f"the image {project}/gone is not there; nothing was submitted" in missing.stderr
     done = submit(runyard, project, sys.executable, "seen.py", "as given")
-    on_cluster.wait_for(done["jobs"][0]["job_id"], "COMPLETED", 90)
+    on_cluster.wait_for(done["jobs"][0]["job_id"], "COMPLETED", 180)
     printed = runyard("logs", done["sweep"]).stdout
     assert "in the image: yes" in printed
     assert "words: ['as given']" in printed

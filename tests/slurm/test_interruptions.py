@@ -84,7 +84,7 @@ def check_went_on(yard: Yard, said: dict[str, Any], from_step: int, seconds: flo
 def push_out(yard: Yard, node: str) -> None:
     """A job of a partition that goes before the others takes the whole node."""
     urgent = yard.cluster.submit("true", "--partition=high", f"--nodelist={node}", "--exclusive")
-    yard.cluster.wait_for(urgent, "COMPLETED", 90)
+    yard.cluster.wait_for(urgent, "COMPLETED", 180)
 
 
 @by_the_clock
@@ -93,7 +93,7 @@ def test_pushed_out_and_back_in_the_queue(yard: Yard, trainers: dict[str, Traine
     push_out(yard, "n1")
     # Slurm asks every process to end, and this one knows no such signal: from its last checkpoint.
     check_went_on(yard, one.said, SAVED)
-    (record,) = yard.cluster.wait_for(one.job, FINAL_STATES, 90)
+    (record,) = yard.cluster.wait_for(one.job, FINAL_STATES, 180)
     assert (record["JobState"], record["Restarts"]) == ("COMPLETED", "1")
 
 
@@ -104,7 +104,7 @@ def test_pushed_out_for_good_the_next_link_goes_on(
     one = trainers["scrap"]
     push_out(yard, "n2")
     check_went_on(yard, one.said, SAVED)
-    tasks = yard.cluster.wait_for(one.job, FINAL_STATES | {"PREEMPTED"}, 90)
+    tasks = yard.cluster.wait_for(one.job, FINAL_STATES | {"PREEMPTED"}, 180)
     assert sorted(task["JobState"] for task in tasks) == ["COMPLETED", "PREEMPTED"]
 
 
@@ -117,7 +117,7 @@ def test_a_node_dies_with_all_that_runs_on_it(yard: Yard, trainers: dict[str, Tr
             down = (f"nodename={node}", "state=down", "reason=no power")
             yard.cluster.run("scontrol", "update", *down)
         check_went_on(yard, one.said, SAVED, 700 if LONG else 180)
-        (record,) = yard.cluster.wait_for(one.job, FINAL_STATES, 90)
+        (record,) = yard.cluster.wait_for(one.job, FINAL_STATES, 180)
         assert record["NodeList"] != node
 
 
@@ -133,4 +133,4 @@ def test_the_controller_is_gone_when_a_link_ends(yard: Yard, trainers: dict[str,
         assert told["slurm"]["trouble"]
     # It had the time to save.
     check_went_on(yard, one.said, HELD + 1)
-    yard.cluster.wait_for(one.job, FINAL_STATES, 90)
+    yard.cluster.wait_for(one.job, FINAL_STATES, 180)

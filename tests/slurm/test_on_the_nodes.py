@@ -101,7 +101,7 @@ def test_left_overs_are_removed_from_all_nodes_and_never_a_live_jobs(
     yard: Yard, disk: Path
 ) -> None:
     job, said = send(yard, "wait")
-    until(lambda: "read 20" in yard.logs(said), "the program did not begin")
+    until(lambda: "read 20" in yard.logs(said), "the program")
     left = disk / "4712_0"
     left.mkdir()
     (left / ".runyard-lock").touch()

@@ -110,7 +110,7 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
     assert (found["states"], found["sweep_id"]) == ({"COMPLETED": 1}, sweep)
     assert found["used"]["longest_seconds"] >= 1
     if has_accounting(yard):
-        wait_until(lambda: "memory_peak" in yard.json("jobs", job)["used"], timeout=90)
+        wait_until(lambda: "memory_peak" in yard.json("jobs", job)["used"], timeout=180)
         used = yard.json("jobs", job)["used"]
         assert used["memory_peak"] > 30 << 20
         # At times Slurm's database never learns of it; then it is what we asked for (above).
@@ -180,7 +180,7 @@ def test_what_the_cluster_has_and_what_runs_on_it(yard: Yard) -> None:
         "holder", [f"touch {shlex.quote(str(yard.project / 'held'))}; sleep 300"],
         "--gpus", "3", "--cpus", "2", "--memory", "100M", "--time", "10m",
     )  # fmt: skip
-    wait_until((yard.project / "held").exists, timeout=60)
+    wait_until((yard.project / "held").exists, timeout=180)
     main, *others = yard.json("partitions")
     assert (main["name"], main["is_default"], main["nodes"]["total"]) == ("main", True, 4)
     assert main["gpus"]["fake"] == {"free": 13, "total": 16}
@@ -192,8 +192,8 @@ def test_what_the_cluster_has_and_what_runs_on_it(yard: Yard) -> None:
     [task] = told["jobs"]
     assert (task["which"], task["cpus"], task["memory"]) == (job, 2, 100 << 20)
     assert [one["name"] for one in told["trials"]] == ["line1"]
-    wait_until(lambda: yard.json("top", job)["jobs"][0]["memory_peak"], timeout=60)
-    wait_until(lambda: yard.json("top", job)["trials"][0]["usage"], timeout=60)
+    wait_until(lambda: yard.json("top", job)["jobs"][0]["memory_peak"], timeout=180)
+    wait_until(lambda: yard.json("top", job)["trials"][0]["usage"], timeout=180)
     yard.cluster.run("scancel", job)
 
 

@@ -92,7 +92,7 @@ def test_two_jobs_on_the_same_nodes_at_once_never_take_the_same_port(yard: Yard)
     )  # fmt: skip
     assert yard.ended(said["sweep"], 60 + 15 * trials)["counts"]["finished"] == trials
     for job in said["jobs"]:
-        yard.cluster.wait_for(job["job_id"], "COMPLETED", 60)  # And no rank waits for more.
+        yard.cluster.wait_for(job["job_id"], "COMPLETED", 180)  # And no rank waits for more.
     # Every rank had the same values, and nothing was sent around for it.
     found = re.findall(r"rank (\d) of 2 .* total 3 at (\d+) --n=(\d+)", yard.logs(said))
     assert sorted((rank, int(n)) for rank, _, n in found) == [(r, n) for r in "01" for n in values]
@@ -139,7 +139,7 @@ def test_a_dead_rank_ends_the_attempt_and_ranks_that_go_on_are_waited_for(yard: 
     said = yard.submit(
         "sweep", "sweep.yaml", "--on", "slurm", *ranks(yard, each=1), "--agents", "2"
     )
-    assert yard.ended(said["sweep"], 120)["counts"]["finished"] == 2
+    assert yard.ended(said["sweep"], 180)["counts"]["finished"] == 2
     logs = yard.logs(said)
     assert "rank 1 ended with signal 9; the others are ended" in logs
     # No process of the first attempt is left when the second begins, on any node.

@@ -74,14 +74,14 @@ def test_a_report_of_eighty_trials_is_what_sacct_and_proc_say(yard: Yard) -> Non
     )  # fmt: skip
     (job,) = said["jobs"]
     found = yard.ended(said["sweep"], seconds=600)
-    yard.cluster.wait_for(job["job_id"], FINAL_STATES, timeout=120)
+    yard.cluster.wait_for(job["job_id"], FINAL_STATES, timeout=180)
     truth = {file.name: json.loads(file.read_text()) for file in (yard.project / "truth").iterdir()}
 
     def report() -> Any:
         return json.loads(yard.type("report", said["sweep"], "--json").stdout)
 
     # Slurm's last figures of a step may come a little after its end.
-    wait_until(lambda: report()["jobs"][0]["source"] == ["accounting"], timeout=120)
+    wait_until(lambda: report()["jobs"][0]["source"] == ["accounting"], timeout=180)
     told = report()
     [group] = told["jobs"]
 

@@ -29,7 +29,7 @@ def test_a_run_in_a_job_is_tracked_and_knows_its_job(
         f"{shlex.join(words)}\n"
     )
     job = slurm_cluster.submit(script, "--gres=gpu:1")
-    slurm_cluster.wait_for(job, "COMPLETED", timeout=90)
+    slurm_cluster.wait_for(job, "COMPLETED", timeout=180)
 
     (run,) = list_runs(runyard)
     assert (run["state"], run["exit_code"]) == ("finished", 0)
@@ -44,7 +44,7 @@ def test_the_exit_code_of_a_job_is_the_programs(
     words = shlex.join([sys.executable, "-m", "runyard", "run", "--", "sh", "-c", "exit 9"])
     script = f"export RUNYARD_HOME={shlex.quote(str(state_folder.path))}\n{words}\n"
     job = slurm_cluster.submit(script)
-    (record,) = slurm_cluster.wait_for(job, "FAILED", timeout=60)
+    (record,) = slurm_cluster.wait_for(job, "FAILED", timeout=180)
     assert record["ExitCode"] == "9:0"
     (run,) = list_runs(runyard)
     assert (run["state"], run["exit_code"]) == ("failed", 9)

@@ -70,18 +70,18 @@ def test_a_sweep_logs_while_the_server_goes_from_job_to_job(
 ) -> None:
     """The first job ends as Slurm ends jobs whose time is up: told by TERM."""
     first = submit_server(runyard, "--links", "1", "--time", "10m")
-    until(lambda: serving(state_folder), "the server in its job", 60)
+    until(lambda: serving(state_folder), "the server in its job", 180)
     before = discovered(state_folder)
     with sweep_at_work(runyard, state_folder, on_cluster, tmp_path / "project") as work:
         work.allow(4)
         on_cluster.run("scancel", "--signal=TERM", "--batch", first)
         work.allow(7)
-        on_cluster.wait_for(first, {"COMPLETED", "FAILED", "CANCELLED"}, 60)
+        on_cluster.wait_for(first, {"COMPLETED", "FAILED", "CANCELLED"}, 180)
         refused = runyard("runs")
         assert (refused.returncode, "is a Slurm job" in refused.stderr) == (1, True)
         with taken(before.port):  # By somebody else on the node.
             submit_server(runyard, "--links", "1", "--time", "10m")
-            until(lambda: serving(state_folder, before.pid), "the server in its next job", 60)
+            until(lambda: serving(state_folder, before.pid), "the server in its next job", 180)
         after = discovered(state_folder)
         assert (after.key, after.port != before.port) == (before.key, True)
         work.finish()
@@ -89,18 +89,20 @@ def test_a_sweep_logs_while_the_server_goes_from_job_to_job(
     assert runyard("server", "start").returncode == 0
 
 
-@pytest.mark.skipif(not os.environ.get("RUNYARD_TIME_LIMITS"), reason="it takes two minutes")
+@pytest.mark.skipif(
+    not os.environ.get("RUNYARD_LONG_JOBS"), reason="RUNYARD_LONG_JOBS=1: two minutes"
+)
 def test_cut_by_its_time_limit_the_server_is_taken_over_by_the_next_link(
     runyard: RunRunyard, state_folder: Home, on_cluster: SlurmCluster, tmp_path: Path
 ) -> None:
     first = submit_server(runyard, "--links", "2", "--time", "1m")
-    until(lambda: serving(state_folder), "the server in its job", 60)
+    until(lambda: serving(state_folder), "the server in its job", 180)
     before = discovered(state_folder)
     with sweep_at_work(runyard, state_folder, on_cluster, tmp_path / "project") as work:
         work.allow(4)
         on_cluster.wait_for(first, {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"}, 180)
         work.allow(7)
-        until(lambda: serving(state_folder, before.pid), "the server in its next job", 120)
+        until(lambda: serving(state_folder, before.pid), "the server in its next job", 180)
         work.finish()
     assert runyard("server", "stop").returncode == 0
 
@@ -111,7 +113,7 @@ def test_a_next_link_takes_over_a_server_that_is_still_serving(
     assert runyard("server", "start").returncode == 0
     before = discovered(state_folder)
     job = submit_server(runyard, "--links", "1", "--time", "10m")
-    until(lambda: serving(state_folder, before.pid), "the server in its job", 60)
+    until(lambda: serving(state_folder, before.pid), "the server in its job", 180)
     after = discovered(state_folder)
     assert (after.key, after.port, after.listen) == (before.key, before.port, "cluster")
     shown = runyard("server", "status")
@@ -144,12 +146,12 @@ class Paced:
     def allow(self, steps: int) -> None:
         """Let them log so many, and see that they have."""
         (self._folder / "gate").write_text(str(steps))
-        until(lambda: _logged(self._folder) == [steps] * 2, f"{steps} steps", 60)
+        until(lambda: _logged(self._folder) == [steps] * 2, f"{steps} steps", 180)
 
     def finish(self) -> None:
         """Let them come to their end; nothing of what they logged is missing."""
         (self._folder / "gate").write_text(str(STEPS))
-        self._cluster.wait_for(self._job, "COMPLETED", 90)
+        self._cluster.wait_for(self._job, "COMPLETED", 180)
         api = find_server(self._home)
         assert api is not None
         trials = api.sweeps.trials(self._key)

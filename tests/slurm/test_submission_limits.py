@@ -50,7 +50,7 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
     assert said["held"] == 7 - taken
     assert "AssocMaxSubmitJobLimit" in done.stderr
     # Each agent takes one task, so all seven are needed. The jobs themselves send the rest.
-    found = yard.ended(said["sweep"], seconds=90)
+    found = yard.ended(said["sweep"], seconds=180)
     assert found["counts"]["finished"] == 7
     jobs = yard.api.jobs.jobs(sweep=found["key"])
     assert sum(job["tasks"] for job in jobs) == 7

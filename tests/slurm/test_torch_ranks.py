@@ -45,7 +45,7 @@ def test_a_process_group_over_two_nodes(yard: Yard, torch: Path, form: str) -> N
     said = yard.submit(
         "submit", "--distributed", form, "--nodes", "2", "--", str(torch), "reduces.py"
     )
-    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 120)
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 180)
     assert sorted(re.findall(r"rank (\d) of 2 sum 3", yard.logs(said))) == ["0", "1"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.node.terminals import until
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.yard import Yard, open_yard
 
@@ -22,14 +23,15 @@ def yard(
 
 
 def test_the_next_command_cancels_what_the_page_was_asked_to_cancel(yard: Yard) -> None:
-    yard.write("wait.py", "import time; time.sleep(600)")
+    yard.write("wait.py", "import time; print('at work', flush=True); time.sleep(600)")
     told = yard.submit("submit", "--yes", "--", "python", "wait.py")
     job_id = told["jobs"][0]["job_id"]
+    until(lambda: "at work" in yard.logs(told), "the program")
     job = yard.api.jobs.job(job_id)
     yard.api.jobs.wish(job["key"], "cancel")
     yard.type("jobs")
     # The agent hears of it too, and may be gone before Slurm has cancelled its job.
-    yard.cluster.wait_for(job_id, {"CANCELLED", "COMPLETED"}, timeout=120)
+    yard.cluster.wait_for(job_id, {"CANCELLED", "COMPLETED"}, timeout=180)
     yard.type("jobs")
     after = yard.api.jobs.job(job_id)
     assert after["ended_at"] is not None

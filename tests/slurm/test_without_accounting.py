@@ -68,5 +68,5 @@ def test_a_controller_that_hangs_is_told_and_what_is_known_is_shown(yard: Yard) 
     assert "jobs as they were" in shown
     assert yard.json("status", sweep)["slurm"]["trouble"] is None
     yard.type("cancel", sweep)
-    yard.cluster.wait_for(job, "CANCELLED", timeout=60)
+    yard.cluster.wait_for(job, "CANCELLED", timeout=180)
     assert yard.sweep(sweep)["jobs"][0]["states"] == {"CANCELLED": 1}

@@ -86,13 +86,13 @@ class Yard:
             found = api.sweeps.find(sweep)["counts"]
             return all(found[state] == count for state, count in counts.items())
 
-        wait_until(is_so, timeout=60)
+        wait_until(is_so, timeout=180)
 
     def wait_for_memory(self, job: str) -> None:
         """Until Slurm has seen what busy.py holds; it is let go then."""
         wait_until(
             lambda: any((one["memory_peak"] or 0) > 30 << 20 for one in self.running(job)),
-            timeout=90,
+            timeout=180,
         )
         (self.project / "seen").touch()
 
@@ -102,7 +102,7 @@ class Yard:
 
     def wait_for_end(self, job: str) -> None:
         """Until Slurm has done with it, and the server knows."""
-        self.cluster.wait_for(job, FINAL_STATES, timeout=60)
+        self.cluster.wait_for(job, FINAL_STATES, timeout=180)
         self.read("status", job)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from runyard.client.sweeps import Sweep
 from runyard.home import Home
 from tests.conftest import end_server, isolate, run_runyard
 from tests.live.sweeping import with_python
+from tests.node.terminals import until
 from tests.slurm.cluster import SlurmCluster
 
 # What people do to folders: every one of these has broken somebody's submit script.
@@ -76,13 +76,14 @@ class Yard:
     def api(self) -> Api:
         return ensure_server(self.home).api
 
-    def ended(self, sweep: str, seconds: float = 60) -> Sweep:
+    def ended(self, sweep: str, seconds: float = 180) -> Sweep:
         """The sweep, when it is over."""
-        end = time.monotonic() + seconds
-        while (found := self.api.sweeps.find(sweep))["state"] == "running":
-            assert time.monotonic() < end, found
-            time.sleep(0.1)
-        return found
+
+        def found() -> Sweep:
+            return self.api.sweeps.find(sweep)
+
+        until(lambda: found()["state"] != "running", lambda: f"its end: {found()}", seconds)
+        return found()
 
     def logs(self, said: dict[str, Any]) -> str:
         """All that the jobs of a submission have printed."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runyard.node.ports import Port
 from tests.train.frameworks import program_environment
 
 LONGEST = 600.0  # A guard against a hang, never a measure.
@@ -24,9 +24,13 @@ class Ended:
 
 def run_ranks(python: Path, program: Path, words: Sequence[str], **more: str) -> list[Ended]:
     """Both to their end. Begun afresh: ranks forked with torch loaded have been seen to hang."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    with Port() as meeting:  # Held: other tests look for ports at the same time.
+        return _run_at(str(meeting.number), python, program, words, more)
+
+
+def _run_at(
+    port: str, python: Path, program: Path, words: Sequence[str], more: Mapping[str, str]
+) -> list[Ended]:
     started = [
         subprocess.Popen(
             [str(python), str(program), *words],

@@ -21,14 +21,15 @@ from typing import Any
 from runyard.client.api import Api, Console, RunDetail, Series
 from runyard.client.discover import connect
 from runyard.home import Discovery
+from tests.node.terminals import until
 from tests.wandb_clients.versions import ordered
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _PROGRAMS = Path(__file__).parent / "flows"
-_LONGEST = 90
+_LONGEST = 300
 # An agent has several runs one after the other, and looks for the next every five seconds.
-_LONGEST_AGENT = 300
+_LONGEST_AGENT = 600
 
 
 class Ended(Exception):
@@ -59,7 +60,7 @@ class Program:
         return self._words.read_text(errors="replace")
 
     def wait_for(self, word: str) -> None:
-        wait_until(lambda: word in self.said() or self._process.poll() is not None, 60)
+        wait_until(lambda: word in self.said() or self._process.poll() is not None, 180)
         if word not in self.said():
             raise Ended(f"ended before it said {word!r}: {_tail(self.said())}")
 
@@ -245,7 +246,7 @@ class Client:
         login = b64encode(f"api:{self.server.key}".encode()).decode()
         headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.server.url}{path}", body, headers)
-        with urllib.request.urlopen(request, timeout=30) as reply:
+        with urllib.request.urlopen(request, timeout=180) as reply:
             content: bytes = reply.read()
         return content
 
@@ -257,12 +258,11 @@ def read_sweep_id(said: str) -> str:
     return found[1]
 
 
-def wait_until(is_so: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > end:
-            raise Ended(f"not so after {seconds:.0f} s")
-        time.sleep(0.2)
+def wait_until(is_so: Callable[[], object], seconds: float = 180) -> None:
+    try:
+        until(is_so, "it to be so", seconds)
+    except AssertionError as error:
+        raise Ended(str(error)) from error
 
 
 def _tail(text: str) -> str:

@@ -14,7 +14,7 @@ from tests.wandb_clients.matrix import flow
 
 # Agents look for work every five seconds, and that cannot be set.
 _agent_flow = partial(flow, waits=True)
-_PATIENCE = 120
+_PATIENCE = 300
 
 # One of every kind of value; text that YAML could take for something else among them.
 _VALUES: dict[str, Any] = {

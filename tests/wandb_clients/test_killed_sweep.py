@@ -18,6 +18,7 @@ import pytest
 from runyard.client.discover import ensure_server
 from runyard.home import Home
 from tests.conftest import end_server, isolate, server_pids
+from tests.node.terminals import until
 from tests.wandb_clients.client import Client, Ended, Program
 from tests.wandb_clients.matrix import Session
 from tests.wandb_clients.sweeping import runs_of, state_of
@@ -83,6 +84,8 @@ def test_every_point_of_a_grid_is_finished_once(
         )
         yard = Yard(clients, sweep, session.home)
         try:
+            # The agents come up, and the first of them have their runs.
+            until(lambda: len(runs_of(clients[0], sweep)) >= 2, "two runs", _LONGEST)
             _kill_at_random(yard, random.Random(7))
             _wait_for_the_end(yard)
         finally:
@@ -101,7 +104,6 @@ def test_every_point_of_a_grid_is_finished_once(
 
 
 def _kill_at_random(yard: Yard, dice: random.Random) -> None:
-    time.sleep(8)  # The agents have come up, and have their first runs.
     for number in range(_KILLS):
         if number % 3 == 1:
             yard.kill_server()

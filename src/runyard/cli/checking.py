@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_FILES, _LARGEST_FILE = 200, 1 << 20
 _MOST_VALUES, _MOST_SHOWN = 50, 8
+# Nothing that a shell would change, and no folder that may be made on the node.
+_PLAIN_PROGRAM = re.compile(r"(?:[\w./-]*/)?python[\d.]* ([\w.-][\w./-]*\.py)(?= |$)(?!.*&&)")
 _SHELL = frozenset(";|&<>()")
 _AS_OPTIONS = ("${args}", "${args_no_equals}", "${args_no_boolean_flags}")
 
@@ -42,6 +44,11 @@ def check_tasks(found: TaskList, folder: Path, *, refuses: bool = True) -> None:
     told: dict[str, tuple[str, Finding]] = {}
     counts: dict[str, int] = {}
     for number, task in found.tasks.items():
+        missing = _missing(task.command_line, folder)
+        if missing is not None:
+            what, mend = f"is not in {folder}", "write it as it is seen from there"
+            told[missing] = (f"line {number}: {missing}", Finding(what, mend, is_error=True))
+            counts[missing] = counts.get(missing, 0) + 1
         for program, words in _programs_in(task.command_line):
             source = _read(folder / program)
             if source is None or source.parser is None:
@@ -157,6 +164,12 @@ def _programs_in(line: str) -> list[tuple[str, list[str]]]:
         for program, behind in found
         if not any("$" in word or "`" in word for word in behind)
     ]
+
+
+def _missing(line: str, folder: Path) -> str | None:
+    """The program of a plain line, `python train.py ...`, that is not there to be run."""
+    found = _PLAIN_PROGRAM.match(line)
+    return found[1] if found and not (folder / found[1]).exists() else None
 
 
 @lru_cache(64)

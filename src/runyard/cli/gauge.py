@@ -19,6 +19,7 @@ import os
 import shlex
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.errors import ProgramError, UsageError
-from runyard.home import locate
+from runyard.home import locate, prepare
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _MOST_TOGETHER = 32
 _SEED = "{seed}"
+INTERRUPTED = 130
 # Beside others, the pace alone is of interest.
 _LEAST_TOGETHER = 15.0
 
@@ -105,7 +107,11 @@ def run(args: argparse.Namespace) -> int:
         if raw is None:
             return 0
     else:
-        raw = measure_here(args, request, words)
+        try:
+            raw = measure_here(args, request, words)
+        except KeyboardInterrupt:
+            say("Ctrl-C: nothing was measured yet")
+            raise
         if args.raw:
             return _leave(raw, Path(args.raw))
     return _finish(args, request, raw, words)
@@ -116,8 +122,11 @@ def measure_here(args: argparse.Namespace, request: Request, words: list[str]) -
     from runyard.gauge.measuring import cards_here
     from runyard.node.layout import memory_mb
 
-    courses = courses_folder(str(locate().path), _project(args))
-    args.around = {**os.environ, COURSES: os.environ.get(COURSES, courses)}
+    args.around = dict(os.environ)
+    if not args.no_keep:
+        home = locate()
+        prepare(home)  # The program may be the first to write into it.
+        args.around.setdefault(COURSES, courses_folder(str(home.path), _project(args)))
     cards = tuple(cards_here())
     if not cards:
         say("no GPU is here: host memory, CPU and time are measured")
@@ -173,7 +182,7 @@ def _measure_program(
         args, [_copy(words, 0)], seconds=seconds, cards=cards, to_the_end=args.whole, total=steps
     )
     _refuse_failed(seen)
-    if args.pack is None:
+    if args.pack is None or seen.is_cut_short:
         return Raw(seen, cards, job_memory=memory)
     cpus = len(os.sched_getaffinity(0))
     # One GPU is filled: what is found there holds for the others.
@@ -181,6 +190,8 @@ def _measure_program(
     peak = seen.programs[0].vram_peak
     room = room_on(card[0].total, peak, 0.0) if card and peak else args.pack
     most, why = min((cpus, "no more CPUs are here"), (room, "no more fit its memory"))
+
+    cut_short: list[int] = []
 
     def level(count: int) -> Level:
         if count == 1:
@@ -190,15 +201,17 @@ def _measure_program(
             args, copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=args.whole,
             total=steps, mps=args.mps or "auto", least=_LEAST_TOGETHER,
         )  # fmt: skip
+        if found.is_cut_short:
+            cut_short.append(count)
+            return Level(count, None, "Ctrl-C")
         last = found.said.splitlines()[-1] if found.said else "its steps are not known"
         rate = found.rate()
         if rate is not None:
             say(f"{count} at a time: {rate:.4g} steps/s together ({found.mps or 'on CPUs'})")
         return Level(count, rate, last)
 
-    return Raw(
-        seen, cards, climb=climb(level, max(1, most), why, limit=args.pack), job_memory=memory
-    )
+    found = climb(level, max(1, most), why, limit=args.pack)
+    return Raw(replace(seen, is_cut_short=bool(cut_short)), cards, climb=found, job_memory=memory)
 
 
 def _measured(args: argparse.Namespace, commands: list[list[str]], **more: Any) -> Any:
@@ -255,6 +268,8 @@ def _finish(args: argparse.Namespace, request: Request, raw: Raw, words: list[st
 
     found = conclude(raw, request)
     kind = args.kind or _kind(args, request, words)
+    if raw.seen.is_cut_short:
+        return _finish_early(args, found, raw, kind)
     if args.json:
         print_json({"kind": kind, "project": _project(args), **found.to_json()})
     else:
@@ -269,6 +284,20 @@ def _finish(args: argparse.Namespace, request: Request, raw: Raw, words: list[st
     if not args.json:
         say(f"next, run it:  {_next(args, found, words)}")
     return 0 if found.fits in (None, True) else 1
+
+
+def _finish_early(args: argparse.Namespace, found: Conclusion, raw: Raw, kind: str) -> int:
+    """Ctrl-C: what is known so far is said; nothing is kept or written."""
+    from runyard.cli.gauge_view import print_conclusion
+
+    say("Ctrl-C: the program was ended; this was measured so far, and is not kept")
+    if args.json:
+        print_json({"kind": kind, "project": _project(args), "cut_short": True, **found.to_json()})
+    elif found.measured.memory_peak or found.measured.step:
+        print_conclusion(found, raw, kind)
+    else:
+        print("nothing yet")
+    return INTERRUPTED
 
 
 def _next(args: argparse.Namespace, found: Conclusion, words: list[str]) -> str:

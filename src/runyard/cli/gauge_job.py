@@ -49,6 +49,9 @@ def measure_in_job(args: argparse.Namespace) -> Raw | None:
     job = allocate_for(api, submission, script, kind="gauge")
     try:
         code = enter_job(job, submission.plan.profile.script.shell, command)
+    except KeyboardInterrupt:
+        say(f"Ctrl-C: job {job['job_id']} is given back, and what it measured is lost")
+        raise
     finally:
         give_back(api, job)
     try:

@@ -20,7 +20,7 @@ from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
 from runyard.cli.tracking import require_key
 from runyard.errors import NotFoundError, RunyardError, UsageError
-from runyard.home import Home, locate
+from runyard.home import Home, locate, prepare
 
 if TYPE_CHECKING:
     from runyard.cli.estimating import Subject
@@ -211,6 +211,7 @@ def plan_submission(
 
     if not args.dry_run:
         find_slurm()
+        prepare(locate())  # Before copies and environments come into it.
     request = with_environment(read_project(folder, given_flags(args)), os.environ)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
@@ -270,11 +271,11 @@ def _find_places(
     folder: Path,
     code: Mapping[str, Any] | None,
 ) -> tuple[Snapshot | None, Places]:
-    from runyard.launch.places import check_home, scratch_of
+    from runyard.launch.places import check_home, site_scratch
     from runyard.launch.plan import Places
     from runyard.launch.snapshot import MANIFEST, find_stored, folder_of, look
 
-    scratch = scratch_of(request.profile, os.environ)
+    scratch = site_scratch(request.profile, os.environ)
     check_home(request.profile, home.path, scratch, os.environ)
     token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     job, root, copy, tree = home.path / "jobs" / token, request.folder, None, None

@@ -2,6 +2,7 @@
 
   runyard run -- python train.py --lr 0.1
   runyard run -n baseline -t paper -- python train.py    a name, and a tag to find it by
+  runyard run                                            the command of runyard.yaml
   runyard run --tracking cloud -- python train.py        its wandb calls go to W&B's cloud
 
 The program's own, unmodified wandb calls log to runyard's server; a program without any is
@@ -62,10 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     refuse_slurm_options(args)
     behind_dashes = args.program[:1] == ["--"]
-    command = args.program[1:] if behind_dashes else args.program
+    command = (args.program[1:] if behind_dashes else args.program) or _of_project(args)
     if not command:
         raise UsageError(
-            "runyard run: which program?", mend="runyard run -- python train.py --lr 0.1"
+            "runyard run: which program?",
+            mend="runyard run -- python train.py --lr 0.1; or write command: into runyard.yaml",
         )
     if command[0].startswith("-") and not behind_dashes:
         args.parser.refuse_unknown(command)
@@ -82,6 +84,18 @@ def run(args: argparse.Namespace) -> int:
     except RunyardError as error:
         # 125, as `env` and `timeout` have it: not the program's own code, we failed before it.
         raise ProgramError(error.what, exit_code=125, said=error.said, mend=error.mend) from error
+
+
+def _of_project(args: argparse.Namespace) -> list[str]:
+    """The command of runyard.yaml, if it has one; its variables are this machine's here."""
+    from runyard.config.flags import given_flags
+    from runyard.config.project_file import read_project
+    from runyard.config.project_text import find_project_file
+
+    if find_project_file(Path.cwd()) is None:
+        return []
+    command = read_project(Path.cwd(), given_flags(args)).command or ()
+    return [os.path.expandvars(word) for word in command]
 
 
 def _run(args: argparse.Namespace, command: list[str]) -> int:

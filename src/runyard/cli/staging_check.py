@@ -17,10 +17,10 @@ def check_staging(request: Request, places: Places) -> None:
     asked = request.staging
     if not asked.data and not asked.results:
         return
-    from runyard.launch.script import scratch_of
+    from runyard.launch.script import project_scratch
     from runyard.node.staging import check_paths
 
-    scratch = scratch_of(places, request.project_name)
+    scratch = project_scratch(places, request.project_name)
     problems = check_paths(scratch, list(asked.data))
     if problems:
         raise ConfigError(

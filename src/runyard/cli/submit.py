@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
     parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
                         help="whether less or more is better (default: minimize)")  # fmt: skip
+    parser.add_argument("--no-check", action="store_true",
+                        help="submit it even if the program is not here, or does not know an "
+                        "option")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true",
                         help="show exactly what would be sent; make nothing")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -87,6 +90,10 @@ def submit_command(
         found = found.with_seeds(wanted)
     else:
         found = found.renamed(name or flags["name"] or Path(words[0]).name)
+    if not getattr(args, "no_check", False):
+        from runyard.cli.checking import check_tasks
+
+        check_tasks(found, Path.cwd(), refuses=not args.dry_run)
     usual = {"retries": None, "metric": None, "goal": "minimize", "slots": 1, "json": False}
     asked = argparse.Namespace(**{**usual, **vars(args)})
     asked.name = name or flags["name"]

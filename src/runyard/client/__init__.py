@@ -1,5 +1,6 @@
 """The way to the server.
 
-Owns the typed HTTP client that every other room shares, and finding the server or starting it.
+Owns the typed HTTP client that every other room shares, finding the server or starting it, keys,
+and pushing runs to other servers.
 Standard library only, so that a command starts quickly. Imports no other room.
 """

@@ -266,7 +266,7 @@ class Software:
         "where environments are built: on the login node, in a job, or inside each job", "login",
     )  # fmt: skip
     conda_channels: tuple[str, ...] = setting(
-        Items(Text("CHANNEL")), "conda's channels", ("conda-forge",)
+        Items(Text("CHANNEL")), "conda's channels, for files that name none", ("conda-forge",)
     )
     conda_root: str | None = setting(Text("PATH"), "where conda is, variables allowed")
     cuda_modules: tuple[str, ...] = setting(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from runyard.gauge.advice import Ask, Room, ask_for, memory_at_the_end, room_on, rooms, smaller_gpu
@@ -93,9 +93,11 @@ def conclude(raw: Raw, request: Request) -> Conclusion:
     elif measured.vram_peak:
         # Alone: a GPU could take more. What they would then get done, only --pack tells.
         per_gpu = None
+    # A node's ranks are seen together: memory is asked for the node, CPUs for each of them.
+    ranks = (request.resources.tasks_per_node or 1) if request.distributed else 1
     ask = ask_for(
-        measured, margins, programs=programs, per_gpu=per_gpu, slow_down=max(1.0, slow_down),
-        longest=limit.longest,
+        replace(measured, cpus=measured.cpus / ranks), margins, programs=programs, per_gpu=per_gpu,
+        slow_down=max(1.0, slow_down), longest=limit.longest,
     )  # fmt: skip
     notes = [
         *_trust(measured),
@@ -216,6 +218,7 @@ def raw_to_json(raw: Raw) -> dict[str, Any]:
         "memory_together": raw.seen.memory_together,
         "said": raw.seen.said,
         "mps": raw.seen.mps,
+        "is_cut_short": raw.seen.is_cut_short,
         "cards": [asdict(one) for one in raw.cards],
         "at_once": raw.at_once,
         "job_memory": raw.job_memory,
@@ -234,6 +237,7 @@ def raw_from_json(told: Mapping[str, Any]) -> Raw:
             memory_together=told["memory_together"],
             said=told["said"],
             mps=told["mps"],
+            is_cut_short=told["is_cut_short"],
         ),
         cards=tuple(Card(**one) for one in told["cards"]),
         at_once=told["at_once"],

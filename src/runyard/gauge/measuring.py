@@ -50,6 +50,8 @@ class Seen:
     """The last lines of one that failed."""
     mps: str = ""
     """Whether they computed at the same time, or why not."""
+    is_cut_short: bool = False
+    """Whether somebody pressed Ctrl-C."""
 
     @property
     def has_failed(self) -> bool:
@@ -126,22 +128,29 @@ def measure(
         shared, words = stack.enter_context(_sharing(names if is_shared else (), keeper, mps))
         # It starts first: a short program is not to be over before anybody looks.
         sampler = stack.enter_context(_Sampler(names))
-        watched = []
-        for index, command in enumerate(commands):
-            more, pinned = _place(names, per_gpu, len(commands), index)
-            one = stack.enter_context(
-                Tryout(f"gauge-{index}", environ=environ, more={**more, **shared})
-            )
-            keeper.begins(one.token)
-            stack.callback(keeper.ended, one.token)
-            with pinned:
-                keeper.began(one.start(command, cwd), one.token)
-            stack.callback(one.end)
-            watched.append(_Watched(one, time.time()))
-            sampler.watch(one.token, one.pid)
-        cards_used = _watch(watched, sampler, seconds, least, to_the_end, show)
-        seen = _seen(watched, total)
-        return replace(_with_card(seen, cards_used, used), mps=words)
+        watched: list[_Watched] = []
+        cards_used: dict[str, int] = {}
+        is_cut_short = False
+        try:
+            for index, command in enumerate(commands):
+                more, pinned = _place(names, per_gpu, len(commands), index)
+                one = stack.enter_context(
+                    Tryout(f"gauge-{index}", environ=environ, more={**more, **shared})
+                )
+                keeper.begins(one.token)
+                stack.callback(keeper.ended, one.token)
+                with pinned:
+                    keeper.began(one.start(command, cwd), one.token)
+                stack.callback(one.end)
+                watched.append(_Watched(one, time.time()))
+                sampler.watch(one.token, one.pid)
+            _watch(watched, sampler, seconds, least, to_the_end, show, cards_used)
+        except KeyboardInterrupt:
+            if not watched:
+                raise
+            is_cut_short = True
+        seen = _with_card(_seen(watched, total), cards_used, used)
+        return replace(seen, mps=words, is_cut_short=is_cut_short)
 
 
 def _place(
@@ -200,10 +209,10 @@ def _watch(
     least: float,
     to_the_end: bool,
     show: Callable[[str], None],
-) -> dict[str, int]:
-    """Until enough is known; the most that was taken of each card meanwhile."""
+    most: dict[str, int],
+) -> None:
+    """Until enough is known; `most`: what was taken of each card meanwhile."""
     end = time.monotonic() + seconds
-    most: dict[str, int] = {}
     while True:
         told = sampler.hear(_EVERY)
         now = time.time()
@@ -217,11 +226,11 @@ def _watch(
             show(_words(watched, now))
         running = [one for one in watched if one.ended is None]
         if not running or any(one.code for one in watched) or time.monotonic() >= end:
-            return most
+            return
         if not to_the_end and all(
             is_enough(one.looks, one.tryout.steps.marks, now - one.began, least) for one in running
         ):
-            return most
+            return
 
 
 def _take(told: dict[str, Any], watched: Sequence[_Watched], most: dict[str, int]) -> None:

@@ -93,6 +93,7 @@ def plan_build(
     wanted = _wanted(kind, source, files, site=site)
     modules = (*profile.script.modules, *environment.modules)
     parts = [kind, source, str(site), environment.name or "", *modules, wanted or ""]
+    parts += profile.software.conda_channels if kind == "conda" else ()
     parts += [files[one] for one in (source, *_BESIDE.get(source, ())) if one in files]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_KEY]
     plain = "".join(one if one.isalnum() or one in "_-" else "_" for one in name)
@@ -174,11 +175,12 @@ def _uv_steps(task: _Task) -> list[str]:
 def _conda_steps(task: _Task) -> list[str]:
     program = _conda_program(task.conda)
     folder, file = quote(task.folder), quote(task.project / task.source)
-    if not task.source.endswith((".yml", ".yaml")):
-        return [f"{program} create --yes --prefix {folder} --file {file}"]
-    if program.endswith("micromamba"):
-        return [f"{program} create --yes --prefix {folder} --file {file}"]
-    return [f"{program} env create --prefix {folder} --file {file}"]
+    # For files that name none: Anaconda's own, the default of some installations, may be blocked.
+    channels = f"export CONDA_CHANNELS={quote(','.join(task.profile.software.conda_channels))}"
+    is_list = not task.source.endswith((".yml", ".yaml"))
+    if is_list or program.endswith("micromamba"):
+        return [channels, f"{program} create --yes --prefix {folder} --file {file}"]
+    return [channels, f"{program} env create --prefix {folder} --file {file}"]
 
 
 def _conda_program(conda: str | None) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
 
 
-def scratch_of(profile: Profile, environ: Mapping[str, str]) -> Path | None:
+def site_scratch(profile: Profile, environ: Mapping[str, str]) -> Path | None:
     """The large shared folder. A cluster that nobody has described may do without one."""
     try:
         return scratch_folder(profile, environ)

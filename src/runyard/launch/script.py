@@ -196,7 +196,7 @@ def _places(plan: Plan, how: str) -> list[str]:
         f"export RUNYARD_HOME={quote(places.home)}",
         f"export project_name={quote(plan.project_name)} exp_name={quote(plan.exp_name)}",
         f"export source_dir={quote(places.source)}",
-        f"export scratch_dir={quote(scratch_of(places, plan.project_name))}",
+        f"export scratch_dir={quote(project_scratch(places, plan.project_name))}",
         *_python_path(plan),
         'mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"',
     ]
@@ -254,7 +254,7 @@ def _python_path(plan: Plan) -> list[str]:
     return [f'export PYTHONPATH={quote(plan.places.python_path)}"${{PYTHONPATH:+:$PYTHONPATH}}"']
 
 
-def scratch_of(places: Places, project: str) -> Path:
+def project_scratch(places: Places, project: str) -> Path:
     """The project's own folder on scratch."""
     return (places.scratch or places.home / "scratch") / project
 

@@ -1,4 +1,4 @@
-"""The backend `slurm`: submit a plan, poll many jobs at once, cancel."""
+"""Jobs that are in Slurm's hands: asked for, many at once; cancelled. `submitting` sends them."""
 
 from __future__ import annotations
 

@@ -18,6 +18,11 @@ _LINE = re.compile(
     re.DOTALL,
 )
 _OPTION = re.compile(r"\s--(?:num_nodes|num-nodes|devices|gpus)(?:=|\s+)\S+")
+_OF_A_STEP = (
+    "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NODELIST", "SLURM_NPROCS",
+    "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION",
+    "SLURM_PTY_PORT", "SLURM_PTY_WIN_COL", "SLURM_PTY_WIN_ROW",
+)  # fmt: skip
 _NODES, _DEVICES = ("--num_nodes", "--num-nodes"), ("--devices", "--gpus")
 
 
@@ -166,3 +171,15 @@ def rank_variables(
     if interface:
         usual |= {"NCCL_SOCKET_IFNAME": interface, "GLOO_SOCKET_IFNAME": interface}
     return {**{name: value for name, value in usual.items() if name not in environ}, **found}
+
+
+def of_the_job(environ: Mapping[str, str]) -> dict[str, str]:
+    """Without what a step around us says of itself: one that was entered by srun (`runyard gauge`,
+    `runyard shell`) has one node, and a new srun would believe that it may have no more."""
+    if "SLURM_STEP_ID" not in environ:
+        return dict(environ)
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in _OF_A_STEP and not name.startswith(("SLURM_STEP", "SLURM_CPU_BIND"))
+    }

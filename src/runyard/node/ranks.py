@@ -27,6 +27,7 @@ from runyard.node.rank_words import (
     Meeting,
     NotPython,
     count_gpus,
+    of_the_job,
     program_words,
 )
 
@@ -246,7 +247,7 @@ def _start(
     try:
         step = subprocess.Popen(
             [*srun, sys.executable, "-I", "-S", "-c", start, json.dumps(meets), *words],
-            env={**os.environ, MARK: token},
+            env={**of_the_job(os.environ), MARK: token},
         )
     except OSError as error:
         print(

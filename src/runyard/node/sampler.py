@@ -154,6 +154,12 @@ class Sampler:
         names = {name for watched in self._watched.values() for name in watched.gpus}
         gpus = self._gpus.look(names)
         found = trees.descendants([watched.pid for watched in self._watched.values()])
+        for token, watched in self._watched.items():
+            # What srun starts is Slurm's child and not ours; on this node it is known by its mark.
+            if any(trees.is_called(pid, "srun") for pid in found[watched.pid]):
+                from runyard.node.processes import marked
+
+                found[watched.pid] = trees.grown([*found[watched.pid], *marked([token])])
         # The fair share of shared memory is dear to read: of one program at a time.
         due = min(self._watched.values(), key=lambda watched: watched.pss.due, default=None)
         for watched in self._watched.values():

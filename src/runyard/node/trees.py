@@ -55,6 +55,17 @@ def descendants(roots: Iterable[int]) -> dict[int, list[int]]:
     return {root: _grown([root], lambda pid: parents.get(pid, [])) for root in roots}
 
 
+def grown(pids: Iterable[int]) -> list[int]:
+    """These, each once, and their children's children."""
+    return _grown(list(dict.fromkeys(pids)), _children)
+
+
+def is_called(pid: int, name: str) -> bool:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:  # noqa: PTH123
+        return file.read().strip() == name
+    return False
+
+
 def _grown(found: list[int], children: Callable[[int], list[int]]) -> list[int]:
     for pid in found:
         found += [child for child in children(pid) if child not in found]

@@ -1,4 +1,5 @@
 """What came of it.
 
-Owns efficiency, estimates, tables, plots and exports, all read through `client`.
+Owns efficiency and what to change, comparisons, tables, plots and exports, all read through
+`client`.
 """

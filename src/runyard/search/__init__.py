@@ -1,5 +1,5 @@
 """Which trial next, and which to stop.
 
 Owns the search space, the samplers, early stopping and grid arithmetic. Pure: no files, no sockets,
-no clock. Imports no other room.
+no clock; `worker` is the process around an engine. Imports no other room.
 """

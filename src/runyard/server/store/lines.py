@@ -1,4 +1,4 @@
-"""Streams of numbered lines: a run's history, its system events, its client's console.
+"""Streams of numbered lines: what the clients of a run printed. (`history` does it in columns.)
 
 A batch says where it begins. Sent again, it changes nothing; overlapping, the newer text of a line
 wins; jumping ahead, it leaves a gap that a later batch may fill. So a client's retries, in whatever

@@ -20,9 +20,9 @@ from runyard.search.stopping.decision import Decision
 from runyard.search.sweep import Asha, Sweep
 from runyard.server.ledger.rules import Aim
 from runyard.server.ledger.transitions import FINAL
-from runyard.server.store import reports, runs, settling, sweeps
+from runyard.server.store import reported, runs, settling, sweeps
 from runyard.server.store.measures import as_number
-from runyard.server.store.reports import Reported
+from runyard.server.store.reported import Reported
 from runyard.server.store.runs import Row
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Judge:
     async def _restore_all(self) -> None:
         try:
             found = await self._tracker.read(
-                reports.read_all, self._key, self._aim.name, self._step
+                reported.read_all, self._key, self._aim.name, self._step
             )
             for one in found:
                 # Rows that are on their way to be judged are not yet known.
@@ -142,7 +142,7 @@ class Judge:
 
     async def _read(self, trial: Row) -> Reported:
         return await self._tracker.read(
-            reports.read_reported,
+            reported.read_reported,
             trial["run"],
             trial["number"],
             trial["state"],
