@@ -6,8 +6,8 @@ them: then what the project asks for counts, without the versions of the lock.
 
 from __future__ import annotations
 
-import contextlib
 import json
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -75,15 +75,8 @@ def _markers(told: Mapping[str, Any]) -> str:
 
 
 def _toml(text: str, file: str) -> dict[str, Any]:
-    for reader in ("tomllib", "pip._vendor.tomli"):  # Python 3.10 has pip's alone.
-        with contextlib.suppress(ImportError):
-            loads = import_module(reader).loads
-            break
-    else:
-        raise ConfigError(
-            f"runyard's own Python is too old to read {file}",
-            mend="write a requirements.txt, or run runyard with Python 3.11 or newer",
-        )
+    # The same library, which the standard one has since 3.11.
+    loads = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli").loads
     try:
         found: dict[str, Any] = loads(text)
         return found
