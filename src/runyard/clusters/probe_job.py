@@ -24,7 +24,7 @@ from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
 
 MARK = ".runyard-doctor-"
-OUTSIDE = (("api.wandb.ai", 443), ("pypi.org", 443))
+OUTSIDE = (("api.wandb.ai", 443), ("github.com", 443))
 _LOOK_SECONDS = 0.5
 _ASK_SECONDS = 2.0
 # A network file system may show a file this long after it was written.
