@@ -73,5 +73,5 @@ def test_without_slurm_the_way_to_run_here_is_told(state_folder: Home, tmp_path:
         done = run_runyard(*words, env={"PATH": f"{python}:{empty}"}, cwd=project)
         assert done.returncode == 1
         assert "there is no Slurm here" in done.stderr
-        assert "--on here" in done.stderr
+        assert "on this machine `runyard run`, `sweep` and `farm` work without it" in done.stderr
     assert not state_folder.path.exists()
