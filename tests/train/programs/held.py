@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from runyard import train
 from runyard.train.stopping import told_to_stop
@@ -16,8 +17,8 @@ from runyard.train.stopping import told_to_stop
 steps = train.steps
 
 
-def held(start: int, total: int, *checkpoints: train.Checkpoint) -> Iterator[int]:
-    for step in steps(start, total, *checkpoints):
+def held(start: int, total: int, *checkpoints: train.Checkpoint, **more: Any) -> Iterator[int]:
+    for step in steps(start, total, *checkpoints, **more):
         yield step
         if (
             step == 1
