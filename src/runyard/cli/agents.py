@@ -33,6 +33,7 @@ from runyard.cli.parser import positive
 from runyard.cli.slots import Slots, add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweeps import find_sweep
+from runyard.cli.tracking import tell_agents
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
 from runyard.errors import NotFoundError, UsageError
@@ -154,6 +155,7 @@ def _add(args: argparse.Namespace) -> int:
     if args.on == SLURM:
         return add_on_slurm(args, found)
     refuse_ended(found)
+    tell_agents(args, Path(found["folder"] or "."))
     for _ in range(args.agents or 1):
         _start_here(found, read_slots(args).of_sweep(found))
     return 0

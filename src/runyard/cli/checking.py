@@ -47,7 +47,8 @@ def check_tasks(found: TaskList, folder: Path, *, refuses: bool = True) -> None:
         missing = _missing(task.command_line, folder)
         if missing is not None:
             what, mend = f"is not in {folder}", "write it as it is seen from there"
-            told[missing] = (f"line {number}: {missing}", Finding(what, mend, is_error=True))
+            finding = Finding(what, mend, is_error=True)
+            told.setdefault(missing, (f"line {number}: {missing}", finding))
             counts[missing] = counts.get(missing, 0) + 1
         for program, words in _programs_in(task.command_line):
             source = _read(folder / program)

@@ -51,6 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="print nothing but the program's"
     )
+    parser.add_argument("--no-check", action="store_true",
+                        help="with --on slurm: submit it even if the program is not here, or does "
+                        "not know an option")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true",
                         help="with --on slurm: show what would be sent")  # fmt: skip
     add_tracking(parser)

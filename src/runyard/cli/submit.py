@@ -90,7 +90,7 @@ def submit_command(
         found = found.with_seeds(wanted)
     else:
         found = found.renamed(name or flags["name"] or Path(words[0]).name)
-    if not getattr(args, "no_check", False):
+    if not args.no_check:
         from runyard.cli.checking import check_tasks
 
         check_tasks(found, Path.cwd(), refuses=not args.dry_run)

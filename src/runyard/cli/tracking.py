@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 from runyard.cli.output import say
 from runyard.client import wandb_server
+from runyard.client.environment import LOGS_TO
 from runyard.client.keys import find_key
 from runyard.client.wandb_server import EMBEDDED, target_url
-
-# Of the agents that a command starts on this machine.
-_LOGS_TO = "RUNYARD_LOGS_TO"
 
 
 def add_tracking(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +84,7 @@ def tell_agents(args: argparse.Namespace, folder: Path) -> None:
         return
     _key(told["url"], key, os.environ)
     say(f"programs log to {told['url']}; it comes to runyard's server too when the agent ends")
-    os.environ[_LOGS_TO] = json.dumps(told)
+    os.environ[LOGS_TO] = json.dumps(told)
 
 
 def require_key(server: str, account: str | None) -> None:

@@ -42,7 +42,9 @@ def elsewhere(options: dict[str, str]) -> Cloud | None:
 
 def apart(job: dict[str, Any], home: str) -> Apart | None:
     """Where programs log, if not to the server that hands out their trials."""
-    logs_to = os.environ.pop("RUNYARD_LOGS_TO", None)  # Of an agent that is in no job.
+    from runyard.client.environment import LOGS_TO
+
+    logs_to = os.environ.pop(LOGS_TO, None)
     if not (logs_to or job.get("server") or job.get("offline")):
         return None
     import json
