@@ -47,6 +47,7 @@ STEPS: tuple[str, ...] = (
     jobs.SCRIPT,
     processes.AGENT,
     figures.TABLES,
+    sweeps.RETURNS,
 )
 
 
