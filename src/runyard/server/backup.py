@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from runyard.home import MARKER, Home, read_discovery, write_discovery
 from runyard.server.access import need_admin, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.answers import Unacceptable, answer, read_texts
 
 _PAGES_AT_ONCE = 2_000
 
@@ -26,7 +26,7 @@ _PAGES_AT_ONCE = 2_000
 async def backup(request: Request) -> Response:
     need_admin(request, "copy it")
     tracker = tracker_of(request)
-    path = whole_texts(await read_json(request)).get("path")
+    path = (await read_texts(request)).get("path")
     if not isinstance(path, str) or not Path(path).is_absolute():
         raise Unacceptable(400, "path is not an absolute path")
     target = Path(path)
