@@ -20,8 +20,8 @@ from runyard.server.answers import (
     answer,
     quick_answer,
     read_json,
+    read_texts,
     whole_text,
-    whole_texts,
 )
 from runyard.server.attempt_usage import read_usage
 from runyard.server.json_text import is_odd
@@ -46,7 +46,7 @@ _LONGEST_NAME = 200
 
 async def begin_agent(request: Request) -> Response:
     row = await own_sweep(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     agent = await tracker_of(request).sweeps.begin_agent(
         row["key"],
         user=caller_of(request).key,
@@ -170,7 +170,7 @@ async def go_back(request: Request) -> Response:
 
 async def leave(request: Request) -> Response:
     agent = await own_agent(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     why = None if given.get("why") is None else arguments.field(given, "why", str)
     await tracker_of(request).write(agents.leave, agent["key"], why, time.time())
     tracker_of(request).sweeps.wake(agent["sweep"])

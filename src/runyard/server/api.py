@@ -19,7 +19,14 @@ from starlette.routing import Route
 
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
+from runyard.server.answers import (
+    LARGEST_BODY,
+    Unacceptable,
+    answer,
+    read_body,
+    read_json,
+    read_texts,
+)
 from runyard.server.attempt_usage import usage_json
 from runyard.server.backup import backup
 from runyard.server.charts import curves
@@ -82,7 +89,7 @@ async def find_run(request: Request) -> Response:
 
 
 async def create_run(request: Request) -> Response:
-    new = arguments.new_run(whole_texts(await read_json(request)))
+    new = arguments.new_run(await read_texts(request))
     caller = caller_of(request)
     entity = new.get("entity") or caller.name
     if not tracker_of(request).may_write(caller, entity):
@@ -154,7 +161,7 @@ async def console(request: Request) -> Response:
 
 async def begin_attempt(request: Request) -> Response:
     row = await own_run(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     number = await tracker_of(request).write(
         attempts.begin,
         row["key"],
@@ -169,7 +176,7 @@ async def begin_attempt(request: Request) -> Response:
 async def append_console(request: Request) -> Response:
     row, number = await own_run(request), _attempt(request)
     offset = arguments.number(request.query_params.get("offset"), "offset") or 0
-    data = await read_body(request)
+    data = await read_body(request, LARGEST_BODY)
     try:
         stored = await tracker_of(request).write(
             attempts.append_console, row["key"], number, offset, data, time.time()

@@ -24,7 +24,7 @@ from starlette.responses import Response, StreamingResponse
 
 from runyard.home import MARKER, Home, read_discovery, write_discovery
 from runyard.server.access import need_admin, tracker_of
-from runyard.server.answers import Unacceptable, read_json, whole_texts
+from runyard.server.answers import Unacceptable, read_texts
 from runyard.server.store.database import Closed
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Progress:
 
 async def backup(request: Request) -> Response:
     need_admin(request, "copy it")
-    path = whole_texts(await read_json(request)).get("path")
+    path = (await read_texts(request)).get("path")
     if not isinstance(path, str) or not Path(path).is_absolute():
         raise Unacceptable(400, "path is not an absolute path")
     target = Path(path)

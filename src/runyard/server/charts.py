@@ -25,7 +25,7 @@ from starlette.responses import Response
 
 from runyard.server import arguments
 from runyard.server.access import caller_of, tracker_of
-from runyard.server.answers import Unacceptable, read_json, whole_texts
+from runyard.server.answers import Unacceptable, read_texts
 from runyard.server.permissions import may_read
 from runyard.server.store import projects
 from runyard.server.store.columns import Numbers
@@ -55,7 +55,7 @@ class Asked:
 async def curves(request: Request) -> Response:
     """Many metrics of many runs, or of groups of runs, as binary columns."""
     tracker = tracker_of(request)
-    asked = _read_asked(whole_texts(await read_json(request)))
+    asked = _read_asked(await read_texts(request))
     entity, _, name = asked.project.partition("/")
     project = await tracker.read(projects.by_path, entity, name)
     if project is None or not may_read(caller_of(request), entity):

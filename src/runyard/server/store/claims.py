@@ -65,20 +65,24 @@ def hand_out(
         return Round([None] * len(claims), "canceled", "the sweep is gone", False)
     rules = sweeps.rules_of(row)
     counter = _Counter(row, rules)
-    before = _claimed_before(connection, sweep, claims)
+    known = _claimed_before(connection, sweep, claims)
     waiting = iter(_waiting(connection, sweep, len(claims)) if row["state"] == "running" else ())
     until = now + leases.LEASE_SECONDS
     new = NewTrials(connection, row, draw)
     numbers: list[int | None] = []
     for claim in claims:
-        if claim.token is not None and claim.token in before:
-            numbers.append(before[claim.token])
-        elif (trial := next(waiting, None)) is not None:
+        if claim.token is not None and claim.token in known:
+            numbers.append(known[claim.token])
+            continue
+        if (trial := next(waiting, None)) is not None:
             numbers.append(_take(connection, row, trial, claim, until, now))
         elif row["state"] == "running" and counter.has_more():
             numbers.append(_draw(new, counter, claim))
         else:
             numbers.append(None)
+        if claim.token is not None:
+            # An agent that got no answer in time asks again: both may stand in this very line.
+            known[claim.token] = numbers[-1]
     new.store(until, now)
     given = _read_handed(connection, sweep, numbers)
     counter.store(connection, now)
