@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Union
 
+from runyard.server.store.dotted_names import MISSING
 from runyard.server.store.patterns import BadPattern, Pattern
-from runyard.server.store.run_fields import MISSING, TIME, Field, UnknownField, find_field, to_time
+from runyard.server.store.run_fields import TIME, Field, UnknownField, find_field, to_time
 
 OPERATORS = (
     "$and", "$or", "$not", "$nor", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte",

@@ -6,11 +6,14 @@ trial that went with its node: it is settled once, and waits at the head of the 
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 
 from runyard.server.store import attempts, runs, settling, trials
 from runyard.server.store.runs import Row
+
+log = logging.getLogger(__name__)
 
 # Renewed every third of it, or so: a few words may get lost.
 LEASE_SECONDS = float(os.environ.get("RUNYARD_LEASE_SECONDS") or 60.0)
@@ -40,13 +43,25 @@ def are_silent(connection: sqlite3.Connection, now: float) -> bool:
 
 
 def lose_silent(connection: sqlite3.Connection, now: float) -> set[int]:
-    """Settle every trial whose lease has run out. The sweeps that have changed."""
+    """Settle every trial whose lease has run out. The sweeps that have changed.
+
+    Each by itself: one that cannot be settled keeps no other waiting.
+    """
     found = connection.execute(
         "SELECT * FROM trials WHERE state = 'running' AND lease < ?", (now,)
     ).fetchall()
+    changed = set()
     for trial in found:
-        settling.lose(connection, trial, now)
-    return {trial["sweep"] for trial in found}
+        connection.execute("SAVEPOINT losing")
+        try:
+            settling.lose(connection, trial, now)
+            changed.add(trial["sweep"])
+        except Exception:
+            log.exception("could not settle trial %d of sweep %d", trial["number"], trial["sweep"])
+            connection.execute("ROLLBACK TO losing")
+        finally:
+            connection.execute("RELEASE losing")
+    return changed
 
 
 def extend_all(connection: sqlite3.Connection, now: float) -> None:
