@@ -86,6 +86,8 @@ def hand_out(
     new.store(until, now)
     given = _read_handed(connection, sweep, numbers)
     counter.store(connection, now)
+    if row["cause"] is not None and any(given):
+        sweeps.update(connection, sweep, now, cause=None)  # It was why nothing could begin.
     if None in given:
         # A grid that prior runs have done already ends here, with nothing to settle.
         settling.conclude(connection, sweep, now)

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from runyard.server.ledger.rules import Rules
-from runyard.server.store import runs, settling, sweeps, trials
+from runyard.server.store import programs, runs, settling, sweeps, trials
 from runyard.server.store.runs import Row
 
 
@@ -22,8 +22,11 @@ def set_state(connection: sqlite3.Connection, key: int, state: str, now: float) 
     if state not in ("running", "paused", "finished", "canceled"):
         raise Refused(f"a sweep cannot be {state[:50]!r}: running, paused, finished or canceled")
     sweep = sweeps.get(connection, key)
+    if state == "running":
+        programs.forget(connection, key)
+        sweeps.update(connection, key, now, cause=None)
     if sweep["state"] == state:
-        return sweep
+        return sweeps.get(connection, key)
     if state == "paused" and sweep["state"] != "running":
         raise Refused(f"only a running sweep can be paused; this one is {sweep['state']}")
     is_over = state in ("finished", "canceled")
