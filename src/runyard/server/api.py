@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Collection
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ async def health(request: Request) -> Response:
             "runs": count,
             "running": running,
             "database_bytes": size,
+            "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
         }
     )
 
