@@ -27,7 +27,7 @@ from runyard.server.store.dotted_names import names_of_run
 from runyard.server.store.history import HISTORY
 
 _LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
-_NAMED = (Kind.RUN, Kind.DELETED, Kind.HISTORY)
+_NAMED = (Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.HISTORY)
 _DAYS = 30
 _SPARK = 48
 

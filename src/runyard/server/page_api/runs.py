@@ -26,7 +26,7 @@ from runyard.server.store.run_columns import read_columns
 from runyard.server.store.run_edits import change_tags, edit_run
 from runyard.server.store.run_fields import Field, UnknownField, find_field
 
-_SHOWN = (Kind.RUN, Kind.DELETED)
+_SHOWN = (Kind.RUN, Kind.DELETED, Kind.MOVED)
 _MOST_FIELDS = 200
 
 
@@ -53,7 +53,7 @@ async def list_columns(request: Request) -> Response:
             if change.project == project["key"]
         ]
         keys = [change.key for change in changed if change.kind is Kind.RUN]
-        deleted = [change.key for change in changed if change.kind is Kind.DELETED]
+        deleted = [change.key for change in changed if change.kind is not Kind.RUN]
     columns, values = await tracker.read(
         read_columns, tracker.remembered, project["key"], fields, keys
     )
@@ -63,7 +63,8 @@ async def list_columns(request: Request) -> Response:
         "whole": keys is None,
         "columns": columns,
         **{part: {name: next(shown) for name in names} for part, names in asked.items()},
-        "deleted": deleted,
+        # A run that was moved away may have come back.
+        "deleted": sorted({*deleted} - {*columns["key"]}),
     }
     return await send_json(request, content, tag)
 

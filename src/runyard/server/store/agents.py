@@ -261,7 +261,7 @@ def leave(connection: sqlite3.Connection, agent: int, why: str | None, now: floa
     """An agent goes. What it still had goes back to the queue; the sweep's key."""
     row = _hear(connection, agent, now)
     for trial in trials.at_work(connection, agent):
-        settling.settle(connection, trial, "node", now)
+        settling.lose(connection, trial, now)
     connection.execute(
         "UPDATE agents SET left_at = coalesce(left_at, ?), why = coalesce(why, ?) WHERE key = ?",
         (now, why, agent),
