@@ -71,7 +71,7 @@ async def claim(request: Request) -> Response:
     agent = await own_agent(request)
     tracker = tracker_of(request)
     desks = tracker.sweeps
-    async with desks.door:
+    async with desks.desk(agent["sweep"]).door:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))
@@ -255,6 +255,8 @@ def _handed(plan: Plan, handed: Handed) -> Response:
             "args": _arguments(plan, trial["values"]),
             "task": _task(plan, trial["values"]),
             "sweep": plan.id,
+            # The trials of a list are programs of their own, each in the place that it names.
+            "is_search": not plan.sweep.options.tasks,
         }
     )
 
