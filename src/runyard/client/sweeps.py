@@ -184,7 +184,6 @@ class Claimed(TypedDict, total=False):
     command: list[Any] | None
     program: str | None
     args: dict[str, Any]
-    task: dict[str, Any] | None
     sweep: str
 
 
