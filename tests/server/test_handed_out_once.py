@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 from collections.abc import Sequence
@@ -34,6 +35,9 @@ PROMOTION = {
         }
     },
 }  # fmt: skip
+
+
+_tokens = itertools.count()
 
 
 class Stubborn:
@@ -70,9 +74,9 @@ def stubborn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _work(tracker: Tracker, agents: Sequence[int], rounds: int) -> None:
     """Each agent takes a trial, for as many rounds; nothing of it ends."""
-    for number in range(rounds):
+    for _ in range(rounds):
         await asyncio.gather(
-            *(tracker.sweeps.claim(agent, f"{agent}.{number}") for agent in agents)
+            *(tracker.sweeps.claim(agent, f"token{next(_tokens)}") for agent in agents)
         )
         await asyncio.sleep(0)  # Whoever makes suggestions has its turn.
     await tracker.sweeps.close()
@@ -110,14 +114,13 @@ def test_what_was_handed_out_before_a_restart_is_known_after_it(
     again = Tracker(home)
     again.open(KEY)
     try:
-        agents = agents[::-1]
-        asyncio.run(_work(again, [agents[0]], 1))
+        asyncio.run(_work(again, agents, 3))
         texts = again._database.read(
             lambda store: [row[0] for row in store.execute("SELECT settings FROM trials")]
         ).result()
     finally:
         again.close()
-    assert len(set(texts)) == len(texts) == 8
+    assert len(set(texts)) == len(texts) == 16
     assert sum(json.loads(text) == {"x": 0.5, "y": 0.5} for text in texts) == 1
 
 
