@@ -36,9 +36,16 @@ _KEEP_ALIVE = 120
 
 
 def serve(
-    home: Home, listen: str | None, port: int | None, ready: Callable[[str | None], None]
+    home: Home,
+    listen: str | None,
+    port: int | None,
+    ready: Callable[[str | None], None],
+    check_owner: Callable[[], None] = lambda: None,
 ) -> None:
-    """Open the folder, listen, tell everybody where, and serve."""
+    """Open the folder, listen, tell everybody where, and serve.
+
+    `check_owner` is called before each commit; it does not return if the folder is not ours.
+    """
     _start_log(home)
     before = read_discovery(home)
     listening = find_listening(listen or (before.listen if before else "127.0.0.1"))
@@ -58,7 +65,7 @@ def serve(
             started_at=time.time(),
             running=True,
         )
-        tracker = Tracker(home)
+        tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key)
         note = _moved(before, discovery) if port is None else None
         try:
