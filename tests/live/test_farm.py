@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from runyard.cli.job_log import COLUMNS, read_job_log
+from runyard.cli.job_log import read_job_log
+from runyard.client.job_log import COLUMNS
 from runyard.home import Home
 from tests.conftest import run_runyard
 from tests.live.sweeping import api_of, processes_of

@@ -75,11 +75,13 @@ class Agent:
         apart: Apart | None = None,
         exits_as_trials: bool = False,
         is_chained: bool = False,
+        logs_tasks: bool = False,
         cloud: Cloud | None = None,
     ) -> None:
         # In a chain being cut off is the plan, and the links are counted: no tries are used up.
         self._cut = "go-on" if is_chained else "time"
         self._exits_as_trials = exits_as_trials
+        self._logs_tasks = logs_tasks
         self._loop = Loop()
         self._home = home
         self._place: Server = cloud or Place(home, self._spawn)
@@ -135,6 +137,8 @@ class Agent:
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
+        if self._work.job_log is not None:
+            self._work.job_log.close()
         if self._work.apart is not None:
             self._work.apart.bring_in(self._work.recorded)
         if self._work.sampling is not None:
@@ -259,6 +263,10 @@ class Agent:
         if layout.packs and not self._share_gpus(layout, occupancy):
             return
         self._claiming = claiming = Claiming(work, occupancy, Ending(work, self._fail), self._fail)
+        if self._logs_tasks:
+            from runyard.node.job_log import JobLog
+
+            work.job_log = JobLog(self._loop, work.report)
         work.sampling = Sampling(
             self._loop, lambda told: occupancy.look(told, claiming.ask), self._helpers
         )
@@ -411,6 +419,7 @@ def main(words: list[str] | None = None) -> int:
         apart=apart(job, home),
         exits_as_trials=job.get("exit") == "trials",
         is_chained=bool(job.get("chain")),
+        logs_tasks=bool(job.get("job_log")),
         cloud=elsewhere(options),
     )
     if "leash" in options:

@@ -83,6 +83,7 @@ class Attempt:
         self.usage: dict[str, Any] = {}
         """What it has used, as the sampler saw it last."""
         self.rows: tuple[int, int, float | None] = (0, 0, None)
+        self.console_bytes = 0
         self.lines, self.line_at = 0, 0.0
         """How often it logged, at how many steps, and how often it printed; with the last time."""
         self._is_crowded = is_crowded
@@ -299,6 +300,7 @@ class Attempt:
                 self._close_output()
                 return
             self._tail = (self._tail + data)[-TAIL_BYTES:]
+            self.console_bytes += len(data)
             self.lines += data.count(b"\n") + data.count(b"\r")
             self.line_at = time.time()
             with contextlib.suppress(OSError):  # A full disk must not end the program.
