@@ -71,7 +71,7 @@ async def claim(request: Request) -> Response:
     agent = await own_agent(request)
     tracker = tracker_of(request)
     desks = tracker.sweeps
-    async with desks.door:
+    async with desks.desk(agent["sweep"]).door:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))

@@ -34,7 +34,7 @@ from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.permissions import readable
 from runyard.server.rows import rows
-from runyard.server.store import alerts, archives, attempts, endings, jobs, runs, stops
+from runyard.server.store import alerts, archives, attempts, endings, jobs, leases, runs, stops
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
@@ -179,7 +179,7 @@ async def append_console(request: Request) -> Response:
     data = await read_body(request, LARGEST_BODY)
     try:
         stored = await tracker_of(request).write(
-            attempts.append_console, row["key"], number, offset, data, time.time()
+            leases.hear_console, row["key"], number, offset, data, time.time()
         )
     except attempts.ConsoleGap as gap:
         stored = gap.stored

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from runyard.server import arguments
 from runyard.server.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
 from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_json, read_texts
-from runyard.server.ledger.transitions import STATES
+from runyard.server.ledger.lifecycle import STATES
 from runyard.server.permissions import readable
 from runyard.server.store import sweep_changes, sweeps, trials
 from runyard.server.store.names import BadName, check_project

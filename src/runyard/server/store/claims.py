@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server.ledger.rules import Rules
-from runyard.server.store import attempts, leases, runs, settling, sweeps, trials
+from runyard.server.store import attempts, clients, leases, runs, settling, sweeps, trials
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.names import new_run_id
 from runyard.server.store.new_trials import OWN, Claim, Draw, NewRun, NewTrials, create_runs
@@ -246,11 +246,12 @@ def _take(
         )
     else:
         runs.update(connection, key, state="pending", stop_asked=0, preempting=0, exit_code=None)
-    trials.update(
+    trials.move(
         connection,
         trial,
+        "claim",
         run=key,
-        state="running",
+        clients=clients.count(connection, key),
         agent=claim.agent,
         attempt=number,
         attempts=trial["attempts"] + 1,

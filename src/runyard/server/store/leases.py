@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 
-from runyard.server.store import runs, settling, trials
+from runyard.server.store import attempts, runs, settling, trials
 from runyard.server.store.runs import Row
 
 log = logging.getLogger(__name__)
@@ -25,9 +25,10 @@ FRESH = 0.75
 def extend(connection: sqlite3.Connection, trial: Row, now: float) -> float:
     """A running trial was heard of. Written only where it makes a difference. Its new end."""
     held: float = trial["lease"] or 0.0
-    if held > now + LEASE_SECONDS * FRESH and trial["is_seen"]:
+    # One that ends later than a lease can was taken while the clock was ahead.
+    if now + LEASE_SECONDS * FRESH < held <= now + LEASE_SECONDS and trial["is_seen"]:
         return held
-    lease = max(now + LEASE_SECONDS, held)
+    lease = now + LEASE_SECONDS
     trials.update(connection, trial, lease=lease, is_seen=1)
     if trial["run"] is not None:
         runs.update(connection, trial["run"], heartbeat_at=now)
@@ -65,11 +66,38 @@ def lose_silent(connection: sqlite3.Connection, now: float) -> set[int]:
 
 
 def extend_all(connection: sqlite3.Connection, now: float) -> None:
-    """Nobody could reach us until now: every lease begins anew."""
-    until = now + LEASE_SECONDS
+    """Nobody could reach us until now, or the clock was set: every lease begins anew.
+
+    What was heard in the future was heard just now.
+    """
     connection.execute(
-        "UPDATE trials SET lease = ? WHERE state = 'running' AND lease < ?", (until, until)
+        "UPDATE trials SET lease = ? WHERE state = 'running'", (now + LEASE_SECONDS,)
     )
+    connection.execute("UPDATE agents SET heard_at = ?1 WHERE heard_at > ?1", (now,))
+    connection.execute(
+        "UPDATE runs SET heartbeat_at = ?1 "
+        "WHERE state IN ('running', 'preempting') AND heartbeat_at > ?1",
+        (now,),
+    )
+
+
+def hear_console(
+    connection: sqlite3.Connection, run: int, number: int, start: int, data: bytes, now: float
+) -> int:
+    """Who stands beside an attempt sends its console: a sign of life. How much is stored now.
+
+    Of a trial's attempt it is the trial's: one that is somebody else's now does not live by it.
+    """
+    trial = trials.by_run(connection, run)
+    if trial is None:
+        return attempts.append_console(connection, run, number, start, data, now)
+    stored = attempts.append_console(connection, run, number, start, data, None)
+    attempt = attempts.get(connection, run, number)
+    if trial["attempt"] == number and attempt["exit_code"] is None:
+        trial = settling.take_back(connection, trial, now)
+        if trial["state"] == "running":
+            extend(connection, trial, now)
+    return stored
 
 
 def hear_client(

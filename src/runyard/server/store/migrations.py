@@ -49,6 +49,7 @@ STEPS: tuple[str, ...] = (
     processes.AGENT,
     figures.TABLES,
     programs.TABLES,
+    sweeps.RETURNS,
 )
 
 

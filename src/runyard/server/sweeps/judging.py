@@ -18,9 +18,9 @@ import orjson
 from runyard.search.stopping.choose import make_stopper
 from runyard.search.stopping.decision import Decision
 from runyard.search.sweep import Asha, Sweep
+from runyard.server.ledger.lifecycle import FINAL
 from runyard.server.ledger.rules import Aim
-from runyard.server.ledger.transitions import FINAL
-from runyard.server.store import reported, runs, settling, sweeps
+from runyard.server.store import reported, runs, settling, sweeps, waiting
 from runyard.server.store.dotted_names import look_up
 from runyard.server.store.measures import as_number
 from runyard.server.store.reported import Reported
@@ -111,7 +111,7 @@ class Judge:
             self._due.add(number)
         for number in list(self._due):
             # Its program may still be on its way out.
-            state = await self._tracker.write(settling.promote, self._key, number)
+            state = await self._tracker.write(waiting.promote, self._key, number)
             if state == "running":
                 continue
             self._due.discard(number)
