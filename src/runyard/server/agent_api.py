@@ -254,6 +254,8 @@ def _handed(plan: Plan, handed: Handed) -> Response:
             "program": plan.sweep.program,
             "args": _arguments(plan, trial["values"]),
             "sweep": plan.id,
+            # The trials of a list are programs of their own, each in the place that it names.
+            "is_search": not plan.sweep.options.tasks,
         }
     )
 

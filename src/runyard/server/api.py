@@ -79,6 +79,7 @@ async def list_runs(request: Request) -> Response:
         limit,
         readable(caller_of(request)),
         alone=given.get("alone") == "1",
+        sweep=arguments.number(given.get("sweep"), "sweep"),
     )
     return answer(rows)
 
@@ -282,8 +283,9 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     had it last; `job_key` where that job is one of those we know."""
     found = connection.execute(
         "SELECT trials.sweep AS sweep, trials.number AS number, agents.job AS job, "
-        "agents.node AS node, sweeps.id AS id, sweeps.name AS name FROM trials "
-        "JOIN sweeps ON sweeps.key = trials.sweep "
+        "agents.node AS node, sweeps.id AS id, sweeps.name AS name, "
+        "projects.entity AS entity, projects.name AS project FROM trials "
+        "JOIN sweeps ON sweeps.key = trials.sweep JOIN projects ON projects.key = sweeps.project "
         "LEFT JOIN agents ON agents.key = trials.agent WHERE trials.run = ?",
         (run,),
     ).fetchone()
@@ -291,7 +293,10 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
         return {"trial": None, "sweep": None, "job": None, "job_key": None, "node": None}
     return {
         "trial": {"sweep": found["sweep"], "number": found["number"]},
-        "sweep": {"key": found["sweep"], "id": found["id"], "name": found["name"]},
+        "sweep": {
+            "key": found["sweep"],
+            **{n: found[n] for n in ("id", "name", "entity", "project")},
+        },
         "job": found["job"],
         "job_key": jobs.key_of(connection, found["job"], found["sweep"]) if found["job"] else None,
         "node": found["node"],
@@ -306,8 +311,9 @@ def _list_runs(
     entities: Collection[str] | None,
     *,
     alone: bool,
+    sweep: int | None,
 ) -> list[dict[str, Any]]:
-    rows = runs.newest(connection, project, state, limit, entities, alone=alone)
+    rows = runs.newest(connection, project, state, limit, entities, alone=alone, sweep=sweep)
     return [run_json(connection, row) for row in rows]
 
 
