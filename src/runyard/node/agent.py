@@ -117,13 +117,13 @@ class Agent:
         self._unreached: Watch | Timer | None = None
         self._began = 0.0
         self._helpers: set[int] = set()
-        self._is_asked = False
+        self._asked_at: float | None = None
         self._trouble: str | None = None
 
     def run(self) -> int:
         """Until the sweep has no more for us; the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._loop.on_signal(number, lambda _number: self.drain())
+            self._loop.on_signal(number, self._hear_to_end)
         self._loop.on_signal(signal.SIGUSR1, lambda _number: self.finish())
         self._loop.on_signal(signal.SIGUSR2, lambda _number: self._hear_of_end())
         self._loop.on_signal(signal.SIGCHLD, lambda _number: self._reap())
@@ -185,9 +185,16 @@ class Agent:
         """Begin no more, and end when what runs has ended by itself."""
         self._work.count = 0
 
+    def _hear_to_end(self, number: int) -> None:
+        # Slurm's one TERM comes twice: from itself, and from the job's script, which hands it on.
+        in_time = self._asked_at is not None and time.monotonic() - self._asked_at < _SAVE_SECONDS
+        if number != signal.SIGTERM or not in_time or "SLURM_JOB_ID" not in os.environ:
+            self.drain()
+
     def drain(self) -> None:
         """Begin no more, and end what runs: its trials go back. The second time, at once."""
-        again, self._is_asked = self._is_asked, True
+        again = self._asked_at is not None
+        self._asked_at = time.monotonic()
         for attempt in self._work.at_work():
             if again:
                 attempt.kill()

@@ -37,9 +37,16 @@ _KEEP_ALIVE = 120
 
 
 def serve(
-    home: Home, listen: str | None, port: int | None, ready: Callable[[str | None], None]
+    home: Home,
+    listen: str | None,
+    port: int | None,
+    ready: Callable[[str | None], None],
+    check_owner: Callable[[], None] = lambda: None,
 ) -> None:
-    """Open the folder, listen, tell everybody where, and serve."""
+    """Open the folder, listen, tell everybody where, and serve.
+
+    `check_owner` is called before each commit; it does not return if the folder is not ours.
+    """
     _start_log(home)
     allow_many_connections()
     before = read_discovery(home)
@@ -60,7 +67,7 @@ def serve(
             started_at=time.time(),
             running=True,
         )
-        tracker = Tracker(home)
+        tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key)
         note = _moved(before, discovery) if port is None else None
         try:
