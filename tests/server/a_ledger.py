@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from runyard.server.store import agents, attempts, claims, runs, streams, trials
@@ -25,15 +26,28 @@ GRID: Mapping[str, Any] = {
 }
 
 
+def _connect() -> sqlite3.Connection:
+    store = sqlite3.connect(":memory:", isolation_level=None)
+    store.row_factory = sqlite3.Row
+    store.execute("PRAGMA foreign_keys = ON")
+    return store
+
+
+@cache
+def _template() -> sqlite3.Connection:
+    """An empty ledger of ada's; a copy of it is made sooner than another."""
+    store = _connect()
+    migrate(store)
+    store.execute("INSERT INTO users (key, name, created_at) VALUES (1, 'ada', 0)")
+    return store
+
+
 class LedgerInMemory:
     """The calls that the routes make, each in a word."""
 
     def __init__(self, config: Mapping[str, Any] = GRID) -> None:
-        self.store = sqlite3.connect(":memory:", isolation_level=None)
-        self.store.row_factory = sqlite3.Row
-        self.store.execute("PRAGMA foreign_keys = ON")
-        migrate(self.store)
-        self.store.execute("INSERT INTO users (key, name, created_at) VALUES (1, 'ada', 0)")
+        self.store = _connect()
+        _template().backup(self.store)
         self.now = 1000.0
         self.file = read_file(dict(config))
         row = new_sweep(

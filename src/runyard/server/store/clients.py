@@ -102,9 +102,13 @@ def newest_after(connection: sqlite3.Connection, run: int | None, number: int) -
 def is_past(client: Row | None, trial: Row) -> bool:
     """Whether a client is of an attempt that the trial is not in any more.
 
-    Its rows are the run's; what it says of its life is not about the attempt that runs now.
+    Its rows are the run's; what it says of its life is not about the attempt that runs now. Nor do
+    last words that are said again change how a trial was settled.
     """
-    return client is not None and client["kind"] != "sync" and client["number"] <= trial["clients"]
+    if client is None or client["kind"] == "sync":
+        return False
+    is_settled = trial["state"] != "running" and trial["lost"] is None
+    return client["number"] <= trial["clients"] or (is_settled and client["ended_at"] is not None)
 
 
 def count(connection: sqlite3.Connection, run: int) -> int:

@@ -46,9 +46,13 @@ def settle(
     rules = sweeps.rules_of(sweep)
     run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
     steps = 0 if run is None else count_rows(connection, run["key"], HISTORY)
+    stop = trial["stop"]
+    if stop == "canceled" and sweep["state"] in sweeps.OPEN:
+        # It was cancelled with its sweep, which was resumed before it had ended.
+        stop, cause = None, "go-on"
     outcome = transitions.settle(
         cause,
-        stop=trial["stop"],
+        stop=stop,
         tries=json.loads(trial["tries"]),
         progressed=steps > trial["steps"] or (saved and not steps),
         retries=rules.retries,
@@ -60,14 +64,14 @@ def settle(
     over_at = max(began_at, min(now, ended_at or now))
     seconds = trial["seconds"] + over_at - began_at
     columns: dict[str, object] = {
-        "cause": trial["stop"] or cause,
+        "cause": stop or cause,
         "tries": json.dumps(outcome.tries),
         "steps": max(steps, trial["steps"]),
         "exit_code": exit_code,
         "seconds": seconds,
         "ended_at": over_at,
     }
-    if is_lost and trial["stop"] is None:
+    if is_lost and stop is None:
         columns["lost"] = json.dumps({name: trial[name] for name in _UNDONE})
     if outcome.state == "waiting":
         columns["place"] = trials.place_in_queue(
