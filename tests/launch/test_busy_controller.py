@@ -67,8 +67,10 @@ def test_a_busy_controller_is_asked_again_with_longer_and_longer_pauses(
 def test_a_job_that_was_taken_without_a_word_is_not_sent_twice(
     stand_in: StandIn, tmp_path: Path
 ) -> None:
-    environ = stand_in("sbatch", f"cat >script; {times('sbatch')}; echo '{BUSY}' >&2; exit 1")
-    stand_in("squeue", f"echo '7|/elsewhere'; echo '43|{tmp_path / 'job'}'")
+    environ = stand_in(
+        "sbatch", f"cat >script; echo \"$*\" >words; {times('sbatch')}; echo '{BUSY}' >&2; exit 1"
+    )
+    stand_in("squeue", "echo '7|runyard:another|x'; echo \"43|$(cat words)|x\"")
     done = submit(one_job(tmp_path), environ=environ, sleep=lambda _seconds: None)
     assert [job.job_id for job in done.jobs] == ["43"]
     assert (tmp_path / "bin" / "sbatch.asked").read_text().count("x") == 1

@@ -58,19 +58,21 @@ class Submission:
 
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
+        from runyard.launch.sbatch import command
         from runyard.launch.script import arguments, script
-        from runyard.launch.submitting import follows, parts_of
+        from runyard.launch.submitting import follows, key_of, parts_of
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
         self._say_estimate()
         parts = parts_of(self.plan, self.plan.profile.limits.array_size)
-        words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
+        text, job = script(self.plan, parts[0]), self.plan.places.job
+        words = command(text, key_of(job, parts[0]), arguments(job))
         say(f"this is sent to:  {shlex.join(words)}")
         if len(parts) > 1:
             after = ", each after the one before it" if follows(self.plan) else ""
             say(f"as {len(parts)} jobs{after}, of {parts[0].count} and fewer tasks; the first is:")
-        sys.stdout.write(script(self.plan, parts[0]))
+        sys.stdout.write(text)
         say("nothing was made or submitted")
 
     def confirmed(self, args: argparse.Namespace) -> Submission | None:

@@ -70,15 +70,11 @@ def ask(
     environ: Mapping[str, str] | None = None,
     patience: float = PATIENCE_SECONDS,
     seconds: float = ANSWER_SECONDS,
-    before_again: Callable[[], Answer | None] | None = None,
     notice: Callable[[str], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """Run a command until it is answered, by a yes or by a no.
-
-    `before_again` is asked before a command is repeated whose answer got lost: it may know the
-    answer by now. Where the controller stays silent, the last answer says so.
-    """
+    """Run a command until it is answered, by a yes or by a no; not one that must not be done twice
+    (`sbatch.py` sends jobs). Where the controller stays silent, the last answer says so."""
     end, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         with _told_when_slow(words[0], notice):
@@ -88,9 +84,6 @@ def ask(
         if notice is not None:
             notice(f"Slurm is busy ({answer.words}); asking again in {pause:.0f} s")
         sleep(pause)
-        known = before_again() if before_again is not None else None
-        if known is not None:
-            return known
         pause = min(_LONGEST_PAUSE, pause * 2)
 
 
