@@ -37,7 +37,9 @@ def test_start_status_restart_stop(runyard: RunRunyard, state_folder: Home) -> N
     status = runyard("server", "status")
     assert status.returncode == 0
     assert f"running at {before.url}, process {before.pid}" in status.stdout
+    assert "changes written, the longest in" in status.stdout
     told = json.loads(runyard("server", "status", "--json").stdout)
+    assert told["writer"]["commit"]["count"] > 0
     assert told["running"] is True
     assert (told["url"], told["pid"], told["runs"]) == (before.url, before.pid, 0)
     assert runyard("server", "restart").returncode == 0

@@ -144,6 +144,93 @@ def test_defaults_that_come_from_elsewhere_may_hold_anything() -> None:
     assert looked_at(text, Given({"batch_size": [8]})) == []
 
 
+# The form of W&B's own tutorials: `config=None` is what the agent leaves to the sweep.
+TUTORIAL = """
+import wandb
+{before}
+def train(config=None):
+    with wandb.init(config=config):
+        config = wandb.config
+        step(config.learning_rate, config.batch_size, config["epochs"])
+{after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "train()"),
+        ("", "train(None)"),
+        ("", "train(config=None)"),
+        ("", "wandb.agent('abc', function=train, count=3)"),
+        ("", "wandb.agent('abc', train)"),
+        ("", "if __name__ == '__main__':\n    train()"),
+        ("DEFAULTS = {'batch_size': 8}", "train(DEFAULTS)"),
+        ("DEFAULTS = dict(batch_size=8)", "train(config=DEFAULTS)"),
+        ("", "train({'batch_size': 8})"),
+        ("", "def main():\n    defaults = {'batch_size': 8}\n    train(defaults)\nmain()"),
+    ],
+)
+def test_each_parameter_that_a_function_with_an_empty_config_misses_is_named(
+    before: str, after: str
+) -> None:
+    given = {"lr": [0.1], "batch_size": [8]}
+    found = looked_at(TUTORIAL.format(before=before, after=after), Given(given), known="lr")
+    assert [finding.what for finding in found] == [
+        "it reads wandb.config.learning_rate, which it is not given",
+        "it reads wandb.config.epochs, which it is not given",
+    ]
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "defaults = {'batch_size': 8}\nwandb.init(config=defaults)",
+        "defaults = dict(batch_size=8)\nwandb.init(config=defaults)",
+        "defaults = {}\ndefaults['batch_size'] = 8\nwandb.init(config=defaults)",
+        "defaults = {}\ndefaults.update(batch_size=8)\nwandb.init(config=defaults)",
+        "defaults = {**BASE, 'batch_size': 8}\nwandb.init(config=defaults)",
+        "wandb.init('p', config=dict(batch_size=8))",
+        "wandb.init(config=None)\nwandb.config.update({'batch_size': 8})",
+    ],
+)
+def test_defaults_that_stand_in_a_name_are_looked_up(init: str) -> None:
+    text = f"import wandb\nBASE = {{'depth': 2}}\n{init}\nuse(wandb.config.batch_size)\n"
+    text += "use(wandb.config.width)\n"
+    assert [finding.what for finding in looked_at(text, Given({}))] == [
+        "it reads wandb.config.width, which it is not given"
+    ]
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "def train(config=None):\n    wandb.init(config=config)\ntrain(read_defaults())",
+        "def train(config=None):\n    wandb.init(config=config)\ntrain(*ARGUMENTS)",
+        "def train(config=None):\n    wandb.init(config=config)\ntrain(**ARGUMENTS)",
+        "def train(config):\n    wandb.init(config=config)",
+        "defaults = read_defaults()\nwandb.init(config=defaults)",
+        "defaults = {}\nfill(defaults)\nwandb.init(config=defaults)",
+        "defaults = {}\nfor name in NAMES: defaults[name] = 1\nwandb.init(config=defaults)",
+        "from settings import defaults\nwandb.init(config=defaults)",
+        "defaults = {**read_defaults()}\nwandb.init(config=defaults)",
+        "for defaults in MANY:\n    wandb.init(config=defaults)",
+        "wandb.init(**OPTIONS)",
+    ],
+)
+def test_defaults_that_cannot_be_followed_may_hold_anything(init: str) -> None:
+    text = f"import wandb\n{init}\nuse(wandb.config.width)\n"
+    assert looked_at(text, Given({})) == []
+
+
+def test_the_options_of_the_program_are_defaults_where_they_are_handed_on() -> None:
+    text = argparse() + "wandb.init(config=args)\nuse(wandb.config.lr, wandb.config.width)\n"
+    found = looked_at(text, Given({"batch-size": [8]}, as_options=True))
+    assert [finding.what for finding in found] == [
+        "it reads wandb.config.width, which it is not given"
+    ]
+
+
 def test_a_name_in_a_module_beside_the_program_is_enough() -> None:
     assert looked_at(CONFIG, Given({"learning_rate": [0], "batch_size": [8], "depth": [2]}),
                      known="depth") == []  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import urllib.request
 from dataclasses import dataclass
@@ -112,10 +111,16 @@ class Yard:
 
     def internals(self, name: str) -> Any:
         """What the client keeps for itself in the config, as it is stored."""
-        with sqlite3.connect(self.home.database) as connection:
-            (config,) = connection.execute(
-                "SELECT config FROM runs WHERE id = ?", (name,)
-            ).fetchone()
+        found = read_discovery(self.home)
+        assert found is not None
+        question = f'{{ model(name: "birds") {{ bucket(name: "{name}") {{ config }} }} }}'
+        request = urllib.request.Request(
+            f"{found.url}/graphql",
+            json.dumps({"query": question}).encode(),
+            {"Authorization": basic(found.key), "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            config = json.load(answer)["data"]["model"]["bucket"]["config"]
         return json.loads(config)["_wandb"]["value"]
 
 

@@ -68,14 +68,11 @@ def test_the_grace_is_two_minutes_or_a_tenth() -> None:
     assert not JobEnd(None, NOW).is_near(NOW)
 
 
-def test_nothing_begins_that_can_neither_finish_nor_be_saved() -> None:
+def test_for_how_long_a_program_may_work_before_it_is_told_to_save() -> None:
     end = JobEnd(NOW + 100, NOW, grace=10)
-    assert not end.is_too_late_for(None, NOW, saves=False)  # Nobody knows: it is tried.
-    assert not end.is_too_late_for(80, NOW, saves=False)
-    assert end.is_too_late_for(95, NOW, saves=False)
-    assert not end.is_too_late_for(95, NOW, saves=True)
-    assert end.is_too_late_for(1, NOW + 91, saves=True)  # It would be told to save at once.
-    assert not JobEnd(None, NOW).is_too_late_for(1e9, NOW, saves=False)
+    assert end.useful_seconds(NOW) == 90
+    assert end.useful_seconds(NOW + 91) == -1  # It would be told at once.
+    assert JobEnd(None, NOW).useful_seconds(NOW) is None
 
 
 @pytest.mark.parametrize(

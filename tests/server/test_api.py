@@ -26,6 +26,8 @@ def test_health(client: Client, upsert: Upsert, home: Home) -> None:
     assert (health["runs"], health["running"]) == (2, 1)
     assert health["home"] == str(home.path)
     assert health["database_bytes"] > 0
+    assert health["writer"]["commit"]["count"] >= 1
+    assert health["writer"]["commit"]["longest"] > 0
 
 
 def test_stopping(tracker: Tracker) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
@@ -17,9 +21,9 @@ from runyard.server.store.database import Closed, Database, DiskFull
 Change = Callable[[sqlite3.Connection], Any]
 
 
-@pytest.fixture(params=[False, True], ids=["shared", "exclusive"])
-def database(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
-    database = Database(tmp_path / "runyard.db", exclusive=request.param)
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "runyard.db")
     database.open()
     database.write(lambda c: c.execute("CREATE TABLE t (v UNIQUE) ")).result()
     yield database
@@ -96,15 +100,39 @@ def test_a_change_that_raises_undoes_itself_alone(database: Database) -> None:
     assert database.read(_values).result() == ["a", "b"]
 
 
-def test_what_was_answered_others_can_see(tmp_path: Path) -> None:
-    database = Database(tmp_path / "runyard.db")
-    database.open()
-    database.write(lambda c: c.execute("CREATE TABLE t (v)")).result()
+def test_what_was_answered_is_in_the_files(tmp_path: Path, database: Database) -> None:
     database.write(_insert("a")).result()
-    other = sqlite3.connect(tmp_path / "runyard.db")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in tmp_path.glob("runyard.db*"):
+        shutil.copy(path, copy)
+    other = sqlite3.connect(copy / "runyard.db")
     assert _values(other) == ["a"]
     other.close()
-    database.close()
+
+
+def test_no_other_process_gets_in(tmp_path: Path, database: Database) -> None:
+    """Nor would it see the log's index, which is in our memory alone."""
+    look = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('SELECT * FROM t')"
+    other = subprocess.run(
+        [sys.executable, "-c", look, str(tmp_path / "runyard.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "database is locked" in other.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runyard.db", "runyard.db-wal"]
+
+
+def test_a_connection_stays_with_its_thread(database: Database) -> None:
+    """One that leaves its function could make two threads wait for each other for good."""
+    for lend in (database.write, database.read, database.plan):
+        connection = lend(lambda connection: connection).result()
+        with pytest.raises(sqlite3.ProgrammingError, match="thread"):
+            connection.execute("SELECT 1")
+        rows = lend(lambda connection: connection.execute("SELECT 1")).result()
+        with pytest.raises(sqlite3.ProgrammingError, match="thread"):
+            rows.fetchall()
 
 
 def test_reading_cannot_write(tmp_path: Path) -> None:
@@ -165,15 +193,14 @@ def test_a_request_that_ends_while_its_change_is_made_harms_nobody(database: Dat
 
 @pytest.mark.parametrize("word", ["BEGIN", "COMMIT", "ROLLBACK"])
 def test_the_writer_outlives_a_transaction_that_cannot(database: Database, word: str) -> None:
+    words = {word, "COMMIT"}
+
     def forbid(connection: sqlite3.Connection) -> None:
         def decide(action: int, what: str | None, *_: object) -> int:
-            forbidden = action == sqlite3.SQLITE_TRANSACTION and what in (word, "COMMIT")
+            forbidden = action == sqlite3.SQLITE_TRANSACTION and what in words
             return sqlite3.SQLITE_DENY if forbidden else sqlite3.SQLITE_OK
 
         connection.set_authorizer(decide)
-
-    def allow(connection: sqlite3.Connection) -> None:
-        connection.set_authorizer(lambda *_: sqlite3.SQLITE_OK)
 
     first = database.write(forbid)
     with pytest.raises(sqlite3.DatabaseError):
@@ -184,7 +211,7 @@ def test_the_writer_outlives_a_transaction_that_cannot(database: Database, word:
         return
     with pytest.raises(sqlite3.DatabaseError):
         second.result(timeout=60)
-    allow(database._connection)
+    words.clear()
     assert database.write(_insert("kept")).result(timeout=60) == 1
     assert database.read(_values).result() == ["kept"]
 
@@ -197,8 +224,8 @@ def test_the_writer_outlives_a_change_that_ends_its_own_transaction(database: Da
 
 def test_a_limit_is_met_and_lifted(database: Database) -> None:
     """SQLite's own limit on pages gives the very error of a full disk."""
+    database.write(lambda c: c.execute("PRAGMA max_page_count = 40").fetchone()).result()
     busy = Busy(database)
-    database._connection.execute("PRAGMA max_page_count = 40")
     small = database.write(_insert("small"))
     large: list[Future[Any]] = [
         database.write(_insert(bytes([number]) * 100_000)) for number in range(5)
@@ -253,3 +280,24 @@ def test_a_question_that_fails_leaves_the_next_one_alone(database: Database) -> 
             database.read(fail).result()
     database.write(_insert(1)).result()
     assert [database.read(_values).result() for _ in range(4)] == [[1]] * 4
+
+
+def test_the_writer_tells_what_takes_long(database: Database) -> None:
+    def compute(_: sqlite3.Connection) -> None:
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+
+    def rest(_: sqlite3.Connection) -> None:
+        time.sleep(0.03)
+
+    first, second = database.write(compute, "computing"), database.write(rest, "resting")
+    first.result()
+    second.result()
+    times = dict(database.times.items())
+    assert times["computing"].count == times["resting"].count == 1
+    assert times["computing"].longest >= times["computing"].longest_cpu >= 0.02
+    assert times["resting"].longest >= 0.03
+    assert times["resting"].longest_cpu < 0.03
+    assert times["resting"].longest_wait >= 0
+    assert "commit" in times

@@ -56,9 +56,8 @@ def _fits(database: Database, key: int, number: int, size: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("exclusive", [False, True])
-def test_the_store_fills_up_and_gets_room_again(small_disk: Path, exclusive: bool) -> None:
-    database = Database(small_disk / "runyard.db", exclusive=exclusive)
+def test_the_store_fills_up_and_gets_room_again(small_disk: Path) -> None:
+    database = Database(small_disk / "runyard.db")
     database.open()
     key, stored = a_run(database), 0
     filler = _fill(small_disk)

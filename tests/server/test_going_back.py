@@ -11,7 +11,7 @@ import pytest
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.processes import steps_of as steps_of_run
-from tests.server.sweeping import GRID, Agent, create, log, show
+from tests.server.sweeping import GRID, Agent, create
 
 ONE: Mapping[str, Any] = {**GRID, "parameters": {"lr": {"value": 0.1}}}
 T0 = 1_700_000_000.0
@@ -152,20 +152,3 @@ def test_a_checkpoint_is_progress_where_nothing_is_logged(
         trial = answer.json()["trial"]
     assert trial is not None
     assert (trial["state"], trial["cause"]) == (state, "time")
-
-
-def test_agents_hear_how_long_trials_take(client: Client) -> None:
-    sweep = create(client, GRID)
-    agent = Agent(client, sweep["key"])
-    held = agent.claim()
-    log(client, held, 0.5)
-    ended = agent.say(
-        "ends",
-        trial=1,
-        attempt=1,
-        exit_code=0,
-        cause=None,
-        ended_at=held["trial"]["started_at"] + 9,
-    ).json()
-    assert ended["typical_seconds"] is not None
-    assert show(client, sweep)["counts"]["finished"] == 1

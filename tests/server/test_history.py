@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runyard.server.store import segments
-from runyard.server.store.curves import read_curve, read_curves
+from runyard.server.store.curves import read_curve, read_named_curves
+from runyard.server.store.dotted_names import keys_of_names, names_of_run
 from runyard.server.store.history import (
     HISTORY,
     count_rows,
     cut_rows,
-    keys_of_run,
     last_row,
     put_rows,
     read_objects,
     read_rows,
 )
-from runyard.server.store.keys import dotted, find_keys, key_reader
+from runyard.server.store.keys import known_keys
 from tests.server.memory import empty_store
 
 
@@ -95,12 +95,9 @@ def test_a_batch_sent_twice_is_there_once(store: sqlite3.Connection) -> None:
 def test_names_are_written_once_and_found_dotted(store: sqlite3.Connection) -> None:
     put(store, 0, [{"deep": {"er": 1}, "plain.dot": 2}])
     put(store, 0, [{"deep": {"er": 1}, "plain.dot": 2}], run=2)
-    name_of = key_reader(store)
-    assert {dotted(name_of(key)) for key in keys_of_run(store, 1, HISTORY)} == {
-        "deep.er",
-        "plain.dot",
-    }
-    assert set(find_keys(store, ["deep.er", "plain.dot", "nothing"])) == {"deep.er", "plain.dot"}
+    assert set(names_of_run(store, 1, HISTORY)) == {"deep.er", "plain.dot"}
+    names = ["deep.er", "plain.dot", "nothing"]
+    assert set(keys_of_names(store, 2, HISTORY, names)) == {"deep.er", "plain.dot"}
     assert store.execute("SELECT count(*) FROM keys").fetchone()[0] == 2
 
 
@@ -114,7 +111,7 @@ def test_a_curve_keeps_its_ends_and_its_spikes(store: sqlite3.Connection, joined
         put(store, rows.start, [{"_step": 2 * row, "a": values[row]} for row in rows])
         if part < joined:
             segments.join_batches(store, 1, HISTORY)
-    keys = find_keys(store, ["a", "_step"])
+    keys = known_keys(store, ["a", "_step"])
     for points in (100, 1000, 10_000, 100_000):
         curve = read_curve(store, 1, HISTORY, keys["a"], points)
         assert curve is not None
@@ -133,7 +130,7 @@ def test_a_curve_of_mixed_numbers_with_nan(store: sqlite3.Connection) -> None:
     rows = [{"a": value} for value in (1, 2.5, math.nan, True, math.inf, "text")] * 40
     put(store, 0, rows)
     segments.join_batches(store, 1, HISTORY)
-    key = find_keys(store, ["a"])["a"]
+    key = known_keys(store, ["a"])["a"]
     curve = read_curve(store, 1, HISTORY, key, 1000)
     assert curve is not None
     assert curve.count == 200
@@ -146,7 +143,7 @@ def test_a_curve_of_mixed_numbers_with_nan(store: sqlite3.Connection) -> None:
 
 def test_some_keys_of_some_rows(store: sqlite3.Connection) -> None:
     put(store, 0, [{"a": number, "b": -number} for number in range(10)])
-    key = find_keys(store, ["b"])["b"]
+    key = known_keys(store, ["b"])["b"]
     assert dict(read_objects(store, 1, HISTORY, 3, 5, frozenset([key]))) == {
         3: {"b": -3},
         4: {"b": -4},
@@ -160,10 +157,8 @@ def test_many_runs_at_once_and_another_metric_below(store: sqlite3.Connection) -
         segments.join_batches(store, run, HISTORY)
         put(store, 300, rows[300:], run)
     put(store, 0, [{"_step": 0, "b": 1}], run=4)
-    keys = find_keys(store, ["a", "epoch"])
-    curves = read_curves(store, [1, 2, 3, 4, 5], HISTORY, keys["a"], 50)
+    curves = read_named_curves(store, [1, 2, 3, 4, 5], HISTORY, ["a"], 50)["a"]
     assert {run: curve.count for run, curve in curves.items()} == {1: 500, 2: 1000, 3: 1500}
     assert curves[3].last[-1] == 1499 * 3
-    over_epoch = read_curve(store, 2, HISTORY, keys["a"], 2000, keys["epoch"])
-    assert over_epoch is not None
+    over_epoch = read_named_curves(store, [2], HISTORY, ["a"], 2000, "epoch")["a"][2]
     assert over_epoch.x.tolist() == [row / 10 for row in range(1000)]

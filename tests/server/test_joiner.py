@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
+
+from runyard.server import joiner as joining
 from runyard.server.joiner import Joiner
+from runyard.server.store import segments, streams
+from runyard.server.store.history import HISTORY
 from runyard.server.store.segments import BATCHES, ROWS
+from runyard.server.tracker import Tracker
+from tests.server.asgi import Client
+from tests.server.processes import Process
 
 
 def seen_before(run: int) -> Joiner:
@@ -45,3 +55,35 @@ def test_a_run_that_is_over_is_looked_at() -> None:
     joiner = seen_before(7)
     joiner.note(7, 0, complete=True)
     assert joiner.take_due() == {7}
+
+
+def test_a_run_that_crashed_is_joined(
+    client: Client, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in ("crashed", "alive"):
+        process = Process(client, run)
+        process.start()
+        for step in range(5):
+            process.log(step, [step])
+    later = 1e12
+    tracker._database.write(
+        lambda connection: connection.execute(
+            "UPDATE runs SET heartbeat_at = ? WHERE id = 'alive'", (later + 1,)
+        )
+    ).result()
+    tracker._database.write(lambda connection: streams.mark_silent(connection, later)).result()
+    monkeypatch.setattr(joining, "_LOOK_EVERY", 0.01)
+
+    def unjoined(run: int) -> int:
+        return tracker._database.read(lambda c: segments.waiting(c, run, HISTORY)).result()
+
+    async def work_until_joined() -> None:
+        # A new one, as after a restart: it has heard of no run.
+        work = asyncio.create_task(Joiner().work(tracker))
+        while unjoined(1) and not work.done():
+            await asyncio.sleep(0.02)
+        work.cancel()
+
+    assert unjoined(1) == 5
+    asyncio.run(asyncio.wait_for(work_until_joined(), 180))
+    assert (unjoined(1), unjoined(2)) == (0, 5)

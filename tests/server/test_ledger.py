@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from runyard.search.sweep import read_sweep
-from runyard.server.ledger import ahead
+from runyard.server.ledger import ahead, lifecycle
 from runyard.server.ledger.causes import CAUSES, cause_of_exit
 from runyard.server.ledger.estimates import AtWork, eta_seconds
+from runyard.server.ledger.lifecycle import FINAL, STATES
 from runyard.server.ledger.rules import Aim, Limit, Rules
-from runyard.server.ledger.transitions import FINAL, after_failure, settle
+from runyard.server.ledger.transitions import after_failure, settle
+from runyard.server.store import trials
 from runyard.server.sweeps.drawing import Drawing, draws, quasi_random
+from tests.server.a_ledger import LedgerInMemory
 
 
 @pytest.mark.parametrize(
@@ -190,3 +194,35 @@ def test_a_drawing_takes_what_was_prepared_and_nothing_else() -> None:
     assert drawing.left == [point]
     assert drawing.setting(1) is not None
     assert drawing.setting(2) is None
+
+
+def test_the_life_of_a_trial_is_written_in_the_docs_as_it_is() -> None:
+    design = Path(__file__).parents[2] / "docs" / "design.md"
+    assert lifecycle.as_markdown() in design.read_text(encoding="utf-8")
+
+
+def test_no_trial_can_do_what_is_not_in_the_table() -> None:
+    for event, transition in lifecycle.TRANSITIONS.items():
+        for state in (lifecycle.NEW, *lifecycle.STATES, lifecycle.DELETED):
+            if state in transition.before:
+                assert lifecycle.after(event, state).after in (*STATES, lifecycle.DELETED)
+            else:
+                with pytest.raises(lifecycle.Impossible, match=f"{state} cannot {event}"):
+                    lifecycle.after(event, state)
+
+
+def test_every_state_can_be_reached_and_every_end_has_its_event() -> None:
+    reached = {one.after for one in lifecycle.TRANSITIONS.values()}
+    assert reached == {*STATES, lifecycle.DELETED}
+    for state, event in lifecycle.ENDS.items():
+        assert lifecycle.after(event, "running").after == state
+
+
+def test_a_state_is_written_by_the_table_alone() -> None:
+    ledger = LedgerInMemory()
+    handed = ledger.claim(ledger.agent())
+    with pytest.raises(lifecycle.Impossible):
+        trials.update(ledger.store, handed.trial, state="finished")
+    with pytest.raises(lifecycle.Impossible):
+        trials.move(ledger.store, handed.trial, "promote")
+    assert ledger.trial(1)["state"] == "running"

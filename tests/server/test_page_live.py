@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
+from runyard.server.store import runs
+from runyard.server.tracker import Tracker
 from tests.server import sweeping
 from tests.server.asgi import Client, basic
 from tests.server.conftest import Upsert
@@ -53,6 +56,49 @@ def test_runs_points_and_deletions_are_told(client: Client, upsert: Upsert) -> N
     assert second["runs"] == [keys["run2"]]
     # Who has not asked since the beginning is told of what is there now.
     assert news(client, begin)["history"] == []
+
+
+def test_the_project_that_a_run_leaves_is_told(
+    client: Client, tracker: Tracker, upsert: Upsert
+) -> None:
+    """`runyard run` announces it in one project, the program names another."""
+    client.post("/api/runs", {"id": "run1", "project": "birds", "command": ["python"]})
+    key = keys_of(client)["run1"]
+    begin = now(client)
+    columns = "/api/projects/ada/birds/runs"
+    first = client.get(columns)
+    upsert(name="run1", project="fish")
+    move(tracker, key, "frogs")
+    assert news(client, begin)["deleted"] == [key]
+    assert news(client, begin, "/api/live?project=ada/fish")["deleted"] == [key]
+    frogs = news(client, begin, "/api/live?project=ada/frogs")
+    assert (frogs["runs"], frogs["deleted"]) == ([key], [])
+    assert client.get(columns, since=begin).json()["deleted"] == [key]
+    again = client.request("GET", columns, headers={"if-none-match": first.headers["etag"]})
+    assert again.status == 200
+    move(tracker, key, "birds")
+    back = client.get(columns, since=begin).json()
+    assert (back["columns"]["key"], back["deleted"]) == ([key], [])
+
+
+def move(tracker: Tracker, run: int, project: str) -> None:
+    def change(connection: sqlite3.Connection) -> None:
+        place = runs.ensure_project(connection, "ada", project, 1.0)
+        runs.update(connection, run, project=place)
+
+    tracker._database.write(change).result()
+
+
+def test_names_of_a_run_that_left_are_not_its_old_projects(
+    client: Client, tracker: Tracker, upsert: Upsert
+) -> None:
+    for run in ("run1", "run2"):
+        upsert(name=run)
+        log(client, run, [{"_step": 0, run: 1}])
+    names = "/api/projects/ada/birds/keys"
+    assert client.get(names).json()["metrics"] == ["run1", "run2"]
+    move(tracker, keys_of(client)["run1"], "fish")
+    assert client.get(names).json()["metrics"] == ["run2"]
 
 
 def test_other_projects_are_not_told_of(client: Client, upsert: Upsert, bob: Person) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import Any
 
 import pytest
 
+from runyard.server.graphql.executor import Source
+from runyard.server.graphql.runs import resume_fields
 from runyard.server.joiner import join_if_due
+from runyard.server.store import runs
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.processes import REWIND, Process, history_of, run_of, steps_of
@@ -39,6 +43,19 @@ def test_who_resumes_goes_on_where_the_other_stopped(client: Client, tracker: Tr
         *((step, second.started_at) for step in range(10, 15)),
     ]
     assert run_of(client)["archives"] == []
+
+
+def test_an_answer_needs_the_database_no_more(client: Client, tracker: Tracker) -> None:
+    """GraphQL fields are worked out in the event loop, where no connection may be used."""
+    _finished(client)
+
+    def ask(connection: sqlite3.Connection) -> Source:
+        row = runs.by_key(connection, 1)
+        assert row is not None
+        return resume_fields(connection, row)
+
+    fields = tracker._database.read(ask).result()
+    assert "t" in json.loads(fields["wandbConfig"]({"keys": ["t"]}))
 
 
 def test_who_resumes_and_counts_from_zero_overwrites_nothing(

@@ -18,6 +18,7 @@ from pathlib import Path
 from runyard.cli.connect import complete_run, server
 from runyard.cli.output import say
 from runyard.cli.show import find_run
+from runyard.cli.streams import unfiltered
 from runyard.client.api import Api, Run
 from runyard.errors import NotFoundError, UsageError
 from runyard.report.export import FORMATS, WHAT, select_rows, write_table
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     api = server()
     chosen = _choose(api, args.run, args.project)
     rows = select_rows(api, chosen, args.what, args.metric, archived=args.archived)
-    count = write_table(rows, args.output or sys.stdout, form)
+    count = write_table(rows, args.output or unfiltered(sys.stdout), form)
     if args.output is not None:
         say(f"{count} rows of {len(chosen)} runs in {args.output}")
     return 0

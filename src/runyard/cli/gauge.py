@@ -29,8 +29,10 @@ from runyard.cli.owner import find_owner
 from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.streams import unfiltered
 from runyard.errors import ProgramError, UsageError
 from runyard.home import locate, prepare
+from runyard.printable import printable
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
@@ -221,7 +223,8 @@ def _measured(args: argparse.Namespace, commands: list[list[str]], **more: Any) 
 
     def show(text: str) -> None:
         if is_shown:
-            print(f"\r\x1b[Krunyard: {text}", end="", file=sys.stderr, flush=True)
+            terminal = unfiltered(sys.stderr)
+            print(f"\r\x1b[Krunyard: {printable(text)}", end="", file=terminal, flush=True)
 
     try:
         return measure(commands, Path.cwd(), environ=args.around, show=show, **more)
@@ -233,7 +236,7 @@ def _measured(args: argparse.Namespace, commands: list[list[str]], **more: Any) 
         ) from error
     finally:
         if is_shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            print("\r\x1b[K", end="", file=unfiltered(sys.stderr), flush=True)
 
 
 def _copy(words: list[str], place: int) -> list[str]:

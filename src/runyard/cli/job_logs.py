@@ -7,7 +7,6 @@ server has that as well, trial by trial.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from runyard.cli.connect import server
 from runyard.cli.output import say
+from runyard.cli.streams import print_marked
 from runyard.cli.sweep_logs import TrialConsoles
 from runyard.client.api import Api
 from runyard.client.jobs import Job
@@ -144,8 +144,7 @@ class _Merged:
 
     def _print(self, label: str, lines: list[str]) -> None:
         self.has_printed = self.has_printed or bool(lines)
-        sys.stdout.write("".join(f"{label}\t{line}\n" for line in lines))
-        sys.stdout.flush()
+        print_marked(label, lines, raw=True)  # A job that is known here is the caller's own.
 
 
 def _of_job(job: Job, task: str | None) -> Callable[[str | None], bool]:

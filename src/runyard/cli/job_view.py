@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from runyard.cli.output import ago, duration
+from runyard.cli.streams import unfiltered
 from runyard.client.jobs import Job
 from runyard.launch.reasons import read_reason
 from runyard.launch.states import read_state, states_of, states_text
 from runyard.launch.watching import Looked
+from runyard.printable import printable
 from runyard.reading.units import memory_text as memory_text
 
 Line = tuple[str, str | None]
@@ -101,13 +103,14 @@ def print_lines(lines: Sequence[Line]) -> None:
 
     Without rich, whose import takes longer than all the rest of a `status`.
     """
-    on_terminal = sys.stdout.isatty()
+    on_terminal, out = sys.stdout.isatty(), unfiltered(sys.stdout)
     width = shutil.get_terminal_size().columns if on_terminal else 0
     plain = not on_terminal or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     for line, style in lines:
         code = None if plain or style is None else _COLOURS[style]
         for part in _wrapped(line, width) if on_terminal else [line]:
-            print(part if code is None else f"\033[{code}m{part}\033[0m")
+            text = printable(part)
+            print(text if code is None else f"\033[{code}m{text}\033[0m", file=out)
 
 
 def clock(then: float, now: float) -> str:

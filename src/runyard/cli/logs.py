@@ -12,13 +12,13 @@ It works when the job is long gone: the files stay, and the server keeps what tr
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
 from runyard.cli import naming
 from runyard.cli.connect import server
 from runyard.cli.parser import count
 from runyard.cli.show import find_run
+from runyard.cli.streams import print_console
 from runyard.client.api import Api, Console, RunDetail
 from runyard.errors import NotFoundError, ServerError
 
@@ -33,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.completer = naming.complete  # type: ignore[attr-defined]
     parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
     parser.add_argument("-n", "--lines", type=count, help="only the last so many lines, then go on")
+    parser.add_argument(
+        "--raw", action="store_true", help="others' output too with all that a terminal obeys"
+    )
     parser.add_argument("--trials", action="store_true",
                         help="of a job: what its trials printed, instead of its log")  # fmt: skip
 
@@ -47,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
     if found.sweep is not None:
         from runyard.cli.sweep_logs import print_sweep_logs
 
-        return print_sweep_logs(api, found.sweep, follow=args.follow, lines=args.lines)
+        raw = args.raw or is_own(api, found.sweep["entity"])
+        return print_sweep_logs(api, found.sweep, follow=args.follow, lines=args.lines, raw=raw)
     if found.job is None:
         raise NotFoundError(
             f"runyard has submitted no job {found.number}, and does not know its log",
@@ -68,21 +72,27 @@ def run(args: argparse.Namespace) -> int:
 def _print_run(api: Api, found: RunDetail, args: argparse.Namespace) -> int:
     after = 0
     held = ""
+    raw = args.raw or is_own(api, found["entity"])
     while True:
         page = api.console(found, after)
         if page["next"] == after:
             break
         after = page["next"]
         if args.lines is None:
-            _write(page["text"])
+            print_console(page["text"], raw=raw)
         else:
             held = last_lines(held + page["text"], args.lines)
-    _write(held)
+    print_console(held, raw=raw)
     while args.follow and not page["ended"]:
         api, page = _next_page(api, found, after)
         after = page["next"]
-        _write(page["text"])
+        print_console(page["text"], raw=raw)
     return 0
+
+
+def is_own(api: Api, entity: str) -> bool:
+    """Whether only the caller writes there: what others' programs print stays plain text."""
+    return api.people.me()["name"] == entity
 
 
 def last_lines(text: str, number: int) -> str:
@@ -101,9 +111,3 @@ def _next_page(api: Api, found: RunDetail, after: int) -> tuple[Api, Console]:
             time.sleep(pause)
             api = server()
     return api, api.console(found, after)
-
-
-def _write(text: str) -> None:
-    if text:
-        sys.stdout.write(text)
-        sys.stdout.flush()

@@ -145,7 +145,10 @@ def _load_and_run(args: argparse.Namespace) -> int:
 
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # A terminal without UTF-8 gets "?", no traceback.
-    return load(args.command).run(args)
+    from runyard.cli.streams import printable_streams
+
+    with printable_streams():
+        return load(args.command).run(args)
 
 
 def _asks_debug(words: list[str]) -> bool:
@@ -167,9 +170,11 @@ def _open_missing_streams() -> None:
 
 
 def _fail(message: str, code: int) -> int:
+    from runyard.printable import printable
+
     _flush()
     try:
-        print(message, file=sys.stderr, flush=True)
+        print(printable(message), file=sys.stderr, flush=True)
     except OSError:
         _drop_output(2)
     return code

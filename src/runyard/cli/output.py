@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from runyard.cli.streams import unfiltered
+from runyard.printable import json_escaped
 from runyard.reading.units import duration as duration
 from runyard.reading.units import number as number
 
@@ -31,7 +33,7 @@ _GAP, _LONGEST_CELL, _NARROWEST_CELL, _SHORTEST_REST = 2, 28, 8, 10
 
 
 def print_json(content: Any) -> None:
-    print(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode()))
+    print(json_escaped(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode())))
 
 
 def say(text: str) -> None:
@@ -45,10 +47,12 @@ def say(text: str) -> None:
 
 def console() -> Console:
     """For tables and colours. Into a pipe or a file nothing is cut to a width."""
-    from rich.console import Console
+    from runyard.cli.tables import PrintableConsole
 
     width = None if sys.stdout.isatty() else 10_000
-    return Console(width=width, highlight=False, emoji=False, markup=False)
+    return PrintableConsole(
+        file=unfiltered(sys.stdout), width=width, highlight=False, emoji=False, markup=False
+    )
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

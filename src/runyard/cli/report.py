@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from runyard.cli import naming
 from runyard.cli.connect import complete_file, complete_project, complete_sweep, server
 from runyard.cli.output import print_json, say
+from runyard.cli.streams import unfiltered
 from runyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def _print(report: Report) -> None:
     columns = shutil.get_terminal_size((WIDTH, 24)).columns if is_terminal else WIDTH
     plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     shown = text(report, max(60, min(columns, 120)), bold=is_terminal and not plain)
-    print(shown, end="")
+    # It is printable, but for its own headings.
+    print(shown, end="", file=unfiltered(sys.stdout))
 
 
 def _complete(prefix: str, **rest: object) -> list[str]:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from runyard.cli import server_jobs
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say
 from runyard.cli.parser import port
+from runyard.client.api import WriterTimes
 from runyard.client.discover import (
     Found,
     find_server,
@@ -80,9 +82,17 @@ def _backup(home: Home, args: argparse.Namespace) -> int:
     target = Path(os.path.abspath(args.folder.expanduser()))  # noqa: PTH100
     if os.path.lexists(target):
         raise StateError(f"{target} is there already", mend="name a folder that is not there yet")
-    size = server(home).backup(str(target))
+    size = server(home).backup(str(target), _tell_progress)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     print(f"copied {size / 1e6:.1f} MB to {target}; look at it with RUNYARD_HOME={target}")
     return 0
+
+
+def _tell_progress(copied: int, total: int) -> None:
+    if sys.stderr.isatty():
+        line = f"copied {copied / 1e6:.0f} of {total / 1e6:.0f} MB"
+        print(f"\r\x1b[Krunyard: {line}", end="", file=sys.stderr, flush=True)
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
@@ -152,6 +162,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
         print(f"  started {ago(health['started_at'])}, runyard {health['version']}")
         size = health["database_bytes"] / 1e6
         print(f"  {health['runs']} runs, {health['running']} of them running; {size:.1f} MB")
+        print(f"  {_writer_line(health['writer'])}")
         print(f"  state in {home.path}, log in {home.log}")
     else:
         print(f"not running (state in {home.path})")
@@ -167,6 +178,20 @@ def _status(home: Home, args: argparse.Namespace) -> int:
     if jobs is not None and not args.json:
         print(f"  {server_jobs.status_line(home)}")
     return 0 if health is not None else 3
+
+
+def _writer_line(writer: dict[str, WriterTimes]) -> str:
+    """What could make programs wait that log: all changes go through one thread."""
+    changes = {kind: times for kind, times in writer.items() if kind != "commit"}
+    if not changes:
+        return "nothing was written yet"
+    slowest = max(changes, key=lambda kind: changes[kind]["longest"])
+    longest, wait = changes[slowest]["longest"], max(t["longest_wait"] for t in changes.values())
+    count = sum(times["count"] for times in changes.values())
+    return (
+        f"{count} changes written, the longest in {longest * 1e3:.0f} ms ({slowest}); "
+        f"none waited longer than {wait * 1e3:.0f} ms (--json: by kind)"
+    )
 
 
 _ACTIONS = {

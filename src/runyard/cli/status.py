@@ -35,6 +35,7 @@ from runyard.cli.job_view import (
     task_lines,
 )
 from runyard.cli.output import ago, duration, number, print_json, say
+from runyard.cli.streams import unfiltered
 from runyard.cli.sweep_view import ENDED, STATES
 from runyard.cli.sweep_watch import failures, is_list
 from runyard.cli.sweeps import progress
@@ -105,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
             print_json(_as_json(shown))
         else:
             if args.watch and sys.stdout.isatty():
-                print("\033[2J\033[H", end="")
+                print("\033[2J\033[H", end="", file=unfiltered(sys.stdout))
             _print(shown)
         if not args.watch or shown.is_over:
             return 0

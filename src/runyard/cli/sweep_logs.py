@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from runyard.cli.connect import server
 from runyard.cli.output import say
+from runyard.cli.streams import print_marked
 from runyard.client.api import Api, RunDetail
 from runyard.client.sweeps import Sweep
 from runyard.errors import NotFoundError, ServerError
@@ -91,13 +91,16 @@ class TrialConsoles:
             show(reader.name, reader.finish())
 
 
-def print_sweep_logs(api: Api, sweep: Sweep, *, follow: bool, lines: int | None) -> int:
+def print_sweep_logs(api: Api, sweep: Sweep, *, follow: bool, lines: int | None, raw: bool) -> int:
+    def show(name: str, new: list[str]) -> None:
+        print_marked(name, new, raw=raw)
+
     consoles = TrialConsoles(sweep["key"])
     while True:
         try:
             # Before the trials: what is over now has nothing new after they are read.
             is_open = api.sweeps.sweep(sweep["key"])["state"] in _OPEN
-            running = consoles.read(api, _print, lines, follow=follow)
+            running = consoles.read(api, show, lines, follow=follow)
         except ServerError:
             if not follow:
                 raise
@@ -115,8 +118,3 @@ def _jobs(api: Api, sweep: Sweep) -> str:
     """A job that fails before its agent starts leaves its words in its own log."""
     jobs = api.jobs.jobs(sweep=sweep["key"], limit=1)
     return f"; `runyard logs {jobs[0]['job_id']}` prints its job's log" if jobs else ""
-
-
-def _print(name: str, lines: list[str]) -> None:
-    sys.stdout.write("".join(f"{name}\t{line}\n" for line in lines))
-    sys.stdout.flush()

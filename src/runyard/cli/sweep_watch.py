@@ -18,6 +18,7 @@ from runyard.cli.asking import Asked
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.cli.slots import Slots
+from runyard.cli.streams import unfiltered
 from runyard.cli.sweep_output import Output
 from runyard.cli.sweep_view import live, print_report
 from runyard.client.api import Api
@@ -210,10 +211,12 @@ class _Watch:
 
     @contextmanager
     def drawn(self) -> Iterator[_View]:
-        from rich.console import Console
         from rich.live import Live
 
-        out = Console(stderr=True, highlight=False, emoji=False, markup=False)
+        from runyard.cli.tables import PrintableConsole
+
+        terminal = unfiltered(sys.stderr)
+        out = PrintableConsole(file=terminal, highlight=False, emoji=False, markup=False)
         with Live(console=out, auto_refresh=False, transient=True) as drawing:
 
             def update(note: str) -> None:

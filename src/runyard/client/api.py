@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, TypedDict
 
 from runyard.client.artifacts import ArtifactsApi
@@ -13,6 +13,7 @@ from runyard.client.http import Connection
 from runyard.client.jobs import JobsApi
 from runyard.client.people import PeopleApi
 from runyard.client.sweeps import SweepApi
+from runyard.errors import ServerError
 
 
 class Run(TypedDict):
@@ -176,6 +177,16 @@ class NewRun(TypedDict, total=False):
     group: str | None
 
 
+class WriterTimes(TypedDict):
+    """Of one kind of change, in seconds; `longest_wait` is before its turn."""
+
+    count: int
+    seconds: float
+    longest: float
+    longest_cpu: float
+    longest_wait: float
+
+
 class Health(TypedDict):
     version: str
     pid: int
@@ -185,6 +196,8 @@ class Health(TypedDict):
     runs: int
     running: int
     database_bytes: int
+    # Kinds of changes by name, the one with the longest change first.
+    writer: dict[str, WriterTimes]
 
 
 class LoginCode(TypedDict):
@@ -253,10 +266,24 @@ class Api:
     def stop_server(self) -> None:
         self._connection.post("/api/server/stop")
 
-    def backup(self, path: str) -> int:
-        """Have the server copy its state folder there, on its machine; the copy's size."""
-        size: int = self._connection.post("/api/server/backup", {"path": path})["bytes"]
-        return size
+    def backup(self, path: str, progress: Callable[[int, int], None]) -> int:
+        """Have the server copy its state folder there, on its machine; the copy's size.
+
+        `progress` hears once a second how many bytes are copied, of how many.
+        """
+        for line in self._connection.post_for_lines("/api/server/backup", {"path": path}):
+            if "copied" in line:
+                progress(line["copied"], line["total"])
+            elif "error" in line:
+                raise ServerError(
+                    f"the state folder could not be copied to {path}",
+                    said=line["error"],
+                    mend="nothing of the copy is left: free space there or name another folder",
+                )
+            else:
+                size: int = line["bytes"]
+                return size
+        raise ServerError(f"the copy to {path} broke off", mend="repeat the command")
 
     def projects(self) -> list[Project]:
         """The one with the latest activity first."""

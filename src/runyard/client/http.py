@@ -10,6 +10,7 @@ import base64
 import http.client
 import json
 import urllib.parse
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from runyard.errors import NotFoundError, ServerError
@@ -81,11 +82,21 @@ class Connection:
             return size
         except (OSError, http.client.HTTPException) as error:
             self._http.close()
-            raise Unreachable(
-                f"the server at {self.url} broke off",
-                said=error or type(error).__name__,
-                mend="repeat the command",
-            ) from error
+            raise _broke_off(self.url, error) from error
+
+    def post_for_lines(self, path: str, payload: object) -> Iterator[Any]:
+        """An answer that comes line by line, each JSON, for as long as the server works at it."""
+        headers = {**self._headers, "Content-Type": "application/json"}
+        try:
+            self._http.request("POST", path, json.dumps(payload).encode(), headers)
+            response = self._http.getresponse()
+            if response.status >= 300:
+                raise _as_error(response.status, response.read(), f"POST {path}", self.url)
+            while line := response.readline():
+                yield _content(line, self.url)
+        except (OSError, http.client.HTTPException) as error:
+            self._http.close()
+            raise _broke_off(self.url, error) from error
 
     def close(self) -> None:
         self._http.close()
@@ -113,6 +124,14 @@ class Connection:
                         said=error or type(error).__name__,
                         mend="`runyard server status` says more",
                     ) from error
+
+
+def _broke_off(url: str, error: Exception) -> Unreachable:
+    return Unreachable(
+        f"the server at {url} broke off",
+        said=error or type(error).__name__,
+        mend="repeat the command",
+    )
 
 
 def _content(answer: bytes, url: str) -> Any:

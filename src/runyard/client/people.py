@@ -8,6 +8,14 @@ from typing import TypedDict
 from runyard.client.http import Connection
 
 
+class Me(TypedDict):
+    """Whose key this is."""
+
+    name: str
+    admin: bool
+    teams: list[str]
+
+
 class User(TypedDict):
     name: str
     admin: bool
@@ -41,6 +49,10 @@ class PeopleApi:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def me(self) -> Me:
+        found: Me = self._connection.get("/api/me")
+        return found
 
     def users(self) -> list[User]:
         found: list[User] = self._connection.get("/api/users")

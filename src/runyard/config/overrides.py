@@ -10,6 +10,7 @@ from typing import Any
 from runyard.errors import UsageError
 from runyard.reading.documents import DocumentError, read_document
 from runyard.reading.problems import Path
+from runyard.search.command import TYPED
 from runyard.search.parameters import GROUP
 from runyard.search.sweep import KEYS, WANDB_METHODS
 
@@ -71,15 +72,15 @@ def _parse(data: dict[str, Any], text: str) -> tuple[Path, Any]:
             f"--set {text} says nothing to set",
             mend="write --set PATH=VALUE, such as --set parameters.lr.max=0.1",
         )
+    path = _find(data, words.strip().split("."))
     try:
-        value = read_document(written).data
+        value = read_document(written, typed=((),) if path[:1] in TYPED else ()).data
     except DocumentError as error:
         raise UsageError(
             f"--set {text}: the value cannot be read",
             said=error.message,
             mend="quote it for the shell, and write it as in the file",
         ) from None
-    path = _find(data, words.strip().split("."))
     if path[0] not in KEYS:  # the name of a parameter that the file does not have
         path = (GROUP, words.strip())
     # A bare value pins a parameter, a bare list is what it is chosen from.

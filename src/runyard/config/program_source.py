@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.config.program_defaults import Defaults
+
 _CONFIG_METHODS = frozenset(
     ("get", "update", "setdefaults", "keys", "values", "items", "as_dict", "setdefault", "copy")
 )
@@ -240,6 +242,8 @@ def _read_config(tree: ast.AST, source: Source) -> None:
     assigned = list(_assigned(tree))
     runs = {name for name, value in assigned if _is_call(value, "init")} | {"wandb", "run"}
     configs = {name for name, value in assigned if _is_config(value, runs, frozenset())}
+    options = {option.dest for option in source.options} if source.is_whole else None
+    defaults = Defaults(tree, options)
 
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and _is_config(node.value, runs, configs):
@@ -254,30 +258,29 @@ def _read_config(tree: ast.AST, source: Source) -> None:
             elif isinstance(key, str):
                 source.reads.setdefault(key, node.lineno)
         elif isinstance(node, ast.Call):
-            _note_defaults(node, runs, configs, source)
+            _note_defaults(node, runs, configs, source, defaults)
 
 
-def _note_defaults(call: ast.Call, runs: set[str], configs: set[str], source: Source) -> None:
+def _note_defaults(
+    call: ast.Call, runs: set[str], configs: set[str], source: Source, defaults: Defaults
+) -> None:
     """`wandb.init(config=...)`, `config.update(...)`, `config.setdefaults(...)`."""
-    given: ast.expr | None = None
+    mapping: ast.expr | None = None
     if _is_call(call, "init") and _is_wandb(call.func, runs):
-        given = _keyword(call, "config")
+        mapping = _keyword(call, "config")
+        if mapping is None and any(word.arg is None for word in call.keywords):
+            source.sets_are_whole = False  # `**options` may hold a config
     elif (
         isinstance(call.func, ast.Attribute)
         and call.func.attr in ("update", "setdefaults")
         and _is_config(call.func.value, runs, configs)
     ):
-        given = call.args[0] if call.args else None
-    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+        mapping = call.args[0] if call.args else None
+    if mapping is None:
         return
-    if isinstance(given, ast.Dict) and all(
-        isinstance(key, ast.Constant) and isinstance(key.value, str) for key in given.keys
-    ):
-        source.sets |= {str(key.value) for key in given.keys if isinstance(key, ast.Constant)}
-    elif _is_call(given, "vars") and source.is_whole:
-        source.sets |= {option.dest for option in source.options}
-    else:
-        source.sets_are_whole = False
+    keys = defaults.keys_of(mapping)
+    source.sets |= keys or set()
+    source.sets_are_whole = source.sets_are_whole and keys is not None
 
 
 def _is_wandb(node: ast.expr, runs: set[str]) -> bool:

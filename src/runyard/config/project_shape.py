@@ -45,7 +45,7 @@ class CommandLine(Kind):
         return words
 
     def schema(self) -> Schema:
-        words = {"type": "array", "minItems": 1, "items": {"type": ["string", "integer"]}}
+        words = {"type": "array", "minItems": 1, "items": {"type": ["string", "number", "boolean"]}}
         return {"anyOf": [{"type": "string", "minLength": 1}, words]}
 
 

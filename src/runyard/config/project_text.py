@@ -23,6 +23,13 @@ ONE_OF = (
     (("resources", "memory"), ("resources", "memory_per_gpu")),
 )
 
+# Lists of words, which are the text that was typed: `1e5` stays `1e5`.
+_TYPED = tuple(
+    (*above, *place)
+    for above in ((), ("clusters", "*"))
+    for place in (("command",), ("rehearse", "*", "add"))
+)
+
 # What some keys were probably meant to be, where that is known better than by spelling.
 _KNOWN_MISTAKES = {
     "seed": "the seed belongs to your program's own arguments: put it into command, or use "
@@ -101,7 +108,7 @@ def read_project_text(path: Path | None) -> ProjectText:
         return ProjectText(None, Document({}, None))
     file = ProjectText(path, Document({}, None))
     try:
-        document = read_document(path.read_bytes().decode("utf-8-sig"), clocks=True)
+        document = read_document(path.read_bytes().decode("utf-8-sig"), clocks=True, typed=_TYPED)
     except OSError as error:
         raise ConfigError(f"{file.shown} cannot be read", said=error.strerror) from None
     except UnicodeDecodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ from runyard.errors import ConfigError, NotFoundError
 from runyard.reading.documents import Document, DocumentError, read_document
 from runyard.reading.problems import Path as Place
 from runyard.reading.problems import Problem
+from runyard.search.command import TYPED, unfilled
 from runyard.search.sweep import Sweep, read_sweep
+from runyard.search.tasks import COMMAND_LINE
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,11 @@ class SweepFile:
 
 
 def read_sweep_file(
-    path: str | Path, overrides: Overrides | None = None, needs_program: bool = False
+    path: str | Path,
+    overrides: Overrides | None = None,
+    needs_program: bool = False,
+    *,
+    environ: Mapping[str, str] = os.environ,
 ) -> SweepFile:
     """The sweep in a file, or on standard input for `-`; ConfigError lists all that is wrong.
 
@@ -38,7 +45,7 @@ def read_sweep_file(
     """
     source, text = _read_text(path)
     try:
-        document = read_document(text)
+        document = read_document(text, typed=TYPED)
     except DocumentError as error:
         raise _no_document(source, error) from None
     data, origins = apply(document.data, overrides or Overrides())
@@ -46,6 +53,9 @@ def read_sweep_file(
     if needs_program and sweep and sweep.program is None and sweep.command is None:
         mend = "add program: train.py, or command: […]"
         problems.append(Problem((), "the sweep says no program to run", mend))
+    if sweep and sweep.command:
+        names = (*sweep.space.top_names, COMMAND_LINE)
+        problems += unfilled(sweep.command, names, environ)
     listing = _Listing(source, document, origins)
     errors = [problem for problem in problems if problem.is_error]
     if errors or sweep is None:

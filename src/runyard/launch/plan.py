@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.client.wandb_server import other_server
 from runyard.errors import ConfigError
+from runyard.grace import usual_grace
 from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
 from runyard.launch.header import Header, header
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
     from runyard.config.request import Request
 
-# Programs are told to save this long before the end, or a tenth of the time if that is less.
-_LONGEST_GRACE = 120.0
-_SHARE_OF_TIME = 0.1
 _START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
 # Isolated and without site-packages: nothing of the node's side needs them, and it starts in half
 # the files.
@@ -153,7 +151,7 @@ def plan(
     _refuse_secrets(request)
     grace = request.checkpoints.grace
     if grace is None:
-        grace = min(_LONGEST_GRACE, ruled.time * _SHARE_OF_TIME)
+        grace = usual_grace(ruled.time)
     name = _job_name(work.kind, request.project_name, request.name)
     variables = dict(profile.script.variables)
     if agents.form == "nodes" or (request.resources.nodes or 1) > 1:

@@ -158,6 +158,11 @@ class Agent:
         """Whether it ended because its job does, and there may be more to do."""
         return self._work.leaves_work
 
+    @property
+    def is_for_nothing(self) -> bool:
+        """Whether every trial is too long for a job like this."""
+        return self._work.is_for_nothing
+
     def hold_on_to(self, leash: int) -> None:
         """End when this descriptor is closed at its other end: who started us is gone.
 
@@ -242,7 +247,6 @@ class Agent:
             return
         told = answer.json()
         self._work.agent, self._lease = str(told["agent"]), float(told["lease_seconds"])
-        self._work.typical = told.get("typical_seconds")
         self._renew_later()
         # Not before there is somebody to ask: what it needs is not part of our start.
         from runyard.node.claiming import Claiming
@@ -358,7 +362,7 @@ class Agent:
         if self._renewal is not None:
             self._renewal.cancel()
         answered: list[Answer] = []
-        why = "asked to end" if work.is_draining else "nothing left to do"
+        why = self._trouble or ("asked to end" if work.is_draining else "nothing left to do")
         work.talk.post(f"/api/agents/{work.agent}/leave", {"why": why}, answered.append)
         end = time.monotonic() + _FAREWELL_SECONDS
         while not answered and time.monotonic() < end:
@@ -412,6 +416,10 @@ def main(words: list[str] | None = None) -> int:
     if "leash" in options:
         agent.hold_on_to(int(options["leash"]))
     code = agent.run()
+    if agent.is_for_nothing and job.get("chain"):
+        from runyard.node.job_file import cancel_links
+
+        cancel_links(options["job"], report)
     if "ended" in options:
         from runyard.node.job_file import write_end
 

@@ -46,12 +46,12 @@ class Claiming:
         work = self._work
         asking = sum(other.token is not None for other in work.slots)
         enough = work.count is not None and len(work.taken) + asking >= work.count
-        if work.is_draining or enough or self._is_too_late():
+        if work.is_draining or enough or self._is_at_its_end():
             slot.is_closed, slot.rests = True, False
             return
         if not self._occupancy.may_ask(slot):
             return
-        self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS)
+        self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS, **self._room())
 
     def ask_at_once(self) -> None:
         """No more is wanted; the server may have handed out what we have not heard of.
@@ -63,21 +63,38 @@ class Claiming:
                 slot.channel.take_back_last()
                 self._claim(slot, slot.token, wait=0)
 
-    def _is_too_late(self) -> bool:
-        """Whether what would begin now could neither finish in this job nor be saved."""
-        work, now = self._work, time.time()
-        if not work.end.is_too_late_for(work.typical, now, saves=work.saves):
+    def _is_at_its_end(self) -> bool:
+        """Whether what would begin now would be told to save at once."""
+        useful = self._work.end.useful_seconds(time.time())
+        if useful is None or useful > 0:
             return False
-        work.leaves_work = True
-        left = max(0.0, work.end.seconds_left(now))
-        work.report(f"begins no more: its job ends in {left:.0f} s")
+        self._begin_no_more()
         return True
 
-    def _claim(self, slot: Slot, token: str, wait: float) -> None:
+    def _begin_no_more(self) -> None:
+        self._work.leaves_work = True
+        left = max(0.0, self._work.end.seconds_left(time.time()))
+        self._work.report(f"begins no more: its job ends in {left:.0f} s")
+
+    def _room(self) -> dict[str, Any]:
+        """What the job has room for, for the server: it knows what the sweep's programs can do."""
+        work = self._work
+        useful = work.end.useful_seconds(time.time())
+        if useful is None:
+            return {}
+        if work.useful_at_first is None:
+            work.useful_at_first = useful
+        return {
+            "seconds_left": useful,
+            "seconds_whole": work.useful_at_first,
+            "has_begun": bool(work.taken),
+        }
+
+    def _claim(self, slot: Slot, token: str, wait: float, **room: Any) -> None:
         slot.token = token
         slot.channel.post(
             f"/api/agents/{self._work.agent}/claim",
-            {"token": token, "wait": wait},
+            {"token": token, "wait": wait, **room},
             lambda answer: self._take(slot, token, answer),
             seconds=wait + _ANSWER_SECONDS,
         )
@@ -100,10 +117,15 @@ class Claiming:
                 _PAUSE_AFTER_REFUSAL, lambda: self._claim(slot, token, wait=_WAIT_SECONDS)
             )
         else:
-            if told["do"] == "refused":
-                self._fail(answer.error)
             slot.token = None
             slot.is_closed = True
+            if told["do"] == "refused":
+                self._fail(answer.error)
+            elif told.get("refusal") == "too-long" and not work.taken:
+                work.is_for_nothing = True
+                self._fail(told["why"])
+            elif "refusal" in told:
+                self._begin_no_more()
 
     def _give_back(self, slot: Slot, told: dict[str, Any]) -> None:
         slot.is_closed, slot.is_preparing = True, False

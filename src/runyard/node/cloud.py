@@ -30,6 +30,7 @@ class Cloud:
         self.numbers: dict[str, int] = {}
         self.finished = self.failed = 0
         self.busy_seconds = 0.0
+        self.saves = False
         self._envoy: Envoy | None = None
         self._loop: Loop | None = None
 
@@ -57,9 +58,14 @@ class Cloud:
         self.failed += not is_good
         self.busy_seconds += seconds if is_good else 0.0
 
-    @property
-    def typical_seconds(self) -> float | None:
-        return self.busy_seconds / self.finished if self.finished else None
+    def is_too_late(self, seconds_left: float | None) -> bool:
+        """Whether a trial that begins now could neither finish nor be saved.
+
+        Our own server knows it of a sweep; here nobody knows more than this agent has seen.
+        """
+        if seconds_left is None or self.saves or not self.finished:
+            return False
+        return self.busy_seconds / self.finished > seconds_left
 
     def told_of(self, command: dict[str, Any], attempt: int) -> dict[str, Any]:
         """A command of W&B's in the words of our server."""

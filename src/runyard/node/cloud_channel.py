@@ -83,7 +83,10 @@ class CloudChannel(Channel):
         elif self._cloud.our_key is not None:
             super().post(path, payload, on_answer, seconds=seconds)
         elif word == "claim":
-            self._seek(on_answer, payload["wait"])
+            if self._cloud.is_too_late(payload.get("seconds_left")):
+                _answer_soon(self._loop, on_answer, {"do": "exit", "refusal": "late"})
+            else:
+                self._seek(on_answer, payload["wait"])
         elif word == "renew":
             self._renew(payload["running"], on_answer)
         elif word == "ends":
@@ -275,19 +278,20 @@ class CloudChannel(Channel):
     def _end(self, payload: dict[str, Any], on_answer: OnAnswer) -> None:
         held, self._held = self._held, None
         code, cause = payload["exit_code"], payload["cause"]
+        self._cloud.saves = self._cloud.saves or bool(payload.get("saved"))
         run = held["run"]["key"] if held is not None else payload.get("run")
         self._cuts = 0 if payload.get("saved") or cause == "go-on" else self._cuts + 1
         stays = held is not None and cause in _GO_ON and cause not in _LEFT
         if stays and held is not None and not self._is_announced and self._cuts <= _MOST_CUTS:
             self._kept = {**held, "attempt": held["attempt"] + 1}
-            _answer_soon(self._loop, on_answer, _ended("waiting", cause, None))
+            _answer_soon(self._loop, on_answer, _ended("waiting", cause))
             return
         is_cut = cause in _GO_ON and self._cuts <= _MOST_CUTS
         if not is_cut:
             self._cloud.note_end(code == 0, time.time() - self._begun)
         self._stop_where_all_fail()
         state = "waiting" if is_cut else "finished" if code == 0 else "failed"
-        told = _ended(state, cause, self._cloud.typical_seconds)
+        told = _ended(state, cause)
         # Who ended by itself has told so; of one that a signal ended, nobody knows there.
         if code < 0 and run is not None:
             self._tell_end(
@@ -335,8 +339,8 @@ def _refusal(error: str) -> Answer:
     return Answer(403, json.dumps({"error": error}).encode())
 
 
-def _ended(state: str, cause: str | None, typical: float | None) -> dict[str, Any]:
-    return {"trial": {"state": state, "cause": cause}, "typical_seconds": typical}
+def _ended(state: str, cause: str | None) -> dict[str, Any]:
+    return {"trial": {"state": state, "cause": cause}}
 
 
 def _answer_soon(loop: Loop, on_answer: OnAnswer, content: dict[str, Any]) -> None:

@@ -39,7 +39,6 @@ class Ending:
     def _settle(self, slot: Slot, attempt: Attempt, then: Callable[[], None]) -> None:
         if _may_be_the_jobs_end(attempt) and self._work.is_draining:
             attempt.was_ended("preempted")
-        self._work.saves = self._work.saves or attempt.has_saved()
         if attempt.exit_code:
             # It may go on elsewhere at once: what it logged is to be there before.
             self._clear_up(attempt, lambda: self._tell_end(slot, attempt, then))
@@ -64,7 +63,6 @@ class Ending:
             return
         attempt.is_told("end")
         told = answer.json() if answer.is_good else {}
-        self._work.typical = told.get("typical_seconds", self._work.typical)
         trial = told.get("trial")
         if trial is not None and trial["state"] == "failed":
             self._work.failures.append(attempt.exit_code or 1)

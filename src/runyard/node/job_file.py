@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from runyard.node.work import Work
 
+_SLURM_SECONDS = 30.0
 _OPTIONS = ("sweep", "slots", "per_gpu", "gpus", "mps", "count", "folder", "grace")
 
 
@@ -56,3 +58,26 @@ def write_end(path: str, code: int, *, leaves_work: bool) -> None:
     """
     with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
         file.write(f"{code}{' left' if leaves_work else ''}\n")
+
+
+def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
+    """Take the links of this chain out of the queue that have not begun: they have job.json's
+    folder for theirs. Where Slurm does not let us, each of them ends by itself when it begins."""
+    import subprocess  # Only here, and in few jobs.
+
+    def ask(*words: str) -> str:
+        return subprocess.run(
+            words, capture_output=True, text=True, timeout=_SLURM_SECONDS, check=True
+        ).stdout
+
+    folder = os.path.dirname(os.path.abspath(job_file))  # noqa: PTH100, PTH120
+    user = f"--user={os.getuid()}"
+    try:
+        waiting = ask("squeue", user, "--states=PENDING", "--noheader", "--format=%F|%Z")
+        rows = (line.strip().partition("|") for line in waiting.splitlines())
+        jobs = sorted({job for job, _, place in rows if place == folder})
+        if jobs:
+            ask("scancel", "--state=PENDING", *jobs)
+            report("the links of this chain that have not begun are cancelled")
+    except (OSError, subprocess.SubprocessError) as error:
+        report(f"the links of this chain that have not begun could not be cancelled: {error}")

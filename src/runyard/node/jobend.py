@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import time
 
+from runyard.grace import usual_grace
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Before the end, programs are told to save: this long, or a tenth of the time if that is less.
-_LONGEST_GRACE = 120.0
-_SHARE_OF_TIME = 0.1
 # A job may be shorter than what was asked for, and is to do something besides saving.
 _LARGEST_SHARE = 0.75
 # Of the grace, at most this long is left between asking a program to end and killing it.
@@ -24,9 +23,10 @@ class JobEnd:
 
     def __init__(self, end: float | None, now: float, grace: float | None = None) -> None:
         self.end = end
-        whole = _LONGEST_GRACE if end is None else max(0.0, end - now)
-        usual = _LONGEST_GRACE if end is None else min(_LONGEST_GRACE, whole * _SHARE_OF_TIME)
-        self.grace = usual if grace is None else min(grace, whole * _LARGEST_SHARE)
+        whole = None if end is None else max(0.0, end - now)
+        self.grace = usual_grace(whole) if grace is None else grace
+        if whole is not None:
+            self.grace = min(self.grace, whole * _LARGEST_SHARE)
 
     @property
     def last_call(self) -> float:
@@ -45,15 +45,10 @@ class JobEnd:
         """Whether who tells us to leave now tells us of this very end."""
         return self.seconds_left(now) <= 1.5 * self.grace + self.last_call
 
-    def is_too_late_for(self, typical: float | None, now: float, *, saves: bool) -> bool:
-        """Whether a trial that begins now could neither finish nor be saved.
-
-        `typical`: how long trials take; one whose length nobody knows is tried.
-        """
-        useful = self.seconds_left(now) - self.grace
-        if useful <= 0:
-            return True
-        return typical is not None and typical > useful and not saves
+    def useful_seconds(self, now: float) -> float | None:
+        """For how long a program that begins now may work before it is told to save; None: without
+        end."""
+        return None if self.end is None else self.end - now - self.grace
 
 
 def find_end(

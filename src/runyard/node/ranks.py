@@ -41,13 +41,17 @@ _STEP_SECONDS = 7.0
 # Ranks that save and leave need not do so in the same second.
 _TOGETHER_SECONDS = 30.0
 _LOOK_SECONDS = 0.5
+# Anybody on the network can connect: a rank says who it is at once, in a short line.
+_HELLO_SECONDS = 10.0
+_LONGEST_HELLO = 1024
 
 
 class Rank:
-    """A connection to one task."""
+    """A connection to one task, or to a stranger: `number` is None until it has shown the token."""
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
+        self.since = time.monotonic()
         self.number: int | None = None
         self.code: int | None = None
         self.said = b""
@@ -85,8 +89,15 @@ class Ranks:
                     self._ranks.append(Rank(self._door.accept()[0]))
             for one in [one for one in self._ranks if one.channel in found]:
                 self._listen(one)
+            self._drop_strangers(_HELLO_SECONDS)
             self._blow(step)
+        for one in [one for one in self._ranks if one.number is None]:
+            one.channel.setblocking(False)  # A rank that ended at once may not have been heard yet.
+            self._listen(one)
+        self._drop_strangers(0.0)
         for one in self._ranks:  # What came with the last of them.
+            if one.channel.fileno() >= 0:
+                one.channel.setblocking(True)
             while one.channel.fileno() >= 0:
                 self._listen(one)
         if self._failed is not None:
@@ -113,24 +124,40 @@ class Ranks:
             return
         *lines, one.said = (one.said + part).split(b"\n")
         for line in lines:
-            self._take(one, json.loads(line))
-
-    def _take(self, one: Rank, told: dict[str, Any]) -> None:
-        if one.number is None:
-            if told.get("token") != self._token:
-                one.channel.close()
+            if one.number is not None:
+                self._take(one, one.number, json.loads(line))
+            elif not self._admit(one, line):
                 return
-            one.number = int(told["rank"])
-            if self._is_ending():
-                one.tell("TERM")
-            return
+        if one.number is None and len(one.said) > _LONGEST_HELLO:
+            one.channel.close()
+
+    def _admit(self, one: Rank, line: bytes) -> bool:
+        """Whether a connection's first line shows that it is a rank of this attempt."""
+        one.number = _read_hello(line, self._token)
+        if one.number is None:
+            one.channel.close()
+        elif self._is_ending():
+            one.tell("TERM")
+        return one.number is not None
+
+    def _drop_strangers(self, seconds: float) -> None:
+        """Close connections that have not shown the token within this time."""
+        now = time.monotonic()
+        for one in self._ranks:
+            if one.number is None and now - one.since >= seconds:
+                one.channel.close()
+        self._ranks = [
+            one for one in self._ranks if one.number is not None or one.channel.fileno() >= 0
+        ]
+
+    def _take(self, one: Rank, number: int, told: dict[str, Any]) -> None:
         one.code = int(told["code"])
         if one.code == GO_ON:
             self._goes_on = True
             self._end_all(_TOGETHER_SECONDS)
         elif one.code:
             how = f"code {one.code}" if one.code > 0 else f"signal {-one.code}"
-            self._has_failed(one.number, one.code, f"ended with {how}")
+            self._has_failed(number, one.code, f"ended with {how}")
 
     def _has_failed(self, number: int, code: int, how: str) -> None:
         if self._is_ending() and self._goes_on:
@@ -167,6 +194,17 @@ class Ranks:
         for one in self._ranks:
             if one.code is None and one.channel.fileno() >= 0:
                 one.tell(word)
+
+
+def _read_hello(line: bytes, token: str) -> int | None:
+    """The rank's number; None for a line that no rank of this attempt would say."""
+    if len(line) > _LONGEST_HELLO or token.encode() not in line:
+        return None  # Nothing that a stranger says is parsed.
+    try:
+        hello = json.loads(line)
+        return int(hello["rank"]) if hello["token"] == token else None
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def main(words: list[str] | None = None) -> int:

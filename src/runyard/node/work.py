@@ -80,8 +80,8 @@ class Work:
         self.report = report
         self.agent = ""
         """The number under which the server knows us; empty before it does."""
-        self.typical: float | None = None
-        self.saves = False
+        self.useful_at_first: float | None = None
+        """For how long a program could work when the first trial was asked for."""
         self.taken: set[int] = set()
         self.failures: list[int] = []
         """The exit codes of trials that failed for good."""
@@ -90,6 +90,8 @@ class Work:
         self.is_draining = False
         self.leaves_work = False
         """It begins no more because its job ends, not because nothing is left."""
+        self.is_for_nothing = False
+        """Every trial is too long for such a job: another one would do no better."""
         self.gave_up = False
         self.sampling: Sampling | None = None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, cast
 
 import yaml
@@ -81,10 +82,11 @@ class Document:
         return line
 
 
-def read_document(text: str, *, clocks: bool = False) -> Document:
+def read_document(text: str, *, clocks: bool = False, typed: Sequence[Path] = ()) -> Document:
     """The document in a text; DocumentError says what is wrong with it, and where.
 
     `clocks`: 2:00:00 is text. YAML 1.1 takes it for a number of base 60.
+    `typed`: places of lists whose words are the text that was typed; "*" is any key.
     """
     if len(text) > MOST_CHARACTERS:
         raise DocumentError(None, None, f"the text is longer than {MOST_CHARACTERS:,} characters")
@@ -94,6 +96,8 @@ def read_document(text: str, *, clocks: bool = False) -> Document:
         if root is None:
             return Document(None, None)
         _check(root)
+        for path in typed:
+            _keep_text(root, path)
         data = loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -206,6 +210,18 @@ def _check_keys(node: MappingNode) -> None:
             )
         if key.tag != _YAML + "merge":
             lines[name] = _line(key)
+
+
+def _keep_text(node: Node, path: Path) -> None:
+    """Make text of the words at a place. An empty one, and null, stays what it is."""
+    if path and isinstance(node, MappingNode):
+        for key, value in node.value:
+            if path[0] in (key.value, "*"):
+                _keep_text(value, path[1:])
+    elif not path:
+        for word in node.value if isinstance(node, SequenceNode) else [node]:
+            if isinstance(word, ScalarNode) and word.tag != _YAML + "null":
+                word.tag = _YAML + "str"
 
 
 def _entry(node: Node | None, step: str | int) -> tuple[int, Node] | None:

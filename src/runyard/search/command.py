@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from runyard.reading.fields import Fields
-from runyard.reading.problems import choose, kind_of, show
+from runyard.reading.problems import Problem, choose, closest, kind_of, show
 
 MACROS = (
     "env",
@@ -23,6 +23,13 @@ MACROS = (
     "args_json_file",
 )
 
+# The words of a command are the text that was typed: `1e5` stays `1e5`.
+TYPED = (("command",),)
+
+_SHELLS = ("sh", "bash", "zsh", "dash", "ksh", "/bin/sh", "/bin/bash")
+# Set where a trial runs, if not where it is submitted.
+_OF_THE_NODE = re.compile(r"(SLURM|CUDA|RUNYARD|WANDB|MASTER|LOCAL)_\w+|TMPDIR|RANK|WORLD_SIZE")
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][\w:.-]*)\}")
 _MACRO = re.compile(r"\$\{(.*)\}", re.DOTALL)
 _VARIABLE = re.compile(r"envvar:[A-Z0-9_]*")
 
@@ -65,3 +72,41 @@ def _check_word(index: int, word: Any, fields: Fields, names: Collection[str]) -
         mend = choose(inner, [*MACROS, "envvar:NAME"])
     # W&B starts the run without a word, so the values may never arrive.
     fields.findings.warn(path, f"{show(word)} is no macro, and becomes nothing", mend)
+
+
+def unfilled(
+    command: Sequence[Any], names: Collection[str], environ: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Warnings of placeholders inside longer words that would reach the program as written."""
+    for index, word in enumerate(command):
+        if not isinstance(word, str) or _MACRO.fullmatch(word):
+            continue
+        before = command[max(index - 2, 0) : index]
+        is_script = len(before) == 2 and before[0] in _SHELLS and before[1].startswith("-")
+        for inner in dict.fromkeys(_PLACEHOLDER.findall(word)):
+            reason = _reason(inner, names, environ, is_script)
+            if reason is not None:
+                what = f"{show('${' + inner + '}')} in {show(word)} {reason[0]}"
+                yield Problem(("command", index), what, reason[1], is_error=False)
+
+
+def _reason(
+    inner: str, names: Collection[str], environ: Mapping[str, str], is_script: bool
+) -> tuple[str, str] | None:
+    """Why nothing takes a placeholder's place, and the mend. A shell fills its own."""
+    if inner in MACROS:
+        return ("stays as written: it is filled in only as a word of its own",
+                "write the words of the command one by one")  # fmt: skip
+    if inner in names or _VARIABLE.fullmatch(inner) or is_script:
+        return None
+    if inner.startswith("envvar:"):
+        name = inner.removeprefix("envvar:").upper()
+        return (
+            "stays as written",
+            f"write ${{envvar:{name}}}: W&B's agent knows capitals, digits, _",
+        )
+    if inner in environ or _OF_THE_NODE.fullmatch(inner):
+        return None
+    near = closest(inner, names)
+    mend = f"did you mean ${{{near}}}?" if near else f"set {inner} where the trials run"
+    return "is no parameter, and no variable that is set here: it stays as written", mend

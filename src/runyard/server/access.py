@@ -38,9 +38,12 @@ def need_admin(request: Request, what: str) -> None:
 def signed(request: Request, kind: Kind) -> tuple[Caller, list[Any]]:
     """Who asked for the address of a request without a key, and what for."""
     try:
-        return tracker_of(request).signed(kind, request.path_params["token"])
+        caller, claim = tracker_of(request).signed(kind, request.path_params["token"])
     except BadAddress as error:
         raise Unacceptable(403, str(error)) from error
+    # From here on the request is the caller's, as if it had come with their key.
+    request.scope["caller"] = caller
+    return caller, claim
 
 
 def must_write(request: Request, caller: Caller, entity: str) -> None:

@@ -20,15 +20,15 @@ from runyard.server.answers import (
     answer,
     quick_answer,
     read_json,
+    read_texts,
     whole_text,
-    whole_texts,
 )
 from runyard.server.attempt_usage import read_usage
 from runyard.server.json_text import is_odd
 from runyard.server.ledger.causes import CAUSES
-from runyard.server.ledger.estimates import typical_seconds
+from runyard.server.ledger.fitting import Refusal, Room
 from runyard.server.permissions import may_read
-from runyard.server.store import agents, leases, sweeps, wishes
+from runyard.server.store import agents, leases, programs, sweeps, wishes
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.attempts import NoAttempt
 from runyard.server.store.claims import Handed
@@ -46,7 +46,7 @@ _LONGEST_NAME = 200
 
 async def begin_agent(request: Request) -> Response:
     row = await own_sweep(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     agent = await tracker_of(request).sweeps.begin_agent(
         row["key"],
         user=caller_of(request).key,
@@ -62,7 +62,6 @@ async def begin_agent(request: Request) -> Response:
         {
             "agent": agent["key"],
             "lease_seconds": leases.LEASE_SECONDS,
-            "typical_seconds": typical_seconds(row["ended_trials"], row["busy_seconds"]),
         }
     )
 
@@ -78,6 +77,11 @@ async def claim(request: Request) -> Response:
         token = whole_text(arguments.field(given, "token", str))
         if tracker.open_wishes and await tracker.read(wishes.is_unwanted, agent):
             return answer({"do": "exit", "why": "its job is to be cancelled"})
+        room = _room(given)
+        if room is not None and (
+            why := await tracker.read(programs.look_for_room, agent["sweep"], room)
+        ):
+            return answer(await _refused(request, agent["sweep"], room, why))
         wait = arguments.seconds(str(given.get("wait") or 0), "wait", _LONGEST_WAIT)
         found = await desks.claim(agent["key"], token)
     if wait and found.handed is None and not found.is_over:
@@ -87,6 +91,28 @@ async def claim(request: Request) -> Response:
     told = _handed(await desks.plan(agent["sweep"]), found.handed)
     # From the request's last byte to the answer on disk: what `benchmarks/handout.py` looks at.
     told.headers["Server-Timing"] = f"claim;dur={(time.perf_counter() - read_at) * 1e3:.3f}"
+    return told
+
+
+def _room(given: Mapping[str, Any]) -> Room | None:
+    """Of an agent whose job has an end."""
+    if given.get("seconds_left") is None:
+        return None
+    left = arguments.field(given, "seconds_left", (int, float))
+    return Room(
+        left=float(left),
+        whole=float(arguments.field(given, "seconds_whole", (int, float))),
+        has_begun=bool(given.get("has_begun")),
+    )
+
+
+async def _refused(request: Request, sweep: int, room: Room, why: Refusal) -> dict[str, Any]:
+    """No trial begins there. An agent that has begun none yet says on its sweep why it goes."""
+    told = {"do": "exit", "refusal": why, "why": "its job ends too soon for another trial"}
+    if why == "too-long" and not room.has_begun:
+        tracker = tracker_of(request)
+        told["why"] = await tracker.write(programs.note_too_long, sweep, room, time.time())
+        tracker.sweeps.wake(sweep)
     return told
 
 
@@ -170,7 +196,7 @@ async def go_back(request: Request) -> Response:
 
 async def leave(request: Request) -> Response:
     agent = await own_agent(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     why = None if given.get("why") is None else arguments.field(given, "why", str)
     await tracker_of(request).write(agents.leave, agent["key"], why, time.time())
     tracker_of(request).sweeps.wake(agent["sweep"])
@@ -244,11 +270,8 @@ def _end_attempt(
     connection: sqlite3.Connection, /, agent: int, number: int, attempt: int, **how: Any
 ) -> dict[str, Any]:
     trial = agents.end_attempt(connection, agent, number, attempt, **how)
-    row = sweeps.get(connection, trial["sweep"])
-    return {
-        "trial": trial_json(trial, sweeps.rules_of(row)),
-        "typical_seconds": typical_seconds(row["ended_trials"], row["busy_seconds"]),
-    }
+    rules = sweeps.rules_of(sweeps.get(connection, trial["sweep"]))
+    return {"trial": trial_json(trial, rules)}
 
 
 ROUTES = [

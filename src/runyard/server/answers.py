@@ -14,8 +14,16 @@ from starlette.responses import Response
 
 from runyard.server import json_text
 
-# Clients send up to about 10 MiB of lines at once, which escaping can triple.
+# For what clients log: up to about 10 MiB of lines at once, which escaping can triple.
 LARGEST_BODY = 64 << 20
+# For everything else that a caller with a key sends.
+_USUAL_BODY = 4 << 20
+# For a caller without a key: a login code and a path.
+_STRANGER_BODY = 4 << 10
+# Each takes 64 bytes and more of memory, and may come as 2 bytes of JSON.
+_MOST_CONTAINERS = 4_000_000
+# What takes longer to read than a change of threads.
+_LARGE_JSON = 256 << 10
 # Deeper than any config or summary; Python's own limit is near 1,000.
 _DEEPEST = 200
 
@@ -59,26 +67,44 @@ def strict(value: Any, depth: int = 0) -> Any:
 
 
 async def read_bytes(request: Request, largest: int) -> bytes:
-    """The body as it comes."""
+    """The body as it comes. Without a key it may be only a few kilobytes."""
+    if "caller" not in request.scope:
+        largest = min(largest, _STRANGER_BODY)
     pieces, size = [], 0
     async for piece in request.stream():
         size += len(piece)
         if size > largest:
-            raise Unacceptable(413, f"the body is larger than {largest >> 20} MiB")
+            raise Unacceptable(413, f"the body is larger than {_shown(largest)}")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, largest: int = _USUAL_BODY) -> bytes:
     """The whole body, unpacked where it is compressed."""
-    body = await read_bytes(request, LARGEST_BODY)
+    body = await read_bytes(request, largest)
     if request.headers.get("content-encoding", "").lower() == "gzip":
-        return await asyncio.to_thread(_unzip, body)
+        if "caller" not in request.scope:
+            raise Unacceptable(415, "without a key, nothing is unpacked")
+        return await asyncio.to_thread(_unzip, body, largest)
     return body
 
 
-async def read_json(request: Request) -> dict[str, Any]:
-    body = await read_body(request)
+async def read_json(request: Request, largest: int = _USUAL_BODY) -> dict[str, Any]:
+    """The object in the body, with its texts as they came."""
+    return _parse(await read_body(request, largest))
+
+
+async def read_texts(request: Request, largest: int = _USUAL_BODY) -> dict[str, Any]:
+    """The object in the body, with texts that SQLite takes."""
+    body = await read_body(request, largest)
+    if len(body) < _LARGE_JSON:
+        return _parse_texts(body)
+    return await asyncio.to_thread(_parse_texts, body)
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    if body.count(b"[") + body.count(b"{") > _MOST_CONTAINERS:
+        raise Unacceptable(413, f"the body holds more than {_MOST_CONTAINERS:,} lists and objects")
     try:
         content = json_text.parse(body)
     except RecursionError as error:
@@ -88,6 +114,14 @@ async def read_json(request: Request) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise Unacceptable(400, "the body is not a JSON object")
     return content
+
+
+def _parse_texts(body: bytes) -> dict[str, Any]:
+    try:
+        texts: dict[str, Any] = whole_texts(_parse(body))
+    except RecursionError as error:
+        raise Unacceptable(400, "the body is nested too deep") from error
+    return texts
 
 
 def whole_text(text: str) -> str:
@@ -106,15 +140,19 @@ def whole_texts(value: Any) -> Any:
     return value
 
 
-def _unzip(body: bytes) -> bytes:
+def _unzip(body: bytes, largest: int) -> bytes:
     # Unpacked with a limit: a few kilobytes can hold gigabytes of zeros.
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        content = unpacker.decompress(body, LARGEST_BODY + 1)
+        content = unpacker.decompress(body, largest + 1)
     except zlib.error as error:
         raise Unacceptable(400, f"the body is not gzip: {error}") from error
-    if len(content) > LARGEST_BODY:
-        raise Unacceptable(413, f"the body is larger than {LARGEST_BODY >> 20} MiB unpacked")
+    if len(content) > largest:
+        raise Unacceptable(413, f"the body is larger than {_shown(largest)} unpacked")
     if not unpacker.eof:
         raise Unacceptable(400, "the body is not gzip: it is cut off")
     return content
+
+
+def _shown(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Collection
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,14 @@ from starlette.routing import Route
 
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_body, read_json, whole_texts
+from runyard.server.answers import (
+    LARGEST_BODY,
+    Unacceptable,
+    answer,
+    read_body,
+    read_json,
+    read_texts,
+)
 from runyard.server.attempt_usage import usage_json
 from runyard.server.backup import backup
 from runyard.server.charts import curves
@@ -26,7 +34,7 @@ from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
 from runyard.server.permissions import readable
 from runyard.server.rows import rows
-from runyard.server.store import alerts, archives, attempts, endings, jobs, runs, stops
+from runyard.server.store import alerts, archives, attempts, endings, jobs, leases, runs, stops
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.runs import Row
@@ -50,6 +58,7 @@ async def health(request: Request) -> Response:
             "runs": count,
             "running": running,
             "database_bytes": size,
+            "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
         }
     )
 
@@ -80,7 +89,7 @@ async def find_run(request: Request) -> Response:
 
 
 async def create_run(request: Request) -> Response:
-    new = arguments.new_run(whole_texts(await read_json(request)))
+    new = arguments.new_run(await read_texts(request))
     caller = caller_of(request)
     entity = new.get("entity") or caller.name
     if not tracker_of(request).may_write(caller, entity):
@@ -152,7 +161,7 @@ async def console(request: Request) -> Response:
 
 async def begin_attempt(request: Request) -> Response:
     row = await own_run(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     number = await tracker_of(request).write(
         attempts.begin,
         row["key"],
@@ -167,10 +176,10 @@ async def begin_attempt(request: Request) -> Response:
 async def append_console(request: Request) -> Response:
     row, number = await own_run(request), _attempt(request)
     offset = arguments.number(request.query_params.get("offset"), "offset") or 0
-    data = await read_body(request)
+    data = await read_body(request, LARGEST_BODY)
     try:
         stored = await tracker_of(request).write(
-            attempts.append_console, row["key"], number, offset, data, time.time()
+            leases.hear_console, row["key"], number, offset, data, time.time()
         )
     except attempts.ConsoleGap as gap:
         stored = gap.stored

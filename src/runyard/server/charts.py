@@ -25,14 +25,14 @@ from starlette.responses import Response
 
 from runyard.server import arguments
 from runyard.server.access import caller_of, tracker_of
-from runyard.server.answers import Unacceptable, read_json, whole_texts
+from runyard.server.answers import Unacceptable, read_texts
 from runyard.server.permissions import may_read
 from runyard.server.store import projects
 from runyard.server.store.columns import Numbers
-from runyard.server.store.curves import Curve, Span, read_many_curves
+from runyard.server.store.curves import Curve, Span, read_named_curves
 from runyard.server.store.group_curves import GroupCurve, combine
 from runyard.server.store.history import EVENTS, HISTORY
-from runyard.server.store.keys import STEP, find_keys
+from runyard.server.store.keys import STEP
 
 _MOST_POINTS, _MOST_RUNS, _MOST_METRICS = 100_000, 20_000, 200
 _STREAMS = {"history": HISTORY, "events": EVENTS}
@@ -55,7 +55,7 @@ class Asked:
 async def curves(request: Request) -> Response:
     """Many metrics of many runs, or of groups of runs, as binary columns."""
     tracker = tracker_of(request)
-    asked = _read_asked(whole_texts(await read_json(request)))
+    asked = _read_asked(await read_texts(request))
     entity, _, name = asked.project.partition("/")
     project = await tracker.read(projects.by_path, entity, name)
     if project is None or not may_read(caller_of(request), entity):
@@ -108,21 +108,13 @@ def _packed(connection: sqlite3.Connection, project: int, asked: Asked, revision
     if asked.groups is not None:
         wanted = [key for group in asked.groups for key in group]
     runs = _own_runs(connection, project, wanted)
-    keys = find_keys(connection, [*asked.metrics, *([asked.x] if asked.x else [])])
-    numbers = list(dict.fromkeys(keys[name] for name in asked.metrics if name in keys))
-    found = read_many_curves(
-        connection,
-        runs,
-        asked.stream,
-        numbers,
-        asked.points,
-        keys.get(asked.x, -1) if asked.x else None,
-        asked.span,
+    named = read_named_curves(
+        connection, runs, asked.stream, asked.metrics, asked.points, asked.x, asked.span
     )
     packing = Packing()
     with np.errstate(over="ignore"):  # What float32 cannot hold is drawn as infinite.
         for name in dict.fromkeys(asked.metrics):
-            _pack_metric(packing, name, found.pop(keys.get(name, -1), {}), runs, asked)
+            _pack_metric(packing, name, named.pop(name, {}), runs, asked)
     return packing.packed(revision)
 
 

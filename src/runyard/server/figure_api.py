@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from runyard.server import arguments
 from runyard.server.access import caller_of, own_sweep, readable_sweep, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.answers import Unacceptable, answer, read_texts
 from runyard.server.permissions import may_read
 from runyard.server.store import figures, projects
 from runyard.server.store.names import BadName, check_project
@@ -23,7 +23,7 @@ _LARGEST = 100_000
 
 
 async def add_figures(request: Request) -> Response:
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     caller, tracker = caller_of(request), tracker_of(request)
     entity = given.get("entity") or caller.name
     project = arguments.field(given, "project", str)
@@ -65,7 +65,7 @@ async def show_estimate(request: Request) -> Response:
 
 async def keep_estimate(request: Request) -> Response:
     row = await own_sweep(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     kind, told = _name(given, "kind"), _object(given, "estimate")
     tracker = tracker_of(request)
     await tracker.write(figures.estimate, row["key"], kind, told)

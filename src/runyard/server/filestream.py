@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from runyard.server.access import caller_of, must_write
-from runyard.server.answers import Unacceptable, answer, read_json, whole_text
+from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_json, whole_text
 from runyard.server.store import deletion, streams
 from runyard.server.store.history import EVENTS, HISTORY
 from runyard.server.store.streams import Post
@@ -36,7 +36,7 @@ async def file_stream(request: Request) -> Response:
     place = (path["entity"], path["project"], path["run"])
     # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
     must_write(request, caller_of(request), place[0])
-    post = read_post(await read_json(request), read_writer(request.headers))
+    post = read_post(await read_json(request, LARGEST_BODY), read_writer(request.headers))
     recorded = await tracker.write(streams.record, *place, post, time.time())
     if recorded is None:
         if await tracker.read(deletion.is_deleted, *place):

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from runyard.server import arguments
 from runyard.server.access import caller_of, meant, own_sweep, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.answers import Unacceptable, answer, read_texts
 from runyard.server.permissions import Caller, readable
 from runyard.server.store import jobs
 from runyard.server.store.database import LARGEST_KEY
@@ -27,7 +27,7 @@ _LARGEST_SCRIPT = 500_000
 
 
 async def record_job(request: Request) -> Response:
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     caller, tracker = caller_of(request), tracker_of(request)
     kind = arguments.field(given, "kind", str)
     if kind not in KINDS:
@@ -89,7 +89,7 @@ async def readable_job(request: Request) -> Row:
 
 async def hear_news(request: Request) -> Response:
     """What Slurm said of jobs; words older than what is known change nothing."""
-    given = arguments.field(whole_texts(await read_json(request)), "news", list)
+    given = arguments.field(await read_texts(request), "news", list)
     if len(given) > _MOST_NEWS or not all(isinstance(one, dict) for one in given):
         raise Unacceptable(400, f"news: a list of objects, at most {_MOST_NEWS}")
     caller = caller_of(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+import time
 from typing import TYPE_CHECKING
 
 from runyard.server import states
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY = 2.0
+# Runs that end without a last word (crashed, or while we were down) are looked for this rarely.
+_SEARCH_EVERY = 60.0
+
+
+_MAY_GROW = (*states.ALIVE, "pending")
 
 
 class Joiner:
@@ -44,8 +50,12 @@ class Joiner:
         return due
 
     async def work(self, tracker: Tracker) -> None:
+        next_search = 0.0
         while True:
             await asyncio.sleep(_LOOK_EVERY)
+            if time.monotonic() >= next_search:
+                next_search = time.monotonic() + _SEARCH_EVERY
+                self._to_look_at |= await _search(tracker)
             for run in self.take_due():
                 try:
                     # One stretch a change: others get their turn in between.
@@ -55,12 +65,31 @@ class Joiner:
                     log.exception("could not join the history of run %d", run)
 
 
+async def _search(tracker: Tracker) -> set[int]:
+    try:
+        return await tracker.read(ended_unjoined)
+    except Exception:
+        log.exception("could not look for runs whose history is to be joined")
+        return set()
+
+
+def ended_unjoined(connection: sqlite3.Connection) -> set[int]:
+    """Runs that are over and have batches to be joined."""
+    alive = ", ".join(f"'{state}'" for state in _MAY_GROW)
+    rows = connection.execute(
+        "SELECT batches.run FROM batches JOIN runs ON runs.key = batches.run "  # noqa: S608
+        f"WHERE batches.stream IN ({HISTORY}, {EVENTS}) AND runs.state NOT IN ({alive}) "
+        "GROUP BY batches.run, batches.stream HAVING count(*) > 1"
+    )
+    return {row["run"] for row in rows}
+
+
 def join_if_due(connection: sqlite3.Connection, run: int) -> bool:
     """Join one stretch of a run's batches where it is time to. Says whether it did."""
     row = runs.by_key(connection, run)
     if row is None:
         return False
-    ended = row["state"] not in (*states.ALIVE, "pending")
+    ended = row["state"] not in _MAY_GROW
     for stream in (HISTORY, EVENTS):
         due = segments.waiting(connection, run, stream) > 1 if ended else False
         if due or segments.due(connection, run, stream):

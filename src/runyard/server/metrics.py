@@ -8,25 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from runyard.server.store.columns import Numbers
+from runyard.server.store.columns import FLOAT, INTEGER, TRUTH
 from runyard.server.store.curves import Curve, read_all_curves
-from runyard.server.store.history import HISTORY, keys_of_run
-from runyard.server.store.keys import dotted, key_reader
+from runyard.server.store.dotted_names import names_of_run
+from runyard.server.store.history import HISTORY
+from runyard.server.store.measures import finite_values
 
 
 def read_metrics(connection: sqlite3.Connection, run: int, points: int) -> list[dict[str, Any]]:
     """Every numeric metric as at most `points` points over the steps."""
-    name_of = key_reader(connection)
-    names = {key: dotted(name_of(key)) for key in keys_of_run(connection, run, HISTORY)}
     curves = read_all_curves(connection, run, HISTORY, max(1, points))
     return [
-        _series(name, curves[key])
-        for key, name in sorted(names.items(), key=lambda item: item[1])
-        if key in curves and not name.startswith("_")
+        _series(name, curve, *_extremes(connection, run, name, curve))
+        for name, curve in sorted(curves.items())
+        if not name.startswith("_")
     ]
 
 
-def _series(name: str, curve: Curve) -> dict[str, Any]:
+def _series(
+    name: str, curve: Curve, minimum: float | None, maximum: float | None
+) -> dict[str, Any]:
     last = curve.last.tolist()
     return {
         "key": name,
@@ -34,14 +35,23 @@ def _series(name: str, curve: Curve) -> dict[str, Any]:
         "steps": [_step(x) for x in curve.x.tolist()],
         "values": [value if math.isfinite(value) else None for value in last],
         "last": last[-1],
-        "minimum": min(_finite(curve.low), default=None),
-        "maximum": max(_finite(curve.high), default=None),
+        "minimum": minimum,
+        "maximum": maximum,
     }
 
 
-def _finite(values: Numbers) -> list[float]:
-    finite: list[float] = values[np.isfinite(values)].tolist()
-    return finite
+def _extremes(
+    connection: sqlite3.Connection, run: int, name: str, curve: Curve
+) -> tuple[float | None, float | None]:
+    """The smallest and the largest finite value."""
+    low, high = curve.low, curve.high
+    if np.isinf(low).any() or np.isinf(high).any():
+        # An infinity hides what is behind it: look at every value.
+        key = names_of_run(connection, run, HISTORY)[name]
+        low = high = finite_values(connection, run, key, (FLOAT, INTEGER, TRUTH))
+    else:
+        low, high = low[~np.isnan(low)], high[~np.isnan(high)]
+    return (float(low.min()), float(high.max())) if len(low) else (None, None)
 
 
 def _step(value: float) -> float:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from runyard.server import arguments, permissions
 from runyard.server.access import caller_of, need_admin, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.answers import Unacceptable, answer, read_texts
 from runyard.server.store import people
 from runyard.server.store.names import BadName
 from runyard.server.tracker import Tracker, new_key
@@ -52,7 +52,7 @@ async def list_users(request: Request) -> Response:
 
 async def add_user(request: Request) -> Response:
     need_admin(request, "add users")
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     name, key = arguments.field(given, "name", str), new_key()
 
     def change(connection: sqlite3.Connection) -> dict[str, Any]:
@@ -77,7 +77,7 @@ async def list_keys(request: Request) -> Response:
 
 
 async def add_key(request: Request) -> Response:
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     owner = _owner(request, given.get("user"))
     label = arguments.field(given, "label", str) if given.get("label") is not None else ""
     key = new_key()
@@ -99,7 +99,7 @@ async def list_teams(request: Request) -> Response:
 
 
 async def add_team(request: Request) -> Response:
-    given, caller = whole_texts(await read_json(request)), caller_of(request)
+    given, caller = await read_texts(request), caller_of(request)
     name = arguments.field(given, "name", str)
     members = arguments.texts(given, "members") if given.get("members") is not None else []
     await _change(

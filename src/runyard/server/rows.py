@@ -17,8 +17,8 @@ from runyard.server import arguments
 from runyard.server.access import readable_run, tracker_of
 from runyard.server.answers import Unacceptable
 from runyard.server.store import archives
+from runyard.server.store.dotted_names import keys_of_names
 from runyard.server.store.history import EVENTS, HISTORY, read_objects
-from runyard.server.store.keys import find_keys
 
 _STREAMS = {"history": HISTORY, "system": EVENTS}
 _PAGE = 5_000
@@ -45,7 +45,9 @@ async def rows(request: Request) -> Response:
 def _page(
     connection: sqlite3.Connection, run: int, stream: int, start: int, metrics: list[str]
 ) -> str:
-    keys = frozenset(find_keys(connection, metrics).values()) if metrics else None
+    keys = None
+    if metrics:
+        keys = frozenset(keys_of_names(connection, run, stream, metrics).values())
     found = islice(read_objects(connection, run, stream, start, keys=keys), _PAGE)
     lines = (
         json.dumps({"_row": number, **(row if isinstance(row, dict) else {"_raw": row})})

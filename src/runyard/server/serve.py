@@ -20,6 +20,7 @@ from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.server.app import create_app
 from runyard.server.listening import Listening, find_listening
+from runyard.server.log_lines import LineFormatter
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
@@ -219,7 +220,7 @@ def _start_log(home: Home) -> None:
     handler = logging.handlers.RotatingFileHandler(
         home.log, maxBytes=_LOG_BYTES, backupCount=_LOG_FILES, encoding="utf-8"
     )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(LineFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     # It is there only if a command started us.

@@ -15,8 +15,8 @@ from starlette.routing import Route
 
 from runyard.server import arguments
 from runyard.server.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
-from runyard.server.ledger.transitions import STATES
+from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_json, read_texts
+from runyard.server.ledger.lifecycle import STATES
 from runyard.server.permissions import readable
 from runyard.server.store import sweep_changes, sweeps, trials
 from runyard.server.store.names import BadName, check_project
@@ -27,7 +27,7 @@ from runyard.server.sweeps.files import BadSweep, read_file
 
 
 async def create_sweep(request: Request) -> Response:
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request, LARGEST_BODY)
     config = given.get("config")
     if not isinstance(config, str | dict):
         raise Unacceptable(400, "config is missing: the sweep's file, as text or as an object")

@@ -10,8 +10,8 @@ from runyard.server import json_text
 from runyard.server.attempt_usage import together, usage_json
 from runyard.server.ledger.causes import CAUSES, cause_of_exit
 from runyard.server.ledger.estimates import AtWork, eta_seconds, seconds_left, trial_seconds
+from runyard.server.ledger.lifecycle import STATES
 from runyard.server.ledger.rules import Rules
-from runyard.server.ledger.transitions import STATES
 from runyard.server.store import agents, attempts, sweeps, trials
 from runyard.server.store.runs import Row
 

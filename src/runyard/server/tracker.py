@@ -16,7 +16,6 @@ from runyard.errors import StateError
 from runyard.home import Home, write_whole
 from runyard.server.addresses import Addresses, BadAddress, Kind
 from runyard.server.blobs import Blobs
-from runyard.server.filesystems import is_network_folder
 from runyard.server.joiner import Joiner
 from runyard.server.page.sessions import Codes, Sessions
 from runyard.server.permissions import Caller, may_write
@@ -38,13 +37,12 @@ _NOT_IN_NAMES = str.maketrans(dict.fromkeys("/\\#?%:", "-"))
 class Tracker:
     """One state folder, opened."""
 
-    def __init__(self, home: Home, *, exclusive: bool | None = None) -> None:
+    def __init__(self, home: Home) -> None:
         self.home = home
         self.started_at = time.time()
-        if exclusive is None:
-            exclusive = is_network_folder(home.path)
-        self._database = Database(home.database, exclusive=exclusive)
+        self._database = Database(home.database)
         self.changes = self._database.changes
+        self.writer_times = self._database.times
         self._people = people.People()
         self._uses: dict[str, float] = {}
         self.own_key = ""
@@ -150,7 +148,9 @@ class Tracker:
     ) -> Result:
         """Make a change, and come back when it is on disk."""
         return await asyncio.wrap_future(
-            self._database.write(lambda connection: change(connection, *args, **kwargs))
+            self._database.write(
+                lambda connection: change(connection, *args, **kwargs), _name_of(change)
+            )
         )
 
     async def read(
@@ -162,6 +162,35 @@ class Tracker:
         return await asyncio.wrap_future(
             self._database.read(lambda connection: question(connection, *args, **kwargs))
         )
+
+    async def plan(
+        self,
+        question: Callable[Concatenate[sqlite3.Connection, Given], Result],
+        *args: Given.args,
+        **kwargs: Given.kwargs,
+    ) -> Result:
+        """Like `read`, for what takes long: it waits for its likes, and no page waits for it."""
+        return await asyncio.wrap_future(
+            self._database.plan(lambda connection: question(connection, *args, **kwargs))
+        )
+
+    async def read_apart(
+        self,
+        question: Callable[Concatenate[sqlite3.Connection, Given], Result],
+        *args: Given.args,
+        **kwargs: Given.kwargs,
+    ) -> Result:
+        """Like `read`, on a thread and a connection of its own."""
+        return await asyncio.to_thread(
+            self._database.read_apart, lambda connection: question(connection, *args, **kwargs)
+        )
+
+
+def _name_of(change: Callable[..., object]) -> str:
+    """Under which the writer's time for such changes is counted: `streams.record`."""
+    module = getattr(change, "__module__", "").rpartition(".")[2]
+    function = getattr(change, "__qualname__", type(change).__name__)
+    return f"{module}.{function.rpartition('>.')[2].lstrip('_')}"
 
 
 def new_key() -> str:

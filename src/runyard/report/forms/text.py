@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from runyard.printable import printable
 from runyard.report.findings import Report
 from runyard.report.sections import in_short, sections
 from runyard.report.tables import Section, Table
@@ -16,19 +17,20 @@ _WIDEST_CELL = 40
 
 def text(report: Report, width: int = WIDTH, *, bold: bool = False) -> str:
     """`bold`: headings stand out, on terminals that can."""
-    lines = [_heading(report.title, bold), *_filled(report.about, width)]
+    lines = _filled(report.about, width)
     lines += [line for note in report.notes for line in _wrapped(note, width)]
     short = in_short(report)
     if short:
         lines += ["", *(f"  {name:<22} {value}" for name, value in short)]
+    parts = [_heading(report.title, bold), *map(printable, lines)]
     for section in sections(report):
-        lines += ["", *_section(section, width, bold)]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+        parts += ["", _heading(section.title.upper(), bold)]
+        parts += map(printable, _section(section, width))
+    return "\n".join(line.rstrip() for line in parts) + "\n"
 
 
 def _heading(words: str, bold: bool) -> str:
-    shown = "".join(letter if letter.isprintable() else " " for letter in words)
-    return f"\033[1m{shown}\033[0m" if bold else shown
+    return f"\033[1m{printable(words)}\033[0m" if bold else printable(words)
 
 
 def _filled(items: Sequence[str], width: int) -> list[str]:
@@ -44,8 +46,7 @@ def _filled(items: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def _section(section: Section, width: int, bold: bool) -> Iterator[str]:
-    yield _heading(section.title.upper(), bold)
+def _section(section: Section, width: int) -> Iterator[str]:
     for words in section.words:
         yield from _wrapped(words, width)
     for point in section.points:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,7 +25,8 @@ def in_project(request: Request, project: int | None) -> Source:
     async def matching(text: str | None) -> tuple[Condition, list[int] | None]:
         if text not in known:
             try:
-                condition = read_filter(text)
+                # Beside the event loop: a filter may hold megabytes and dozens of patterns.
+                condition = await asyncio.to_thread(read_filter, text)
             except BadFilter as error:
                 raise Refusal(str(error)) from error
             keys = await tracker.read(listing.matching, tracker.remembered, project or 0, condition)

@@ -94,19 +94,18 @@ def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
 def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
     """Where an earlier client stopped. Clients fail on any null among these."""
     key = row["key"]
+    history = count_rows(connection, key, HISTORY)
+    # What has rows has started, though its client died before it said so.
+    kept = {**({"t": {}} if history else {}), **read_internals(row["config"])}
 
     def wandb_config(arguments: Mapping[str, Any]) -> str:
-        kept = read_internals(row["config"])
-        if count_rows(connection, key, HISTORY):
-            # What has rows has started, though its client died before it said so.
-            kept = {"t": {}, **kept}
         # A key that is missing must stay missing: clients take a null for "it started".
         wanted = as_list(arguments, "keys")
         return json.dumps({name: kept[name] for name in wanted if name in kept})
 
     return {
         **row_fields(row),
-        "historyLineCount": count_rows(connection, key, HISTORY),
+        "historyLineCount": history,
         "eventsLineCount": count_rows(connection, key, EVENTS),
         "logLineCount": clients.count_console(connection, key),
         # A list with one empty object, never an empty list, where there are no lines.

@@ -47,8 +47,3 @@ def eta_seconds(
     if not left:
         return max(remaining)
     return (sum(remaining) + left * (each or 0.0)) / len(remaining)
-
-
-def typical_seconds(ended: int, busy_seconds: float) -> float | None:
-    """How long a trial of a sweep takes, all its attempts together; None before one finished."""
-    return busy_seconds / ended if ended else None

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from runyard.server.ledger.causes import CAUSES, DEFAULT_RETRIES, Follow
 
-FINAL = ("finished", "failed", "stopped", "canceled")
-STATES = ("waiting", "running", "paused", *FINAL)
-
 
 @dataclass(frozen=True)
 class Settlement:

@@ -17,7 +17,7 @@ from runyard.server.access import caller_of, tracker_of
 from runyard.server.answers import Unacceptable, strict
 from runyard.server.permissions import may_read
 from runyard.server.store import projects
-from runyard.server.store.run_fields import MISSING
+from runyard.server.store.dotted_names import MISSING
 from runyard.server.store.runs import Row
 
 _WORTH_PACKING = 8_000

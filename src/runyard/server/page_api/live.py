@@ -83,6 +83,7 @@ def _sort_in(
         Kind.RUN: "runs",
         Kind.HISTORY: "history",
         Kind.DELETED: "deleted",
+        Kind.MOVED: "deleted",
         Kind.FILES: "files",
     }
     if kind in by_run and (is_shown or key in scope.runs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from starlette.requests import Request
@@ -23,11 +23,11 @@ from runyard.server.page_api.answering import (
 from runyard.server.permissions import readable
 from runyard.server.store.changes import Kind
 from runyard.server.store.curves import read_curve
-from runyard.server.store.history import HISTORY, keys_of_run
-from runyard.server.store.keys import dotted, key_reader
+from runyard.server.store.dotted_names import names_of_run
+from runyard.server.store.history import HISTORY
 
 _LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
-_NAMED = (Kind.RUN, Kind.DELETED, Kind.HISTORY)
+_NAMED = (Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.HISTORY)
 _DAYS = 30
 _SPARK = 48
 
@@ -76,7 +76,6 @@ def _projects(
         counts.setdefault(row["project"], {})[row["state"]] = row["count"]
         last[row["project"]] = max(last.get(row["project"], 0.0), row["last_at"])
     activity = _activity(connection, now)
-    name_of = key_reader(connection)
     found = [
         {
             "entity": row["entity"],
@@ -89,7 +88,7 @@ def _projects(
             "counts": counts.get(row["key"], {}),
             "last_at": max(last.get(row["key"], 0.0), row["created_at"]),
             "activity": activity.get(row["key"], [0] * _DAYS),
-            **_spark(connection, row["key"], name_of),
+            **_spark(connection, row["key"]),
         }
         for row in rows
         if entities is None or row["entity"] in entities
@@ -97,15 +96,13 @@ def _projects(
     return sorted(found, key=lambda one: -one["last_at"])
 
 
-def _spark(
-    connection: sqlite3.Connection, project: int, name_of: Callable[[int], str]
-) -> dict[str, Any]:
+def _spark(connection: sqlite3.Connection, project: int) -> dict[str, Any]:
     """A metric of the newest run that logged any, thinned out to a thumbnail."""
     newest = connection.execute(
         "SELECT key FROM runs WHERE project = ? ORDER BY created_at DESC LIMIT 5", (project,)
     ).fetchall()
     for row in newest:
-        keys = {dotted(name_of(key)): key for key in keys_of_run(connection, row["key"], HISTORY)}
+        keys = names_of_run(connection, row["key"], HISTORY)
         names = sorted(name for name in keys if not name.startswith("_"))
         for name in sorted(names, key=_dullness):
             curve = read_curve(connection, row["key"], HISTORY, keys[name], _SPARK)

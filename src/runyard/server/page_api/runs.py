@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from runyard.server import arguments
 from runyard.server.access import own_run, readable_run, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.answers import Unacceptable, answer, read_texts
 from runyard.server.api import run_json
 from runyard.server.page_api.answering import (
     is_known,
@@ -26,7 +26,7 @@ from runyard.server.store.run_columns import read_columns
 from runyard.server.store.run_edits import change_tags, edit_run
 from runyard.server.store.run_fields import Field, UnknownField, find_field
 
-_SHOWN = (Kind.RUN, Kind.DELETED)
+_SHOWN = (Kind.RUN, Kind.DELETED, Kind.MOVED)
 _MOST_FIELDS = 200
 
 
@@ -53,7 +53,7 @@ async def list_columns(request: Request) -> Response:
             if change.project == project["key"]
         ]
         keys = [change.key for change in changed if change.kind is Kind.RUN]
-        deleted = [change.key for change in changed if change.kind is Kind.DELETED]
+        deleted = [change.key for change in changed if change.kind is not Kind.RUN]
     columns, values = await tracker.read(
         read_columns, tracker.remembered, project["key"], fields, keys
     )
@@ -63,7 +63,8 @@ async def list_columns(request: Request) -> Response:
         "whole": keys is None,
         "columns": columns,
         **{part: {name: next(shown) for name in names} for part, names in asked.items()},
-        "deleted": deleted,
+        # A run that was moved away may have come back.
+        "deleted": sorted({*deleted} - {*columns["key"]}),
     }
     return await send_json(request, content, tag)
 
@@ -71,7 +72,7 @@ async def list_columns(request: Request) -> Response:
 async def edit(request: Request) -> Response:
     """A run's name, notes, tags or group."""
     row = await own_run(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     wanted: dict[str, Any] = {}
     for name in ("name", "notes", "group"):
         if name in given:
@@ -93,7 +94,7 @@ async def tag_runs(request: Request) -> Response:
     project = await readable_project(request)
     if not tracker_of(request).may_write(request.scope["caller"], project["entity"]):
         raise Unacceptable(403, f"the runs of {project['entity']!r} are not yours to write to")
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     keys = _keys(given)
     add = arguments.texts(given, "add") if given.get("add") is not None else []
     remove = arguments.texts(given, "remove") if given.get("remove") is not None else []
@@ -104,7 +105,7 @@ async def tag_runs(request: Request) -> Response:
 async def group_runs(request: Request) -> Response:
     """Runs with the same values: `by` these fields, or by all of the config `except` those."""
     project = await readable_project(request)
-    given = whole_texts(await read_json(request))
+    given = await read_texts(request)
     by = arguments.texts(given, "by") if given.get("by") is not None else None
     apart = arguments.texts(given, "except") if given.get("except") is not None else None
     if (by is None) == (apart is None):

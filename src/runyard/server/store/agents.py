@@ -13,6 +13,7 @@ from runyard.server.store import (
     attempts,
     endings,
     leases,
+    programs,
     runs,
     settling,
     sweeps,
@@ -208,7 +209,11 @@ def end_attempt(
             now=now,
             saved=saved,
         )
-    return trials.get(connection, row["sweep"], number)
+    ended = trials.get(connection, row["sweep"], number)
+    if trial["state"] == "running" and trial["attempt"] == attempt and ended["state"] != "running":
+        seconds = max(0.0, ended_at - (trial["began_at"] or ended_at))
+        programs.learn(connection, trial, ended, exit_code=exit_code, seconds=seconds, saved=saved)
+    return ended
 
 
 @dataclass(frozen=True)
@@ -256,7 +261,7 @@ def leave(connection: sqlite3.Connection, agent: int, why: str | None, now: floa
     """An agent goes. What it still had goes back to the queue; the sweep's key."""
     row = _hear(connection, agent, now)
     for trial in trials.at_work(connection, agent):
-        settling.settle(connection, trial, "node", now)
+        settling.lose(connection, trial, now)
     connection.execute(
         "UPDATE agents SET left_at = coalesce(left_at, ?), why = coalesce(why, ?) WHERE key = ?",
         (now, why, agent),

@@ -96,7 +96,7 @@ def append_console(
 
     `heard_at` is when the process beside the program sent them; None if it is dead.
     """
-    attempt = _get(connection, run, number)
+    attempt = get(connection, run, number)
     stored: int = attempt["console_bytes"]
     if start > stored:
         raise ConsoleGap(stored)
@@ -118,10 +118,7 @@ def append_console(
 
 def _hear(connection: sqlite3.Connection, run: int, number: int, now: float) -> None:
     """A sign of life; one that was given up as lost is here after all."""
-    connection.execute(
-        "UPDATE attempts SET ended_at = NULL, cause = NULL WHERE run = ? AND number = ?",
-        (run, number),
-    )
+    reopen(connection, run, number)
     row = runs.by_key(connection, run)
     if row is not None:
         runs.update(connection, run, heartbeat_at=now, **runs.revived(row))
@@ -135,13 +132,14 @@ def end(
     exit_code: int,
     ended_at: float,
     cause: str | None = None,
+    speaks: bool = True,
 ) -> bool:
     """The program ended; what its process returned outweighs what its client said.
 
-    `cause` is why, where who stood beside it knows more than the exit code tells. Says whether the
-    end is news, and the run's: `endings` then settles its trial.
+    `cause` is why, where who stood beside it knows more than the exit code tells. `speaks`: it is
+    the run's end too, if it is the newest attempt. Says whether it was.
     """
-    attempt = _get(connection, run, number)
+    attempt = get(connection, run, number)
     if attempt["exit_code"] is not None:
         return False  # Told before, and the run may have gone on since.
     connection.execute(
@@ -149,7 +147,7 @@ def end(
         (ended_at, states.shell_code(exit_code), cause or states.cause_of(exit_code), run, number),
     )
     row = runs.by_key(connection, run)
-    speaks = row is not None and _is_last(connection, run, number)
+    speaks = speaks and row is not None and _is_last(connection, run, number)
     if row is not None and speaks:
         state = states.after_exit(exit_code, preempting=bool(row["preempting"]))
         runs.update(
@@ -175,6 +173,24 @@ def lose_open(connection: sqlite3.Connection, run: int, now: float) -> None:
     connection.execute(
         "UPDATE attempts SET ended_at = ?, cause = 'lost' WHERE run = ? AND ended_at IS NULL",
         (now, run),
+    )
+
+
+def close(connection: sqlite3.Connection, run: int, number: int, at: float) -> None:
+    """It is over, as far as anybody knows; one whose process was seen to end keeps when."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, cause = 'lost' "
+        "WHERE run = ? AND number = ? AND exit_code IS NULL",
+        (at, run, number),
+    )
+
+
+def reopen(connection: sqlite3.Connection, run: int, number: int) -> None:
+    """It is here after all; one whose process was seen to end is not."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = NULL, cause = NULL "
+        "WHERE run = ? AND number = ? AND exit_code IS NULL",
+        (run, number),
     )
 
 
@@ -218,7 +234,7 @@ def _is_last(connection: sqlite3.Connection, run: int, number: int) -> bool:
     return newest is not None and newest["number"] == number
 
 
-def _get(connection: sqlite3.Connection, run: int, number: int) -> Row:
+def get(connection: sqlite3.Connection, run: int, number: int) -> Row:
     row: Row | None = connection.execute(
         "SELECT * FROM attempts WHERE run = ? AND number = ?", (run, number)
     ).fetchone()

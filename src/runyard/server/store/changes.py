@@ -22,6 +22,7 @@ class Kind(str, Enum):
 
     RUN = "run"
     DELETED = "deleted"
+    MOVED = "moved"
     HISTORY = "history"
     CONSOLE = "console"
     FILES = "files"
@@ -49,6 +50,8 @@ _TOLD = (
     ("INSERT", "runs", Kind.RUN, "NEW.key", "NEW.project", "0"),
     (f"UPDATE OF {_RUN}", "runs", Kind.RUN, "NEW.key", "NEW.project", "0"),
     ("DELETE", "runs", Kind.DELETED, "OLD.key", "OLD.project", "0"),
+    # For each project that a run has left: the one where it is now is told of it as a run's change.
+    ("UPDATE OF project", "runs", Kind.MOVED, "OLD.key", "OLD.project", "OLD.project"),
     ("INSERT", "batches", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
     # A rewind, which takes rows away.
     ("INSERT", "archives", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
@@ -73,14 +76,17 @@ _TOLD = (
 )
 
 # A sign of life says anew that an agent has not left.
-_ONLY_IF = {("UPDATE OF left_at, slots", "agents"): "WHEN OLD.left_at IS NOT NEW.left_at"}
+_ONLY_IF = {
+    ("UPDATE OF left_at, slots", "agents"): "WHEN OLD.left_at IS NOT NEW.left_at",
+    ("UPDATE OF project", "runs"): "WHEN OLD.project IS NOT NEW.project",
+}
 
 Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Change:
-    """`detail` is the number of a trial, or the sweep of an agent; 0 elsewhere."""
+    """`detail` is a trial's number, an agent's sweep, the project a run left; 0 elsewhere."""
 
     kind: Kind
     key: int

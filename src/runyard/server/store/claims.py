@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server.ledger.rules import Rules
-from runyard.server.store import attempts, leases, runs, settling, sweeps, trials
+from runyard.server.store import attempts, clients, leases, runs, settling, sweeps, trials
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.names import new_run_id
 from runyard.server.store.new_trials import OWN, Claim, Draw, NewRun, NewTrials, create_runs
@@ -65,23 +65,29 @@ def hand_out(
         return Round([None] * len(claims), "canceled", "the sweep is gone", False)
     rules = sweeps.rules_of(row)
     counter = _Counter(row, rules)
-    before = _claimed_before(connection, sweep, claims)
+    known = _claimed_before(connection, sweep, claims)
     waiting = iter(_waiting(connection, sweep, len(claims)) if row["state"] == "running" else ())
     until = now + leases.LEASE_SECONDS
     new = NewTrials(connection, row, draw)
     numbers: list[int | None] = []
     for claim in claims:
-        if claim.token is not None and claim.token in before:
-            numbers.append(before[claim.token])
-        elif (trial := next(waiting, None)) is not None:
+        if claim.token is not None and claim.token in known:
+            numbers.append(known[claim.token])
+            continue
+        if (trial := next(waiting, None)) is not None:
             numbers.append(_take(connection, row, trial, claim, until, now))
         elif row["state"] == "running" and counter.has_more():
             numbers.append(_draw(new, counter, claim))
         else:
             numbers.append(None)
+        if claim.token is not None:
+            # An agent that got no answer in time asks again: both may stand in this very line.
+            known[claim.token] = numbers[-1]
     new.store(until, now)
     given = _read_handed(connection, sweep, numbers)
     counter.store(connection, now)
+    if row["cause"] is not None and any(given):
+        sweeps.update(connection, sweep, now, cause=None)  # It was why nothing could begin.
     if None in given:
         # A grid that prior runs have done already ends here, with nothing to settle.
         settling.conclude(connection, sweep, now)
@@ -240,11 +246,12 @@ def _take(
         )
     else:
         runs.update(connection, key, state="pending", stop_asked=0, preempting=0, exit_code=None)
-    trials.update(
+    trials.move(
         connection,
         trial,
+        "claim",
         run=key,
-        state="running",
+        clients=clients.count(connection, key),
         agent=claim.agent,
         attempt=number,
         attempts=trial["attempts"] + 1,

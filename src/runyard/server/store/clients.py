@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from runyard.server import states
-from runyard.server.store import archives
+from runyard.server.store import archives, trials
 from runyard.server.store.history import EVENTS, HISTORY, count_rows
 from runyard.server.store.lines import count_lines, get_lines
 from runyard.server.store.origins import Origin
@@ -92,11 +92,27 @@ def _newest(connection: sqlite3.Connection, run: int, where: str, *given: object
     return found
 
 
-def newest_since(connection: sqlite3.Connection, run: int | None, since: float) -> Row | None:
-    """The process that wrote to a run last, if it began since then and is no sync."""
+def newest_after(connection: sqlite3.Connection, run: int | None, number: int) -> Row | None:
+    """The process that wrote to a run last, if it came after the one of that number; no sync."""
     if run is None:
         return None
-    return _newest(connection, run, "kind != 'sync' AND began_at >= ?", since)
+    return _newest(connection, run, "kind != 'sync' AND number > ?", number)
+
+
+def is_past(client: Row | None, trial: Row) -> bool:
+    """Whether a client is of an attempt that the trial is not in any more.
+
+    Its rows are the run's; what it says of its life is not about the attempt that runs now.
+    """
+    return client is not None and client["kind"] != "sync" and client["number"] <= trial["clients"]
+
+
+def count(connection: sqlite3.Connection, run: int) -> int:
+    """The number of the process that wrote to a run last; syncs count."""
+    number: int = connection.execute(
+        "SELECT coalesce(max(number), 0) FROM clients WHERE run = ?", (run,)
+    ).fetchone()[0]
+    return number
 
 
 def is_known(
@@ -109,6 +125,8 @@ def is_known(
     """
     newest = _newest(connection, run["key"], "writer = ?", writer)
     if newest is None or newest["ended_at"] is not None or newest["kind"] != kind:
+        return False
+    if newest["number"] <= trials.earlier_clients(connection, run["key"]):
         return False
     if newest["started_at"] is None:
         return run["state"] in states.ALIVE

@@ -2,29 +2,33 @@
 
 A point stands for a stretch of rows: the last value there, the smallest and the largest. Reading
 a curve costs about as much as it shows, whatever the length of the run; many runs are read at once.
+
+A segment has a coarser level of a key only where it holds enough values of it. So each segment is
+read at the coarsest level that it has, and what is in no segment yet is put between them.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from runyard.server.store import segments
 from runyard.server.store.columns import LAST_NUMBER, Column, Numbers, decode
-from runyard.server.store.keys import STEP, find_keys
+from runyard.server.store.dotted_names import keys_of_runs, names_of_run
+from runyard.server.store.keys import STEP, known_keys
 
 Span = tuple[float, float]
+# A run and a key of its.
+Metric = tuple[int, int]
+# By the first row of a batch or a segment: its values, or a table of a coarser level.
+Pieces = dict[int, list[Column] | Numbers]
 
 # A part of a curve is read at a level that would draw this many times as many points of the whole.
 _CLOSER = 50
-_KEYS = "key IN (SELECT value FROM json_each(:keys))"
-# One list: with an OR the index would not be used for keys.
-_DRAWN = "key IN (SELECT value FROM json_each(:drawn))"
-_RUNS = "run IN (SELECT value FROM json_each(:runs)) AND stream = :stream"
 
 
 @dataclass(frozen=True)
@@ -39,113 +43,86 @@ class Curve:
 
 
 def read_curve(
-    connection: sqlite3.Connection,
-    run: int,
-    stream: int,
-    key: int,
-    points: int,
-    x_key: int | None = None,
+    connection: sqlite3.Connection, run: int, stream: int, key: int, points: int
 ) -> Curve | None:
-    """One metric of one run, over the steps or over another metric; None if it has no numbers."""
-    return read_curves(connection, [run], stream, key, points, x_key).get(run)
-
-
-def read_curves(
-    connection: sqlite3.Connection,
-    runs: Sequence[int],
-    stream: int,
-    key: int,
-    points: int,
-    x_key: int | None = None,
-) -> dict[int, Curve]:
-    """One metric of many runs."""
-    return read_many_curves(connection, runs, stream, [key], points, x_key)[key]
-
-
-def read_many_curves(
-    connection: sqlite3.Connection,
-    runs: Sequence[int],
-    stream: int,
-    keys: Sequence[int],
-    points: int,
-    x_key: int | None = None,
-    span: Span | None = None,
-) -> dict[int, dict[int, Curve]]:
-    """Many metrics of many runs: by key, and then by run.
-
-    With a span, only what lies there, and its neighbours, so that lines reach the chart's edges.
-    """
-    below = find_keys(connection, [STEP]).get(STEP, -1) if x_key is None else x_key
-    reader = _Reader(connection, stream, keys, below)
-    tails = reader.tails(runs)
-    counts = reader.counts(runs)
-    for run, columns in tails.items():
-        for column in columns:
-            if column.key in counts and column.kind <= LAST_NUMBER:
-                its = counts[column.key]
-                its[run] = its.get(run, 0) + len(column.lines)
-    # Coarser levels know the steps of their points, and no other metric's values.
-    wanted = points if span is None else points * _CLOSER
-    levels = {
-        (key, run): segments.level_for(count, wanted) if x_key is None else 0
-        for key, its in counts.items()
-        for run, count in its.items()
-        if count
-    }
-    whole = reader.whole({run for (_, run), level in levels.items() if not level}, levels)
-    pieces = reader.coarse(levels)
-    curves: dict[int, dict[int, Curve]] = {key: {} for key in keys}
-    for (key, run), level in levels.items():
-        own = [
-            column
-            for column in (*(() if level else whole.get(run, ())), *tails.get(run, ()))
-            if column.key in (key, below)
-        ]
-        table = _joined(pieces.pop((key, run), []), _table(own, key, below, level))
-        if span is not None:
-            table = table[:, _within(table[1], span)]
-        if table.shape[1]:
-            curves[key][run] = Curve(counts[key][run], *_thin(table, points))
-    return curves
+    """One metric of one run over the steps; None if it has no numbers."""
+    return read_curves(connection, stream, [(run, key)], points).get((run, key))
 
 
 def read_all_curves(
     connection: sqlite3.Connection, run: int, stream: int, points: int
-) -> dict[int, Curve]:
-    """Every metric of one run over the steps. Batches are unpacked once, not once a metric."""
-    step = find_keys(connection, [STEP]).get(STEP, -1)
-    place = {"run": run, "stream": stream, "last_number": LAST_NUMBER}
-    tail: dict[int, list[Column]] = {}
-    for row in connection.execute(
-        "SELECT start, data FROM batches WHERE run = :run AND stream = :stream ORDER BY start",
-        place,
-    ):
-        for column in decode(row["data"], row["start"]):
-            if column.kind <= LAST_NUMBER:
-                tail.setdefault(column.key, []).append(column)
-    counts = {key: sum(len(column.lines) for column in found) for key, found in tail.items()}
-    joined = "FROM series WHERE run = :run AND stream = :stream"
-    for row in connection.execute(
-        f"SELECT key, sum(count) AS count {joined} "
-        "AND level = 0 AND kind <= :last_number GROUP BY key",
-        place,
-    ):
-        counts[row["key"]] = counts.get(row["key"], 0) + row["count"]
-    levels = {key: segments.level_for(count, points) for key, count in counts.items()}
-    pieces: dict[int, list[Numbers]] = {}
-    for row in connection.execute(f"SELECT * {joined} AND kind <= :last_number", place):
-        if row["level"] == 0 and (levels[row["key"]] == 0 or row["key"] == step):
-            tail.setdefault(row["key"], []).append(segments.as_column(row))
-        elif row["level"] and row["level"] == levels[row["key"]]:
-            pieces.setdefault(row["key"], []).append(segments.as_table(row))
+) -> dict[str, Curve]:
+    """Every metric of one run over the steps, by its dotted name."""
+    names = names_of_run(connection, run, stream)
+    curves = read_curves(connection, stream, [(run, key) for key in names.values()], points)
+    return {name: curves[run, key] for name, key in names.items() if (run, key) in curves}
+
+
+def read_named_curves(
+    connection: sqlite3.Connection,
+    runs: Collection[int],
+    stream: int,
+    names: Iterable[str],
+    points: int,
+    x: str | None = None,
+    span: Span | None = None,
+) -> dict[str, dict[int, Curve]]:
+    """Many metrics of many runs, over the steps or another metric: by name, and then by run."""
+    keys = keys_of_runs(connection, runs, stream, names)
+    metrics = {(run, key) for key_of in keys.values() for run, key in key_of.items()}
+    x_keys = None if x is None else keys_of_runs(connection, runs, stream, [x]).get(x, {})
+    curves = read_curves(connection, stream, metrics, points, x_keys, span)
+    return {
+        name: {run: curves[run, key] for run, key in key_of.items() if (run, key) in curves}
+        for name, key_of in keys.items()
+    }
+
+
+def read_curves(
+    connection: sqlite3.Connection,
+    stream: int,
+    metrics: Collection[Metric],
+    points: int,
+    x_keys: Mapping[int, int] | None = None,
+    span: Span | None = None,
+) -> dict[Metric, Curve]:
+    """Many metrics of many runs, over the steps or over another key of each run.
+
+    With a span, only what lies there, and its neighbours, so that lines reach the chart's edges.
+    """
+    step = known_keys(connection, [STEP]).get(STEP, -1)
+    below = {run: step if x_keys is None else x_keys.get(run, -1) for run, _ in metrics}
+    reader = _Reader(connection, stream, set(metrics), below)
+    tails = reader.tails()
+    levels = reader.levels()
+    counts = {
+        metric: sum(at[0] for at in levels.get(metric, {}).values())
+        + sum(len(column.lines) for columns in tails.get(metric, {}).values() for column in columns)
+        for metric in metrics
+    }
+    # Coarser levels know the steps of their points, and no other metric's values.
+    wanted = points if span is None else points * _CLOSER
+    coarsest = {
+        metric: segments.level_for(count, wanted) if x_keys is None else 0
+        for metric, count in counts.items()
+        if count
+    }
+    chosen = {
+        (metric, start): max(level for level in at if level <= coarsest[metric])
+        for metric in coarsest
+        for start, at in levels.get(metric, {}).items()
+    }
+    values, tables = reader.read(chosen)
     curves = {}
-    for key, count in counts.items():
-        level = levels[key]
-        own = [] if level and key == step and key in pieces else tail.get(key, [])
-        columns = [*own, *(tail.get(step, []) if key != step else [])]
-        tables = [*pieces.get(key, []), *_table(columns, key, step, level)]
-        if tables:
-            curves[key] = Curve(count, *_thin(_joined(tables, []), points))
+    for metric, level in coarsest.items():
+        own: Pieces = {**values.get(metric, {}), **tails.get(metric, {}), **tables.get(metric, {})}
+        x_metric = (metric[0], below[metric[0]])
+        x_columns = {**values.get(x_metric, {}), **tails.get(x_metric, {})}
+        table = _table(own, x_columns, level)
+        if span is not None:
+            table = table[:, _within(table[1], span)]
+        if table.shape[1]:
+            curves[metric] = Curve(counts[metric], *_thin(table, points))
     return curves
 
 
@@ -153,97 +130,108 @@ class _Reader:
     """The questions about some metrics; each asks about all runs at once."""
 
     def __init__(
-        self, connection: sqlite3.Connection, stream: int, keys: Sequence[int], x_key: int
+        self,
+        connection: sqlite3.Connection,
+        stream: int,
+        metrics: set[Metric],
+        below: Mapping[int, int],
     ) -> None:
         self._connection = connection
-        self._stream = stream
-        self._keys = list(keys)
-        self._x_key = x_key
+        self._metrics = metrics
+        self._below = below
+        self._given = {
+            "stream": stream,
+            "last_number": LAST_NUMBER,
+            "runs": json.dumps(sorted({run for run, _ in metrics})),
+            "keys": json.dumps(sorted({key for _, key in metrics})),
+        }
 
-    def counts(self, runs: Collection[int]) -> dict[int, dict[int, int]]:
-        """By key, and then by run, how many values are in segments."""
-        found: dict[int, dict[int, int]] = {key: {} for key in self._keys}
-        for row in self._ask(
-            f"SELECT run, key, sum(count) AS count FROM series WHERE {_RUNS} "  # noqa: S608
-            f"AND {_KEYS} AND level = 0 AND kind <= :last_number GROUP BY run, key",
-            runs,
+    def tails(self) -> dict[Metric, dict[int, list[Column]]]:
+        """What is in no segment yet: by metric and batch."""
+        wanted: dict[int, set[int]] = {}
+        for run, key in (*self._metrics, *self._below.items()):
+            wanted.setdefault(run, set()).add(key)
+        tails: dict[Metric, dict[int, list[Column]]] = {}
+        for row in self._connection.execute(
+            "SELECT run, start, data FROM batches "
+            "WHERE run IN (SELECT value FROM json_each(:runs)) AND stream = :stream",
+            self._given,
         ):
-            found[row["key"]][row["run"]] = row["count"]
-        return found
+            run, start = row["run"], row["start"]
+            for column in decode(row["data"], start, frozenset(wanted[run])):
+                if column.kind <= LAST_NUMBER:
+                    tails.setdefault((run, column.key), {}).setdefault(start, []).append(column)
+        return tails
 
-    def tails(self, runs: Collection[int]) -> dict[int, list[Column]]:
-        """What is in no segment yet."""
-        wanted = frozenset((*self._keys, self._x_key))
-        found: dict[int, list[Column]] = {}
-        for row in self._ask(
-            f"SELECT run, start, data FROM batches WHERE {_RUNS} ORDER BY run, start",  # noqa: S608
-            runs,
+    def levels(self) -> dict[Metric, dict[int, dict[int, int]]]:
+        """Which levels the segments have: by metric and segment, each with how much it holds."""
+        levels: dict[Metric, dict[int, dict[int, int]]] = {}
+        for row in self._connection.execute(
+            "SELECT run, key, start, level, count FROM series "
+            "WHERE run IN (SELECT value FROM json_each(:runs)) AND stream = :stream "
+            "AND key IN (SELECT value FROM json_each(:keys)) AND kind <= :last_number",
+            self._given,
         ):
-            found.setdefault(row["run"], []).extend(decode(row["data"], row["start"], wanted))
-        return found
+            metric = (row["run"], row["key"])
+            if metric in self._metrics:
+                at = levels.setdefault(metric, {}).setdefault(row["start"], {})
+                at[row["level"]] = at.get(row["level"], 0) + row["count"]
+        return levels
 
-    def whole(
-        self, runs: Collection[int], levels: Mapping[tuple[int, int], int]
-    ) -> dict[int, list[Column]]:
-        """Every value that is in a segment, of the metrics that are drawn from them."""
-        found: dict[int, list[Column]] = {}
-        if not runs:
-            return found
-        for row in self._ask(
-            f"SELECT * FROM series WHERE {_RUNS} "  # noqa: S608
-            f"AND {_DRAWN} AND level = 0 AND kind <= :last_number",
-            runs,
+    def read(
+        self, chosen: Mapping[tuple[Metric, int], int]
+    ) -> tuple[dict[Metric, dict[int, list[Column]]], dict[Metric, dict[int, Numbers]]]:
+        """Segments at the levels that were chosen, and the x of those that are read whole."""
+        places = {(*metric, level, start) for (metric, start), level in chosen.items()}
+        places |= {
+            (run, self._below[run], 0, start) for run, _, level, start in places if not level
+        }
+        values: dict[Metric, dict[int, list[Column]]] = {}
+        tables: dict[Metric, dict[int, Numbers]] = {}
+        for row in self._connection.execute(
+            "SELECT series.* FROM json_each(:places) AS place CROSS JOIN series "
+            "WHERE run = json_extract(place.value, '$[0]') AND stream = :stream "
+            "AND series.key = json_extract(place.value, '$[1]') "
+            "AND level = json_extract(place.value, '$[2]') "
+            "AND start = json_extract(place.value, '$[3]') AND kind <= :last_number",
+            {**self._given, "places": json.dumps(sorted(places))},
         ):
-            if row["key"] == self._x_key or not levels.get((row["key"], row["run"]), 1):
-                found.setdefault(row["run"], []).append(segments.as_column(row))
-        return found
-
-    def coarse(self, levels: Mapping[tuple[int, int], int]) -> dict[tuple[int, int], list[Numbers]]:
-        """What is drawn from coarser levels, by key and run."""
-        found: dict[tuple[int, int], list[Numbers]] = {}
-        for level in sorted({its for its in levels.values() if its}):
-            runs = {run for (_, run), its in levels.items() if its == level}
-            for row in self._ask(
-                f"SELECT run, key, count, data FROM series WHERE {_RUNS} "  # noqa: S608
-                f"AND {_KEYS} AND level = {int(level)}",
-                runs,
-            ):
-                place = (row["key"], row["run"])
-                if levels.get(place) == level:
-                    found.setdefault(place, []).append(segments.as_table(row))
-        return found
-
-    def _ask(self, question: str, runs: Collection[int]) -> sqlite3.Cursor:
-        return self._connection.execute(
-            question,
-            {
-                "runs": json.dumps(list(runs)),
-                "stream": self._stream,
-                "keys": json.dumps(self._keys),
-                "drawn": json.dumps([*self._keys, self._x_key]),
-                "last_number": LAST_NUMBER,
-            },
-        )
+            metric = (row["run"], row["key"])
+            if row["level"]:
+                tables.setdefault(metric, {})[row["start"]] = segments.as_table(row)
+            else:
+                column = segments.as_column(row)
+                values.setdefault(metric, {}).setdefault(row["start"], []).append(column)
+        return values, tables
 
 
-def _table(columns: Iterable[Column], key: int, x_key: int, level: int) -> list[Numbers]:
-    """Columns as a table of (line, x, last, low, high), at the level's width."""
-    found = {one: (lines, numbers) for one, lines, numbers in segments.drawable(columns)}
-    if key not in found:
-        return []
-    lines, numbers = found[key]
-    x = segments.align(lines, *found[x_key]) if x_key in found else lines.astype(np.float64)
-    if level:
-        return [segments.summarise(lines, x, numbers, segments.WIDTHS[level])]
-    return [np.stack([lines.astype(np.float64), x, numbers, numbers, numbers])]
+def _table(pieces: Pieces, x_columns: Mapping[int, list[Column]], level: int) -> Numbers:
+    """A metric's pieces in the order of rows, as a table of (line, x, last, low, high)."""
+    tables: list[Numbers] = []
+    columns: list[Column] = []
+    below: list[Column] = []
+    for start in sorted(pieces):
+        piece = pieces[start]
+        if isinstance(piece, list):
+            columns += piece
+            below += x_columns.get(start, ())
+            continue
+        tables += [*_summarised(columns, below, level), piece]
+        columns, below = [], []
+    tables += _summarised(columns, below, level)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=1)
 
 
-def _joined(pieces: list[Numbers], rest: list[Numbers]) -> Numbers:
-    tables = [*pieces, *rest]
-    if len(tables) == 1:
-        return tables[0]
-    # By line: a batch may stand before a segment where a gap was filled late.
-    return np.concatenate(sorted(tables, key=lambda table: float(table[0, 0])), axis=1)
+def _summarised(columns: list[Column], below: list[Column], level: int) -> list[Numbers]:
+    """Values as a table at the level's width."""
+    for _, lines, numbers in segments.drawable(columns):
+        x = lines.astype(np.float64)
+        for _, x_lines, x_numbers in segments.drawable(below):
+            x = segments.align(lines, x_lines, x_numbers)
+        if level:
+            return [segments.summarise(lines, x, numbers, segments.WIDTHS[level])]
+        return [np.stack([lines.astype(np.float64), x, numbers, numbers, numbers])]
+    return []
 
 
 def _thin(table: Numbers, points: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:

@@ -2,9 +2,12 @@
 
 Every change goes through `write`: the writer thread takes all changes that wait, runs each in a
 savepoint of its own, commits them together, and only then answers. One fsync serves many requests,
-and a request that was answered is on disk. Reads run on threads with connections of their own;
-where the folder is on a network file system, SQLite is opened exclusively instead (its shared
-memory does not work there), and reads take their turn in the writer thread.
+and a request that was answered is on disk. Reads run on threads with connections of their own.
+
+All connections are in this one process, so the index of the write-ahead log is kept in its memory
+(SQLite's VFS `unix-excl`) and not in a shared file: network file systems cannot share one. A
+connection belongs to its thread and is lent to one function at a time; used anywhere else, it
+raises.
 """
 
 from __future__ import annotations
@@ -14,13 +17,16 @@ import logging
 import queue
 import sqlite3
 import threading
+import urllib.parse
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
 
 from runyard.server.store.changes import Changes
 from runyard.server.store.migrations import migrate, refuse_newer
+from runyard.server.store.writer_times import WriterTimes
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +39,8 @@ LARGEST_KEY = 2**63 - 1
 
 _READERS = 2
 _MOST_AT_ONCE = 500
+# SQLite's own default.
+_LOG_PAGES = 1_000
 
 # SQLite's own words; Python 3.10 has no error codes. A quota that is used up is an I/O error to it.
 _NO_ROOM = ("database or disk is full", "disk I/O error")
@@ -47,42 +55,43 @@ class Closed(Exception):
     """The database was closed before the change was handed in."""
 
 
+class _Task(NamedTuple):
+    function: Change
+    future: Future[Any]
+    name: str
+    since: float
+
+
+_Queue = queue.SimpleQueue[_Task | None]
+
+
 class Database:
     """The one SQLite database of a state folder. Start with `open`, end with `close`."""
 
-    def __init__(self, path: Path, *, exclusive: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._exclusive = exclusive
-        self._changes: queue.SimpleQueue[tuple[Change, Future[Any]] | None] = queue.SimpleQueue()
+        self._changes: _Queue = queue.SimpleQueue()
+        self._questions: _Queue = queue.SimpleQueue()
+        self._plans: _Queue = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write_on, name="writer", daemon=True)
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="reader")
-        self._local = threading.local()
-        self._reading: list[sqlite3.Connection] = []
+        self._opened: Future[None] = Future()
+        self._readers: list[tuple[threading.Thread, _Queue]] = []
         # Between those who hand in changes and the one who closes.
         self._door = threading.Lock()
         self._is_open = False
         self.changes = Changes()
+        self.times = WriterTimes()
 
     def open(self) -> None:
         """Bring the schema up to date and start the writer."""
-        self._connection = self._connect()
-        try:
-            # Before anything that could write: what a newer runyard made stays as it is.
-            refuse_newer(self._connection)
-            # Only a new database takes this: what is deleted can then be given back.
-            self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-            if mode != "wal" and not self._exclusive:
-                log.warning("this file system cannot do WAL (%s): opened exclusively", mode)
-                self._exclusive = True
-                self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            migrate(self._connection)
-            self.changes.attach(self._connection)
-        except BaseException:
-            self._connection.close()
-            raise
-        self._is_open = True
         self._writer.start()
+        self._opened.result()
+        for tasks in (*[self._questions] * _READERS, self._plans):
+            thread = threading.Thread(target=self._read_on, args=(tasks,), name="reader")
+            thread.daemon = True
+            self._readers.append((thread, tasks))
+            thread.start()
+        self._is_open = True
 
     def close(self) -> None:
         """Finish every change that was handed in, then close."""
@@ -90,58 +99,108 @@ class Database:
             if not self._is_open:
                 return
             self._is_open = False
-            self._changes.put(None)
+            for _, tasks in self._readers:
+                tasks.put(None)
+        for thread, _ in self._readers:
+            thread.join()
+        # The writer last: who closes the last connection takes the write-ahead log along.
+        self._changes.put(None)
         self._writer.join()
-        self._readers.shutdown()
-        for connection in (*self._reading, self._connection):
+
+    def write(
+        self, change: Callable[[sqlite3.Connection], Result], name: str = "other"
+    ) -> Future[Result]:
+        """Hand in a change. The future is done when it is on disk, or has failed as a whole.
+
+        `name` is the kind of change under which the writer's time is counted.
+        """
+        return self._hand_in(self._changes, change, name)
+
+    def read(self, question: Callable[[sqlite3.Connection], Result]) -> Future[Result]:
+        return self._hand_in(self._questions, question)
+
+    def plan(self, question: Callable[[sqlite3.Connection], Result]) -> Future[Result]:
+        """Read what takes long, on a thread of its own: nobody's page waits for it."""
+        return self._hand_in(self._plans, question)
+
+    def read_apart(self, question: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Read in the caller's own thread, for as long as it takes.
+
+        The write-ahead log grows until then. What is in it goes to the database file in this
+        thread: the next commit would do it otherwise, and everybody would wait.
+        """
+        connection = self._connect_to_read()
+        self._work_off_log_at(0)
+        try:
+            result = _ask(connection, question)
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            return result
+        finally:
+            self._work_off_log_at(_LOG_PAGES)
             connection.close()
 
-    def write(self, change: Callable[[sqlite3.Connection], Result]) -> Future[Result]:
-        """Hand in a change. The future is done when it is on disk, or has failed as a whole."""
+    def _work_off_log_at(self, pages: int) -> None:
+        """How long the log gets before a commit works it off; 0: no commit does."""
+        self.write(lambda c: c.execute(f"PRAGMA wal_autocheckpoint = {pages}"), "log").result()
+
+    def _hand_in(
+        self, tasks: _Queue, function: Callable[[sqlite3.Connection], Result], name: str = ""
+    ) -> Future[Result]:
         future: Future[Result] = Future()
         with self._door:
             if self._is_open:
-                self._changes.put((change, future))
+                tasks.put(_Task(function, future, name, perf_counter()))
             else:
                 future.set_exception(Closed("the database is closed"))
         return future
 
-    def read(self, question: Callable[[sqlite3.Connection], Result]) -> Future[Result]:
-        if self._exclusive:
-            return self.write(question)
-        return self._readers.submit(self._ask, question)
-
-    def _ask(self, question: Callable[[sqlite3.Connection], Result]) -> Result:
-        """All that one question reads is of one moment, whatever is written meanwhile."""
-        connection = self._reader()
-        connection.execute("BEGIN")
-        try:
-            return question(connection)
-        finally:
-            if connection.in_transaction:  # Trouble with the disk may have ended it.
-                connection.execute("ROLLBACK")
-
-    def _reader(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._connect()
-            connection.execute("PRAGMA query_only = ON")
-            self._local.connection = connection
-            self._reading.append(connection)
-        return connection
-
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self._path, isolation_level=None, check_same_thread=False, timeout=30
-        )
+        """A connection for this thread alone."""
+        place = f"file:{urllib.parse.quote(str(self._path))}?vfs=unix-excl"
+        connection = sqlite3.connect(place, uri=True, isolation_level=None, timeout=30)
         connection.row_factory = sqlite3.Row
-        if self._exclusive:
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
+    def _connect_to_read(self) -> sqlite3.Connection:
+        connection = self._connect()
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _read_on(self, tasks: _Queue) -> None:
+        connection = self._connect_to_read()
+        while (task := tasks.get()) is not None:
+            if not task.future.set_running_or_notify_cancel():
+                continue
+            try:
+                task.future.set_result(_ask(connection, task.function))
+            except BaseException as error:
+                task.future.set_exception(error)
+            del task  # What was asked may hold much, and the next question may be long in coming.
+        connection.close()
+
+    def _open_for_writing(self) -> None:
+        self._connection = self._connect()
+        try:
+            # Before anything that could write: what a newer runyard made stays as it is.
+            refuse_newer(self._connection)
+            # Only a new database takes this: what is deleted can then be given back.
+            self._connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            self._connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            migrate(self._connection)
+            self.changes.attach(self._connection)
+        except BaseException:
+            self._connection.close()
+            raise
+
     def _write_on(self) -> None:
+        try:
+            self._open_for_writing()
+        except BaseException as error:
+            self._opened.set_exception(error)
+            return
+        self._opened.set_result(None)
         running = True
         while running:
             batch = [self._changes.get()]
@@ -149,45 +208,49 @@ class Database:
                 batch.append(self._changes.get())
             running = None not in batch
             # A change that its asker gave up before its turn is not made: nobody was told of it.
-            wanted = [item for item in batch if item and item[1].set_running_or_notify_cancel()]
-            if not wanted:
+            tasks = [task for task in batch if task and task.future.set_running_or_notify_cancel()]
+            if not tasks:
                 continue
-            outcomes = self._commit([change for change, _ in wanted])
-            for (_, future), (result, failure) in zip(wanted, outcomes, strict=True):
+            outcomes = self._commit(tasks)
+            for task, (result, failure) in zip(tasks, outcomes, strict=True):
                 if failure is None:
-                    future.set_result(result)
+                    task.future.set_result(result)
                 else:
-                    future.set_exception(failure)
+                    task.future.set_exception(failure)
+            del batch, tasks, outcomes
+        self._connection.close()
 
-    def _commit(self, changes: list[Change]) -> list[Outcome]:
+    def _commit(self, tasks: list[_Task]) -> list[Outcome]:
         """Make the changes in one transaction. Never raises: the writer has to outlive anything."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            outcomes = [self._run(change) for change in changes]
-            self._connection.execute("COMMIT")
+            outcomes = [self._run(task) for task in tasks]
+            with self.times.measure("commit"):
+                self._connection.execute("COMMIT")
         except BaseException as error:
             self.changes.forget()
             self._recover()
-            log.error("a commit of %d changes failed: %s", len(changes), error)
-            return [(None, _plainly(error)) for _ in changes]
+            log.error("a commit of %d changes failed: %s", len(tasks), error)
+            return [(None, _plainly(error)) for _ in tasks]
         self.changes.publish()
         return outcomes
 
-    def _run(self, change: Change) -> Outcome:
+    def _run(self, task: _Task) -> Outcome:
         """One change in its savepoint: its own mistake undoes it alone."""
         connection = self._connection
-        connection.execute("SAVEPOINT change")
-        try:
-            result = change(connection)
-        except Exception as error:
-            # The disk's trouble is everybody's, and SQLite may have undone the whole already.
-            if _says(error, _DISK_TROUBLE) or not connection.in_transaction:
-                raise
-            connection.execute("ROLLBACK TO change")
+        with self.times.measure(task.name, task.since):
+            connection.execute("SAVEPOINT change")
+            try:
+                result = task.function(connection)
+            except Exception as error:
+                # The disk's trouble is everybody's, and SQLite may have undone the whole already.
+                if _says(error, _DISK_TROUBLE) or not connection.in_transaction:
+                    raise
+                connection.execute("ROLLBACK TO change")
+                connection.execute("RELEASE change")
+                return None, error
             connection.execute("RELEASE change")
-            return None, error
-        connection.execute("RELEASE change")
-        return result, None
+            return result, None
 
     def _recover(self) -> None:
         """Leave no transaction open; with a fresh connection where the old one cannot."""
@@ -200,6 +263,18 @@ class Database:
                 self._connection.close()
                 self._connection = self._connect()
                 self.changes.attach(self._connection)
+
+
+def _ask(
+    connection: sqlite3.Connection, question: Callable[[sqlite3.Connection], Result]
+) -> Result:
+    """All that one question reads is of one moment, whatever is written meanwhile."""
+    connection.execute("BEGIN")
+    try:
+        return question(connection)
+    finally:
+        if connection.in_transaction:  # Trouble with the disk may have ended it.
+            connection.execute("ROLLBACK")
 
 
 def _says(error: BaseException, words: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from runyard.server.store import attempts, runs, settling
+from runyard.server.store import attempts, runs, settling, trials
 
 
 def end_attempt(
@@ -18,12 +18,33 @@ def end_attempt(
     cause: str | None = None,
     saved: bool = False,
 ) -> None:
-    """An attempt has ended. `cause` as in `ledger/causes`, where more is known than the code."""
-    speaks = attempts.end(
-        connection, run, number, exit_code=exit_code, ended_at=ended_at, cause=cause
+    """An attempt has ended. `cause` as in `ledger/causes`, where more is known than the code.
+
+    Told again it changes nothing. Told when the trial has been settled, or is somebody else's, it
+    corrects what is known of this attempt alone.
+    """
+    attempt = attempts.get(connection, run, number)
+    if attempt["exit_code"] is not None:
+        return
+    trial = trials.by_run(connection, run)
+    if trial is None:
+        attempts.end(connection, run, number, exit_code=exit_code, ended_at=ended_at, cause=cause)
+        return
+    # Nodes have clocks of their own.
+    ended_at = max(attempt["started_at"], min(ended_at, now))
+    is_open = trial["state"] == "running" or trial["lost"] is not None
+    counts = is_open and trial["attempt"] == number
+    attempts.end(
+        connection,
+        run,
+        number,
+        exit_code=exit_code,
+        ended_at=ended_at,
+        cause=cause,
+        speaks=counts,
     )
     row = runs.by_key(connection, run)
-    if speaks and row is not None and row["sweep"] is not None:
+    if counts and row is not None:
         settling.settle_run(
             connection,
             row,
@@ -34,3 +55,5 @@ def end_attempt(
             ended_at=ended_at,
             saved=saved,
         )
+    elif attempt["ended_at"] is not None:
+        settling.add_seconds(connection, trial, ended_at - attempt["ended_at"])

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runyard.server.json_text import parse
-from runyard.server.store.run_fields import MISSING, Field, look_up
+from runyard.server.store.dotted_names import MISSING
+from runyard.server.store.run_fields import Field, look_up
 
 _MOST_FIELDS = 24
 _MOST_RUNS = 200_000

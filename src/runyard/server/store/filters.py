@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Union
 
+from runyard.server.store.dotted_names import MISSING
 from runyard.server.store.patterns import BadPattern, Pattern
-from runyard.server.store.run_fields import MISSING, TIME, Field, UnknownField, find_field, to_time
+from runyard.server.store.run_fields import TIME, Field, UnknownField, find_field, to_time
 
 OPERATORS = (
     "$and", "$or", "$not", "$nor", "$eq", "$ne", "$gt", "$gte", "$lt", "$lte",
@@ -28,7 +29,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$lt": lambda value, bound: value < bound,
     "$lte": lambda value, bound: value <= bound,
 }
-_DEEPEST, _MOST_TESTS = 50, 2_000
+_DEEPEST, _MOST_TESTS, _MOST_PATTERNS = 50, 2_000, 50
 
 
 class BadFilter(ValueError):
@@ -84,6 +85,7 @@ def read_filter(text: str | None) -> Condition:
 class _Reader:
     def __init__(self) -> None:
         self._tests = 0
+        self._patterns = 0
 
     def whole(self, given: Any, depth: int) -> Condition:
         if not isinstance(given, dict):
@@ -139,6 +141,9 @@ class _Reader:
         if name == "$exists":
             return Compare(field, "$exists", bool(value))
         if name == "$regex":
+            self._patterns += 1
+            if self._patterns > _MOST_PATTERNS:
+                raise BadFilter(f"the filter has more than {_MOST_PATTERNS} patterns")
             return Compare(field, "$regex", _pattern(value, beside.get("$options")))
         raise _unknown(name)
 

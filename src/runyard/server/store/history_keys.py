@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from runyard.server.store.columns import FLOAT, INTEGER, RAW, TEXT, TRUTH, heads
-from runyard.server.store.curves import Curve, read_curve
+from runyard.server.store.curves import Curve, read_curves
+from runyard.server.store.dotted_names import names_of_run
 from runyard.server.store.history import HISTORY, count_rows, read_columns
-from runyard.server.store.keys import dotted, key_reader
+from runyard.server.store.keys import STEP
 
 _TYPES = {FLOAT: "number", INTEGER: "number", TRUTH: "boolean"}
 _STRETCHES = 100
@@ -24,26 +25,29 @@ def read_history_keys(connection: sqlite3.Connection, run: int) -> dict[str, Any
     kinds = _kinds(connection, run)
     if not kinds:
         return None
-    name_of = key_reader(connection)
-    in_detail = len(kinds) <= _MOST_LOOKED_INTO
+    names = {
+        name: key for name, key in names_of_run(connection, run, HISTORY).items() if key in kinds
+    }
+    in_detail = [
+        (run, key) for name, key in names.items() if len(names) <= _MOST_LOOKED_INTO or name == STEP
+    ]
+    curves = read_curves(connection, HISTORY, in_detail, _STRETCHES)
     last_step: float = count_rows(connection, run, HISTORY) - 1
     keys: dict[str, Any] = {}
-    for key, counts in kinds.items():
-        name = dotted(name_of(key))
-        entry: dict[str, Any] = {
+    for name, key in sorted(names.items()):
+        counts = kinds[key]
+        keys[name] = {
             "typeCounts": _type_counts(connection, run, key, counts),
             "monotonic": False,
             "previousValue": None,
         }
-        is_number = any(kind in _TYPES for kind in counts)
-        if is_number and (in_detail or name == "_step"):
-            curve = read_curve(connection, run, HISTORY, key, _STRETCHES)
-            if curve is not None:
-                entry |= {"monotonic": _only_rises(curve), "previousValue": _last(curve, counts)}
-                if name == "_step":
-                    last_step = float(curve.high.max())
-        keys[name] = entry
-    return {"lastStep": int(last_step), "sets": [], "keys": dict(sorted(keys.items()))}
+        curve = curves.get((run, key))
+        if curve is not None:
+            keys[name] |= {"monotonic": _only_rises(curve), "previousValue": _last(curve, counts)}
+            if name == STEP:
+                steps = curve.high[np.isfinite(curve.high)]
+                last_step = float(steps.max()) if len(steps) else last_step
+    return {"lastStep": int(last_step), "sets": [], "keys": keys}
 
 
 def _kinds(connection: sqlite3.Connection, run: int) -> dict[int, dict[int, int]]:

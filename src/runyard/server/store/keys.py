@@ -13,23 +13,31 @@ _MOST_AT_ONCE = 500
 
 
 def number_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
-    """Numbers for names; new names are added.
+    """Numbers for names; new names are added."""
+    wanted = list(names)
+    known = known_keys(connection, wanted)
+    for name in wanted:
+        if name not in known:
+            text = name.encode(errors="surrogatepass")
+            cursor = connection.execute("INSERT INTO keys (name) VALUES (?)", (text,))
+            known[name] = cursor.lastrowid or 0
+    return known
+
+
+def known_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
+    """Numbers of the names that are known.
 
     All are asked for at once: a question each would be most of what storing a short batch costs.
     """
     texts = {name.encode(errors="surrogatepass"): name for name in names}
-    found: dict[str, int] = {}
+    known: dict[str, int] = {}
     for some in _in_parts(list(texts)):
         rows = connection.execute(
             f"SELECT key, name FROM keys WHERE name IN ({','.join('?' * len(some))})",  # noqa: S608
             some,
         )
-        found |= {texts[row["name"]]: row["key"] for row in rows}
-    for text, name in texts.items():
-        if name not in found:
-            cursor = connection.execute("INSERT INTO keys (name) VALUES (?)", (text,))
-            found[name] = cursor.lastrowid or 0
-    return found
+        known |= {texts[row["name"]]: row["key"] for row in rows}
+    return known
 
 
 def _in_parts(texts: list[bytes]) -> Iterator[list[bytes]]:
@@ -48,19 +56,6 @@ def key_reader(connection: sqlite3.Connection) -> Callable[[int], str]:
         return known[key]
 
     return name
-
-
-def find_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
-    """Numbers of the names that are known; a dotted name may be a nested one."""
-    found = {}
-    for name in names:
-        for form in dict.fromkeys((name, name.replace(".", NEST))):
-            text = form.encode(errors="surrogatepass")
-            row = connection.execute("SELECT key FROM keys WHERE name = ?", (text,)).fetchone()
-            if row is not None:
-                found[name] = row["key"]
-                break
-    return found
 
 
 def dotted(name: str) -> str:

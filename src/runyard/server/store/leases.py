@@ -6,11 +6,14 @@ trial that went with its node: it is settled once, and waits at the head of the 
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 
-from runyard.server.store import runs, settling, trials
+from runyard.server.store import attempts, runs, settling, trials
 from runyard.server.store.runs import Row
+
+log = logging.getLogger(__name__)
 
 # Renewed every third of it, or so: a few words may get lost.
 LEASE_SECONDS = float(os.environ.get("RUNYARD_LEASE_SECONDS") or 60.0)
@@ -24,7 +27,7 @@ def extend(connection: sqlite3.Connection, trial: Row, now: float) -> float:
     held: float = trial["lease"] or 0.0
     if held > now + LEASE_SECONDS * FRESH and trial["is_seen"]:
         return held
-    lease = max(now + LEASE_SECONDS, held)
+    lease = now + LEASE_SECONDS
     trials.update(connection, trial, lease=lease, is_seen=1)
     if trial["run"] is not None:
         runs.update(connection, trial["run"], heartbeat_at=now)
@@ -40,13 +43,25 @@ def are_silent(connection: sqlite3.Connection, now: float) -> bool:
 
 
 def lose_silent(connection: sqlite3.Connection, now: float) -> set[int]:
-    """Settle every trial whose lease has run out. The sweeps that have changed."""
+    """Settle every trial whose lease has run out. The sweeps that have changed.
+
+    Each by itself: one that cannot be settled keeps no other waiting.
+    """
     found = connection.execute(
         "SELECT * FROM trials WHERE state = 'running' AND lease < ?", (now,)
     ).fetchall()
+    changed = set()
     for trial in found:
-        settling.lose(connection, trial, now)
-    return {trial["sweep"] for trial in found}
+        connection.execute("SAVEPOINT losing")
+        try:
+            settling.lose(connection, trial, now)
+            changed.add(trial["sweep"])
+        except Exception:
+            log.exception("could not settle trial %d of sweep %d", trial["number"], trial["sweep"])
+            connection.execute("ROLLBACK TO losing")
+        finally:
+            connection.execute("RELEASE losing")
+    return changed
 
 
 def extend_all(connection: sqlite3.Connection, now: float) -> None:
@@ -55,6 +70,25 @@ def extend_all(connection: sqlite3.Connection, now: float) -> None:
     connection.execute(
         "UPDATE trials SET lease = ? WHERE state = 'running' AND lease < ?", (until, until)
     )
+
+
+def hear_console(
+    connection: sqlite3.Connection, run: int, number: int, start: int, data: bytes, now: float
+) -> int:
+    """Who stands beside an attempt sends its console: a sign of life. How much is stored now.
+
+    Of a trial's attempt it is the trial's: one that is somebody else's now does not live by it.
+    """
+    trial = trials.by_run(connection, run)
+    if trial is None:
+        return attempts.append_console(connection, run, number, start, data, now)
+    stored = attempts.append_console(connection, run, number, start, data, None)
+    attempt = attempts.get(connection, run, number)
+    if trial["attempt"] == number and attempt["exit_code"] is None:
+        trial = settling.take_back(connection, trial, now)
+        if trial["state"] == "running":
+            extend(connection, trial, now)
+    return stored
 
 
 def hear_client(

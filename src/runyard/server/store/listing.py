@@ -12,11 +12,12 @@ from typing import Any
 
 from runyard.server.json_text import parse
 from runyard.server.store import runs
+from runyard.server.store.dotted_names import MISSING
 from runyard.server.store.field_memory import FieldMemory, Values
 from runyard.server.store.filter_sql import Narrowed, narrow
 from runyard.server.store.filters import Condition, fields_of, predicate
 from runyard.server.store.orders import Order, Place, rank_of, take_page
-from runyard.server.store.run_fields import JSON, LIST, MISSING, SELECTED, TIME, Field
+from runyard.server.store.run_fields import JSON, LIST, SELECTED, TIME, Field
 from runyard.server.store.runs import Row
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ import numpy as np
 from runyard.server.ledger.rules import Aim, Rules
 from runyard.server.store.columns import FLOAT, INTEGER
 from runyard.server.store.curves import read_curve
+from runyard.server.store.dotted_names import keys_of_names, look_up
 from runyard.server.store.history import HISTORY, read_columns
-from runyard.server.store.keys import find_keys
 from runyard.server.store.runs import Row
 from runyard.server.store.segments import drawable
 
@@ -36,42 +37,45 @@ def measure(connection: sqlite3.Connection, run: Row, rules: Rules) -> dict[str,
 def _best(
     connection: sqlite3.Connection, run: int, summary: dict[str, Any], aim: Aim
 ) -> float | None:
-    values = [value for value in (as_number(_summarised(summary, aim.name)),) if value is not None]
-    key = find_keys(connection, [aim.name]).get(aim.name)
-    if key is not None:
-        curve = read_curve(connection, run, HISTORY, key, 1)
-        if curve is not None:
-            extreme = float((curve.high if aim.maximize else curve.low)[0])
-            if not math.isfinite(extreme):
-                # An infinity hides what is behind it: look at every value.
-                found = finite_values(connection, run, key)
-                extreme = float(found.max() if aim.maximize else found.min()) if len(found) else 0.0
-                values += [extreme] if len(found) else []
-            else:
-                values.append(extreme)
-    return min(values, key=aim.lowered, default=None)
+    candidates = [as_number(look_up(summary, aim.name.split(".")))]
+    key = keys_of_names(connection, run, HISTORY, [aim.name]).get(aim.name)
+    curve = None if key is None else read_curve(connection, run, HISTORY, key, 1)
+    if key is not None and curve is not None:
+        extreme = float((curve.high if aim.maximize else curve.low)[0])
+        if not math.isfinite(extreme) or extreme in (0.0, 1.0):
+            # An infinity hides what is behind it, and this may be a truth: look at every value.
+            values = finite_values(connection, run, key)
+            candidates += [float(values.max() if aim.maximize else values.min())] * bool(
+                len(values)
+            )
+        else:
+            candidates.append(extreme)
+    return min((value for value in candidates if value is not None), key=aim.lowered, default=None)
 
 
 def last_value(
     connection: sqlite3.Connection, run: int, summary: dict[str, Any], name: str
 ) -> float | None:
     """The newest value: the summary's, else the last that was logged."""
-    value = as_number(_summarised(summary, name))
+    value = as_number(look_up(summary, name.split(".")))
     if value is not None:
         return value
-    key = find_keys(connection, [name]).get(name)
-    found = [] if key is None else finite_values(connection, run, key).tolist()
-    return float(found[-1]) if found else None
+    key = keys_of_names(connection, run, HISTORY, [name]).get(name)
+    values = [] if key is None else finite_values(connection, run, key).tolist()
+    return float(values[-1]) if values else None
 
 
 def finite_values(
-    connection: sqlite3.Connection, run: int, key: int
+    connection: sqlite3.Connection,
+    run: int,
+    key: int,
+    kinds: Collection[int] = (FLOAT, INTEGER),
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Every finite number that a run logged under a key, in order. Truths are not numbers."""
     columns = [
         column
         for column in read_columns(connection, run, HISTORY, frozenset([key]))
-        if column.kind in (FLOAT, INTEGER)
+        if column.kind in kinds
     ]
     for _, _, numbers in drawable(columns):
         return np.asarray(numbers[np.isfinite(numbers)], np.float64)
@@ -82,16 +86,8 @@ def as_number(value: Any) -> float | None:
     """A finite number, or nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) else None
-
-
-def _summarised(summary: dict[str, Any], name: str) -> Any:
-    """A summary's entry; a dotted name may be a nested one."""
-    if name in summary:
-        return summary[name]
-    found: Any = summary
-    for part in name.split("."):
-        if not isinstance(found, dict) or part not in found:
-            return None
-        found = found[part]
-    return found
+    try:
+        number = float(value)
+    except OverflowError:  # An integer of more than a thousand bits.
+        return None
+    return number if math.isfinite(number) else None

@@ -24,7 +24,7 @@ from runyard.server.store.history import (
     read_columns,
     read_rows,
 )
-from runyard.server.store.keys import find_keys
+from runyard.server.store.keys import known_keys
 
 # (step, time); a row that says neither comes first.
 Place = tuple[float, float]
@@ -58,7 +58,7 @@ def merge_rows(connection: sqlite3.Connection, run: int, stream: int, lines: Seq
 def read_places(connection: sqlite3.Connection, run: int, stream: int) -> tuple[Numbers, Numbers]:
     """The steps and the times of all rows; where a row has none, -1. Events have no steps."""
     count = count_rows(connection, run, stream)
-    keys = find_keys(connection, ["_step", "_timestamp"])
+    keys = known_keys(connection, ["_step", "_timestamp"])
     found = {name: np.full(count, -1.0) for name in ("_step", "_timestamp")}
     for name, key in keys.items():
         for column in read_columns(connection, run, stream, frozenset([key])):

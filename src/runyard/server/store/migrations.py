@@ -14,6 +14,7 @@ from runyard.server.store.schema import (
     jobs,
     people,
     processes,
+    programs,
     reports,
     runs,
     sweeps,
@@ -47,6 +48,8 @@ STEPS: tuple[str, ...] = (
     jobs.SCRIPT,
     processes.AGENT,
     figures.TABLES,
+    programs.TABLES,
+    sweeps.RETURNS,
 )
 
 

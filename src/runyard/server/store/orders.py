@@ -12,7 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from runyard.server.store.run_fields import MISSING, Field, UnknownField, find_field
+from runyard.server.store.dotted_names import MISSING
+from runyard.server.store.run_fields import Field, UnknownField, find_field
 
 _NUMBER, _WORDS, _OTHER = 0, 1, 2
 _LARGEST = 2**63 - 1

@@ -74,9 +74,9 @@ class ProjectKeys:
         """Runs with another row, and runs with other points; None: look at all of them."""
         if not self._changes.knows(since):
             return None
-        kinds = (Kind.RUN, Kind.HISTORY, Kind.DELETED)
+        kinds = (Kind.RUN, Kind.HISTORY, Kind.DELETED, Kind.MOVED)
         found = [one for one in self._changes.since(since, kinds) if one.project == project]
-        if any(one.kind is Kind.DELETED for one in found):
+        if any(one.kind in (Kind.DELETED, Kind.MOVED) for one in found):
             return None
         return (
             [one.key for one in found if one.kind is Kind.RUN],

@@ -9,8 +9,8 @@ import numpy as np
 
 from runyard.server.store import trials
 from runyard.server.store.columns import FLOAT, INTEGER, Numbers
+from runyard.server.store.dotted_names import keys_of_names
 from runyard.server.store.history import HISTORY, count_rows, read_columns
-from runyard.server.store.keys import find_keys
 from runyard.server.store.segments import drawable
 
 
@@ -29,7 +29,7 @@ def read_reported(
 ) -> Reported:
     """The finite values of a metric; the index counts them, or is what was logged as `step`."""
     names = [metric, *([step] if step else [])]
-    keys = find_keys(connection, names)
+    keys = keys_of_names(connection, run, HISTORY, names)
     rows = count_rows(connection, run, HISTORY)
     if metric not in keys or (step is not None and step not in keys):
         return Reported(number, state, [], rows)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.server.ledger.lifecycle import FINAL
 from runyard.server.ledger.rules import Aim, Rules
-from runyard.server.ledger.transitions import FINAL
 from runyard.server.store import runs, sweeps
 from runyard.server.store.measures import last_value, measure
 from runyard.server.store.runs import Row

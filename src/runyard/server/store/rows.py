@@ -6,22 +6,20 @@ Only the columns and rows that are wanted are put together again.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from runyard.server.store import segments
-from runyard.server.store.columns import NEST, RAW, Column, Numbers, decode, pick, to_rows
-from runyard.server.store.keys import find_keys, key_reader
+from runyard.server.store.columns import RAW, Column, Numbers, decode, pick, to_rows
+from runyard.server.store.dotted_names import keys_of_names
+from runyard.server.store.keys import STEP, key_reader, known_keys
 
 _EVERYTHING = (0, 2**62)
-# A name with more dots may stand for too many keys: then all of them nest, or none does.
-_MOST_DOTS = 6
 
 
 @dataclass(frozen=True)
@@ -72,18 +70,19 @@ def sample_keys(
     window: Window | None = None,
 ) -> list[dict[str, Any]]:
     """Rows that have all of these keys, with these alone; nested ones by dotted names."""
-    keys = _keys_named(connection, names)
-    if not names or any(name not in keys.values() for name in names):
+    named = keys_of_names(connection, run, stream, names)
+    if not names or any(name not in named for name in names):
         return []
+    name_of = {key: name for name, key in named.items()}
     numbers = None if window is None else _in_window(connection, run, stream, window)
     if numbers is not None and not len(numbers):
         return []
     bounds = _EVERYTHING if numbers is None else (int(numbers[0]), int(numbers[-1]) + 1)
     columns, having = list[Column](), [np.empty(0, np.int64)]
     for place in _places(connection, run, stream, *bounds):
-        found = _columns(connection, run, stream, place, frozenset(keys))
+        found = _columns(connection, run, stream, place, frozenset(name_of))
         columns += found
-        lines = [_lines([one for one in found if keys[one.key] == name]) for name in set(names)]
+        lines = [_lines([column for column in found if column.key == key]) for key in name_of]
         if numbers is not None:
             low, high = np.searchsorted(numbers, (place["start"], place["stop"]))
             lines.append(numbers[low:high])
@@ -91,7 +90,7 @@ def sample_keys(
     complete = np.concatenate(having)
     chosen = complete[spread(len(complete), samples)]
     picked = [pick(column, chosen) for column in columns]
-    return [row for row in to_rows(picked, keys.__getitem__).values() if isinstance(row, dict)]
+    return [row for row in to_rows(picked, name_of.__getitem__).values() if isinstance(row, dict)]
 
 
 def _lines(columns: Sequence[Column]) -> Numbers:
@@ -107,11 +106,13 @@ def _common(one: Numbers, other: Numbers) -> Numbers:
 
 
 def first_step(connection: sqlite3.Connection, run: int, stream: int) -> int | None:
-    key = find_keys(connection, ["_step"]).get("_step")
+    key = known_keys(connection, [STEP]).get(STEP)
     for place in _places(connection, run, stream, *_EVERYTHING) if key is not None else ():
         columns = _columns(connection, run, stream, place, frozenset([key or 0]))
         for _, _, steps in segments.drawable(columns):
-            return int(steps[0])
+            finite = steps[np.isfinite(steps)]
+            if len(finite):
+                return int(finite[0])
     return None
 
 
@@ -146,7 +147,7 @@ def _as_object(row: dict[str, Any] | str) -> dict[str, Any]:
 
 def _in_window(connection: sqlite3.Connection, run: int, stream: int, window: Window) -> Numbers:
     """Numbers of the rows whose step is in the window, upwards."""
-    key = find_keys(connection, ["_step"]).get("_step")
+    key = known_keys(connection, [STEP]).get(STEP)
     if key is None:
         return np.empty(0, np.int64)
     # A long run's coarse steps tell which segments are worth a look.
@@ -163,26 +164,6 @@ def _in_window(connection: sqlite3.Connection, run: int, stream: int, window: Wi
         for _, lines, steps in segments.drawable(columns):
             found.append(lines[(steps >= window.low) & (steps <= window.high)])
     return np.unique(np.concatenate(found))
-
-
-def _keys_named(connection: sqlite3.Connection, names: Sequence[str]) -> Mapping[int, str]:
-    """The keys that names stand for: each dot may be part of a key or lie between two."""
-    found: dict[int, str] = {}
-    for name in names:
-        parts = name.split(".")
-        joints = (".", NEST)
-        if len(parts) <= _MOST_DOTS:
-            ways = list(itertools.product(joints, repeat=len(parts) - 1))
-        else:
-            ways = [(joint,) * (len(parts) - 1) for joint in joints]
-        for way in ways:
-            form = parts[0] + "".join(a + b for a, b in zip(way, parts[1:], strict=True))
-            row = connection.execute(
-                "SELECT key FROM keys WHERE name = ?", (form.encode(errors="surrogatepass"),)
-            ).fetchone()
-            if row is not None:
-                found[row["key"]] = name
-    return found
 
 
 def _places(

@@ -9,8 +9,9 @@ from typing import Any
 
 import orjson
 
+from runyard.server.store.dotted_names import MISSING
 from runyard.server.store.field_memory import FieldMemory, Values
-from runyard.server.store.run_fields import MISSING, Field
+from runyard.server.store.run_fields import Field
 
 # By what name a column goes, and what it is in the table.
 COLUMNS = {

@@ -9,15 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.server.store import dotted_names
+from runyard.server.store.dotted_names import MISSING
+
 TEXT, TIME, LIST, JSON = "text", "time", "list", "json"
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING = _Missing()
 
 
 class UnknownField(LookupError):
@@ -99,13 +94,13 @@ def find_field(name: str) -> Field:
 def look_up(content: Mapping[str, Any], asked: Field) -> Any:
     """What stands under a field's path in a config or a summary; MISSING where nothing does."""
     if asked.column == "config":
-        return _dig_config(content, asked.path)
-    return _dig(content, asked.path)
+        return _look_up_in_config(content, asked.path)
+    return dotted_names.look_up(content, asked.path, in_lists=True)
 
 
-def _dig_config(config: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+def _look_up_in_config(config: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     """Entries are {"value": ...}; `.value` may be written or left out."""
-    for length in range(1, len(path) + 1):
+    for length in range(len(path), 0, -1):
         entry = config.get(".".join(path[:length]), MISSING)
         if entry is MISSING:
             continue
@@ -113,30 +108,12 @@ def _dig_config(config: Mapping[str, Any], path: tuple[str, ...]) -> Any:
             entry = entry["value"]
         rest = path[length:]
         if rest and rest[0] == "value":
-            found = _dig(entry, rest[1:])
+            found = dotted_names.look_up(entry, rest[1:], in_lists=True)
             if found is not MISSING:
                 return found
-        found = _dig(entry, rest)
+        found = dotted_names.look_up(entry, rest, in_lists=True)
         if found is not MISSING:
             return found
-    return MISSING
-
-
-def _dig(content: Any, path: tuple[str, ...]) -> Any:
-    if not path:
-        return content
-    if isinstance(content, list):
-        number = int(path[0]) if path[0].isdecimal() and len(path[0]) < 7 else len(content)
-        return _dig(content[number], path[1:]) if number < len(content) else MISSING
-    if not isinstance(content, dict):
-        return MISSING
-    # Keys may hold dots themselves.
-    for length in range(1, len(path) + 1):
-        key = ".".join(path[:length])
-        if key in content:
-            found = _dig(content[key], path[length:])
-            if found is not MISSING:
-                return found
     return MISSING
 
 

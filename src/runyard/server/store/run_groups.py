@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server.json_text import parse
+from runyard.server.store.dotted_names import MISSING
 from runyard.server.store.field_memory import FieldMemory
-from runyard.server.store.run_fields import JSON, LIST, MISSING, SELECTED, Field
+from runyard.server.store.run_fields import JSON, LIST, SELECTED, Field
 
 _LONGEST_LABEL = 120
 

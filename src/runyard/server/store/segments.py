@@ -24,7 +24,7 @@ from runyard.server.store.columns import (
     pack_values,
     unpack_values,
 )
-from runyard.server.store.keys import STEP, find_keys
+from runyard.server.store.keys import STEP, known_keys
 
 WIDTHS = {1: 10, 2: 100}
 # A segment is made when this many rows or batches wait, and again at the run's end.
@@ -74,7 +74,7 @@ def join_batches(connection: sqlite3.Connection, run: int, stream: int) -> bool:
     for column in columns:
         _write(connection, run, stream, start, column)
     found = {key: (lines, numbers) for key, lines, numbers in drawable(columns)}
-    step = find_keys(connection, [STEP]).get(STEP)
+    step = known_keys(connection, [STEP]).get(STEP)
     for key, (lines, numbers) in found.items():
         x = align(lines, *found[step]) if step in found else lines.astype(np.float64)
         _write_levels(connection, (run, stream, key, start), lines, x, numbers)

@@ -12,10 +12,11 @@ import sqlite3
 from dataclasses import replace
 
 from runyard.server import states
-from runyard.server.ledger import transitions
+from runyard.server.ledger import lifecycle, transitions
 from runyard.server.ledger.causes import cause_of_exit
 from runyard.server.ledger.controllers import read_controller
-from runyard.server.store import attempts, clients, runs, sweeps, trials
+from runyard.server.ledger.lifecycle import Transition
+from runyard.server.store import attempts, clients, runs, sweeps, trials, waiting
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.measures import measure
 from runyard.server.store.names import new_run_id
@@ -32,10 +33,12 @@ def settle(
     exit_code: int | None = None,
     ended_at: float | None = None,
     saved: bool = False,
+    is_lost: bool = False,
 ) -> Row:
     """The attempt that a trial is in has ended. The trial as it is then.
 
-    `saved`: it wrote a checkpoint, which is how one that logs nothing gets on.
+    `saved`: it wrote a checkpoint, which is how one that logs nothing gets on. `is_lost`: nobody
+    saw it end; should it be heard again, `take_back` undoes all of this.
     """
     if trial["state"] != "running":
         return trial
@@ -53,33 +56,32 @@ def settle(
     if outcome.state == "waiting" and sweep["state"] not in sweeps.OPEN:
         # Nothing is handed out any more; if the sweep is taken up again, this is too.
         outcome = replace(outcome, state="canceled", queue="final")
-    over_at = min(now, ended_at or now)
-    seconds = trial["seconds"] + max(0.0, over_at - (trial["began_at"] or over_at))
+    began_at = trial["began_at"] or now
+    over_at = max(began_at, min(now, ended_at or now))
+    seconds = trial["seconds"] + over_at - began_at
     columns: dict[str, object] = {
-        "state": outcome.state,
         "cause": trial["stop"] or cause,
         "tries": json.dumps(outcome.tries),
         "steps": max(steps, trial["steps"]),
-        "lease": None,
-        "stop": None,
-        "stop_at": None,
         "exit_code": exit_code,
         "seconds": seconds,
         "ended_at": over_at,
     }
+    if is_lost and trial["stop"] is None:
+        columns["lost"] = json.dumps({name: trial[name] for name in _UNDONE})
     if outcome.state == "waiting":
-        columns["place"] = trials.place_in_queue(outcome.queue, _next(connection, sweep["key"]))
+        columns["place"] = trials.place_in_queue(
+            outcome.queue, waiting.next_rank(connection, sweep["key"])
+        )
     else:
         measured = {} if run is None else measure(connection, run, rules)
         columns["measured"] = json.dumps(measured)
         # What a failed program had logged is no result.
         counts = outcome.state in ("finished", "stopped", "paused")
         columns["score"] = rules.score(measured) if counts else None
-        if outcome.state in transitions.FINAL or outcome.state == "paused":
-            # What a paused one has reached is a result too: most of them never go on.
-            columns["ended"] = _next(connection, sweep["key"])
-        is_final = outcome.state in transitions.FINAL
-        if is_final and counts and rules.has_target(measured):
+        # What a paused one has reached is a result too: most of them never go on.
+        columns["ended"] = waiting.next_rank(connection, sweep["key"])
+        if outcome.state in lifecycle.FINAL and counts and rules.has_target(measured):
             sweeps.update(connection, sweep["key"], now, has_target=1)
         if outcome.state == "finished":
             connection.execute(
@@ -87,36 +89,52 @@ def settle(
                 "busy_seconds = busy_seconds + ? WHERE key = ?",
                 (seconds, sweep["key"]),
             )
-    trials.update(connection, trial, **columns)
+    transition = trials.move(connection, trial, lifecycle.ENDS[outcome.state], **columns)
     settled = trials.get(connection, trial["sweep"], trial["number"])
-    if run is not None and outcome.queue == "head" and run["state"] in ("failed", "crashed"):
-        runs.update(connection, run["key"], state="preempted")  # It goes on later.
-    elif run is not None and run["state"] in (*states.ALIVE, "pending"):
-        # Nobody told the run of its end.
-        runs.update(
-            connection,
-            run["key"],
-            state=_RUN_STATES[outcome.state],
-            exit_code=exit_code,
-            ended_at=over_at,
-            preempting=0,
-        )
-        attempts.lose_open(connection, run["key"], over_at)
+    if run is not None:
+        attempts.close(connection, run["key"], trial["attempt"], over_at)
+        _end_run(connection, run, transition, outcome.queue, exit_code, over_at)
     if outcome.state == "failed":
         _give_up(connection, settled, rules.stop_after_failures, now)
     conclude(connection, sweep["key"], now)
     return settled
 
 
-# What becomes of the run of a trial whose end only we have seen.
-_RUN_STATES = {
-    "waiting": "preempted",
-    "paused": "preempted",
-    "finished": "finished",
-    "failed": "failed",
-    "stopped": "killed",
-    "canceled": "killed",
-}
+# What `take_back` restores.
+_UNDONE = (
+    "cause",
+    "tries",
+    "steps",
+    "exit_code",
+    "seconds",
+    "ended",
+    "ended_at",
+    "score",
+    "measured",
+)
+
+
+def _end_run(
+    connection: sqlite3.Connection,
+    run: Row,
+    transition: Transition,
+    queue: str,
+    exit_code: int | None,
+    over_at: float,
+) -> None:
+    """The run of a trial whose attempt has ended."""
+    if run["state"] in (*states.ALIVE, "pending"):
+        # Nobody told the run of its end.
+        runs.update(
+            connection,
+            run["key"],
+            state=transition.run,
+            exit_code=exit_code,
+            ended_at=over_at,
+            preempting=0,
+        )
+    elif queue == "head" or transition.after == "paused":
+        runs.update(connection, run["key"], state=transition.run)  # It goes on later.
 
 
 def settle_run(
@@ -156,9 +174,9 @@ def lose(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
 
     Its client may have said how it ended, before who stood beside it was lost.
     """
-    client = clients.newest_since(connection, trial["run"], trial["began_at"] or now)
+    client = clients.newest_after(connection, trial["run"], trial["clients"])
     if client is None or client["ended_at"] is None:
-        return settle(connection, trial, "node", now)
+        return settle(connection, trial, "node", now, is_lost=True)
     run = runs.by_key(connection, trial["run"])
     code = client["exit_code"] or 0
     cause = cause_of_exit(code, preempting=bool(run is not None and run["preempting"]))
@@ -173,14 +191,14 @@ def ask_to_end(connection: sqlite3.Connection, run: Row, why: str, now: float) -
     One at work hears it by its client's stream, then by its agent; one that waits ends at once.
     """
     trial = trials.by_run(connection, run["key"])
-    if trial is None or trial["state"] in transitions.FINAL:
+    if trial is None or trial["state"] in lifecycle.FINAL:
         return False
     if trial["state"] == "running":
         if trial["stop"] is None or why == "canceled":
             trials.update(connection, trial, stop=why, stop_at=now)
         runs.update(connection, run["key"], stop_asked=1)
     elif why != "paused":
-        end_waiting(connection, trial, why, now)
+        waiting.end_waiting(connection, trial, why, now)
         conclude(connection, trial["sweep"], now)
     return True
 
@@ -193,13 +211,11 @@ def forget(connection: sqlite3.Connection, run: Row, now: float) -> None:
     trial = trials.by_run(connection, run["key"])
     if trial is None:
         return
-    trials.update(
+    trials.move(
         connection,
         trial,
-        state="canceled",
-        cause="deleted",
-        lease=None,
-        stop=None,
+        "delete",
+        cause=lifecycle.DELETED,
         score=None,
         ended=None,
         ended_at=trial["ended_at"] or now,
@@ -219,7 +235,7 @@ def forget(connection: sqlite3.Connection, run: Row, now: float) -> None:
                 trial["setting"],
                 trial["point"],
                 trial["settings"],
-                trials.place_in_queue("tail", _next(connection, sweep["key"])),
+                trials.place_in_queue("tail", waiting.next_rank(connection, sweep["key"])),
                 now,
             ),
         )
@@ -233,58 +249,48 @@ def _free_name(connection: sqlite3.Connection, sweep: int, name: str) -> str:
     return name
 
 
-def end_waiting(connection: sqlite3.Connection, trial: Row, state: str, now: float) -> None:
-    """A trial that is not at work does not go on any more."""
-    trials.update(
-        connection,
-        trial,
-        state=state,
-        cause=state,
-        ended=trial["ended"] or _next(connection, trial["sweep"]),
-        ended_at=trial["ended_at"] or now,
-    )
-    if trial["run"] is not None:
-        runs.update(connection, trial["run"], state="killed", ended_at=trial["ended_at"] or now)
-
-
 def hand_back(connection: sqlite3.Connection, trial: Row, now: float) -> None:
     """A trial never reached the agent that it was handed to: it waits as if nothing had been."""
-    place = trials.place_in_queue("head", _next(connection, trial["sweep"]))
-    trials.update(
+    place = trials.place_in_queue("head", waiting.next_rank(connection, trial["sweep"]))
+    transition = trials.move(
         connection,
         trial,
-        state="waiting",
+        "hand back",
         place=place,
-        lease=None,
         attempts=trial["attempts"] - 1,
         attempt=0,
         began_at=None,
     )
     if trial["run"] is not None:
-        runs.update(connection, trial["run"], state="pending", ended_at=None)
+        runs.update(connection, trial["run"], state=transition.run, ended_at=None)
     conclude(connection, trial["sweep"], now)
 
 
 def take_back(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
-    """A trial that was given up as lost is here after all: it is running, if nobody else has it."""
-    if not is_given_up(trial):
+    """A trial that was given up as lost is here after all: it is running, if nobody else has it.
+
+    Nothing is left of the loss: neither its seconds, nor the try it used, nor the run's state.
+    """
+    if trial["lost"] is None:
         return trial
-    trials.update(connection, trial, state="running", lease=now, ended_at=None)
+    before = {"ended_at": None, **json.loads(trial["lost"])}
+    transition = trials.move(connection, trial, "return", lease=now, **before)
+    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+    if run is not None:
+        attempts.reopen(connection, run["key"], trial["attempt"])
+        if run["exit_code"] is None and run["state"] not in states.ALIVE:
+            runs.update(connection, run["key"], state=transition.run, ended_at=None)
     return trials.get(connection, trial["sweep"], trial["number"])
 
 
-def is_given_up(trial: Row) -> bool:
-    """Whether it waits only because its agent was not heard any more."""
-    is_lost = trial["cause"] == "node" and trial["exit_code"] is None and trial["attempt"]
-    return bool(trial["state"] == "waiting" and is_lost)
-
-
-def _next(connection: sqlite3.Connection, sweep: int) -> int:
-    connection.execute("UPDATE sweeps SET sequence = sequence + 1 WHERE key = ?", (sweep,))
-    found: int = connection.execute(
-        "SELECT sequence FROM sweeps WHERE key = ?", (sweep,)
-    ).fetchone()[0]
-    return found
+def add_seconds(connection: sqlite3.Connection, trial: Row, seconds: float) -> None:
+    """An attempt that was settled before turns out to have been longer, or shorter."""
+    trials.update(connection, trial, seconds=trial["seconds"] + seconds)
+    if trial["state"] == "finished":
+        connection.execute(
+            "UPDATE sweeps SET busy_seconds = busy_seconds + ? WHERE key = ?",
+            (seconds, trial["sweep"]),
+        )
 
 
 def _give_up(connection: sqlite3.Connection, trial: Row, limit: int, now: float) -> None:
@@ -327,7 +333,7 @@ def conclude(
         return
     for trial in trials.of_sweep(connection, sweep, "paused"):
         # One that was not promoted to the end has been stopped where it was.
-        end_waiting(connection, trial, "stopped", now)
+        waiting.end_waiting(connection, trial, "stopped", now)
     _end(connection, sweep, "finished", None, now)
 
 
@@ -338,27 +344,8 @@ def _again(connection: sqlite3.Connection, sweep: Row) -> int:
         (sweep["key"],),
     ).fetchall()
     for trial in failed:
-        return_to_queue(connection, trial, is_again=1)
+        waiting.return_to_queue(connection, trial, is_again=1)
     return len(failed)
-
-
-def promote(connection: sqlite3.Connection, sweep: int, number: int) -> str:
-    """A paused trial goes on, before all others. The state that it had."""
-    trial = trials.get(connection, sweep, number)
-    if trial["state"] == "paused":
-        place = trials.place_in_queue("head", _next(connection, sweep))
-        trials.update(connection, trial, state="waiting", place=place, ended=None)
-    state: str = trial["state"]
-    return state
-
-
-def return_to_queue(connection: sqlite3.Connection, trial: Row, **columns: object) -> None:
-    """A trial that had ended, or was paused, is to be run once more."""
-    place = trials.place_in_queue("tail", _next(connection, trial["sweep"]))
-    trials.update(
-        connection, trial, state="waiting", place=place, tries="{}", ended=None, score=None,
-        stop=None, stop_at=None, **columns,
-    )  # fmt: skip
 
 
 def _end(

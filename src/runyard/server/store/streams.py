@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from runyard.server import states
-from runyard.server.store import attempts, clients, leases, runs
+from runyard.server.store import attempts, clients, leases, runs, trials
 from runyard.server.store.history import HISTORY, put_rows
 from runyard.server.store.lines import put_lines
 from runyard.server.store.merging import merge_rows
@@ -53,7 +53,9 @@ def record(
         for stream, (start, rows) in post.rows.items()
     }
     put_lines(connection, key, clients.output_stream(client), *post.output)
-    columns: dict[str, object] = {"heartbeat_at": now, "seen_client": 1}
+    trial = None if row["sweep"] is None else trials.by_run(connection, key)
+    is_past = trial is not None and clients.is_past(client, trial)
+    columns: dict[str, object] = {"seen_client": 1}
     if post.summary is not None:
         is_one_of_many = client is not None and client["kind"] != "live"
         columns["summary"] = (
@@ -61,19 +63,22 @@ def record(
             if is_one_of_many
             else post.summary
         )
-    if post.preempting:
-        columns["preempting"] = 1
-    if client is not None and client["kind"] == "sync":
-        columns |= _state_after_sync(connection, row, client, post, now)
-    else:
-        columns |= _state_after(connection, row, post, now)
+    if not is_past:
+        columns["heartbeat_at"] = now
+        if post.preempting:
+            columns["preempting"] = 1
+        if client is not None and client["kind"] == "sync":
+            columns |= _state_after_sync(connection, row, client, post, now)
+        else:
+            columns |= _state_after(connection, row, post, now)
     if client is not None:
         clients.hear(connection, client, now)
         if post.complete:
             clients.end(connection, client, post.exit_code, now)
     runs.update(connection, key, **columns)
-    trial = None
-    if row["sweep"] is not None and not (client is not None and client["kind"] == "sync"):
+    if is_past or (client is not None and client["kind"] == "sync"):
+        trial = None
+    elif trial is not None:
         ended = columns.get("state", "running") not in states.ALIVE
         trial = leases.hear_client(connection, row, now, ended=ended, exit_code=post.exit_code)
     return Recorded(key, bool(row["stop_asked"]), trial, places.get(HISTORY))

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from runyard.server.ledger.rules import Rules
-from runyard.server.store import runs, settling, sweeps, trials
+from runyard.server.store import programs, runs, settling, sweeps, trials, waiting
 from runyard.server.store.runs import Row
 
 
@@ -22,8 +22,11 @@ def set_state(connection: sqlite3.Connection, key: int, state: str, now: float) 
     if state not in ("running", "paused", "finished", "canceled"):
         raise Refused(f"a sweep cannot be {state[:50]!r}: running, paused, finished or canceled")
     sweep = sweeps.get(connection, key)
+    if state == "running":
+        programs.forget(connection, key)
+        sweeps.update(connection, key, now, cause=None)
     if sweep["state"] == state:
-        return sweep
+        return sweeps.get(connection, key)
     if state == "paused" and sweep["state"] != "running":
         raise Refused(f"only a running sweep can be paused; this one is {sweep['state']}")
     is_over = state in ("finished", "canceled")
@@ -32,9 +35,9 @@ def set_state(connection: sqlite3.Connection, key: int, state: str, now: float) 
     sweeps.update(connection, key, now, state=state, cause=None, ended_at=now if is_over else None)
     if is_over:
         for trial in trials.of_sweep(connection, key, "waiting"):
-            settling.end_waiting(connection, trial, "canceled", now)
+            waiting.end_waiting(connection, trial, "canceled", now)
         for trial in trials.of_sweep(connection, key, "paused"):
-            settling.end_waiting(connection, trial, "stopped", now)
+            waiting.end_waiting(connection, trial, "stopped", now)
     if state == "canceled":
         for trial in trials.of_sweep(connection, key, "running"):
             run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
@@ -53,7 +56,7 @@ def _bring_back(connection: sqlite3.Connection, key: int) -> None:
     """Trials that were cancelled with their sweep wait again; those of deleted runs are gone."""
     for trial in trials.of_sweep(connection, key, "canceled"):
         if trial["cause"] != "deleted":
-            settling.return_to_queue(connection, trial)
+            waiting.return_to_queue(connection, trial)
 
 
 def set_cap(connection: sqlite3.Connection, key: int, run_cap: int | None, now: float) -> Row:
@@ -80,7 +83,7 @@ def retry(connection: sqlite3.Connection, key: int, numbers: list[int] | None, n
             )
         failed = [trial for trial in failed if trial["number"] in wanted]
     for trial in failed:
-        settling.return_to_queue(connection, trial)
+        waiting.return_to_queue(connection, trial)
     if failed and sweeps.get(connection, key)["state"] not in sweeps.OPEN:
         _reopen(connection, key, now)
     return len(failed)

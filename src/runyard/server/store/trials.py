@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from runyard.server.ledger import lifecycle
+from runyard.server.ledger.lifecycle import DELETED, Transition
 from runyard.server.store.runs import Row
 
 # Whether a name is taken.
@@ -25,6 +27,13 @@ def by_run(connection: sqlite3.Connection, run: int) -> Row | None:
     """The trial that a run is, if it is one."""
     row: Row | None = connection.execute("SELECT * FROM trials WHERE run = ?", (run,)).fetchone()
     return row
+
+
+def earlier_clients(connection: sqlite3.Connection, run: int) -> int:
+    """How many clients a run had before the attempt that its trial is in; 0 if it is no trial."""
+    row = connection.execute("SELECT clients FROM trials WHERE run = ?", (run,)).fetchone()
+    number: int = 0 if row is None else row["clients"]
+    return number
 
 
 def by_number(connection: sqlite3.Connection, sweep: int, number: int) -> Row | None:
@@ -103,12 +112,32 @@ def is_taken(connection: sqlite3.Connection, sweep: int, name: str) -> bool:
 
 
 def update(connection: sqlite3.Connection, trial: Row, **columns: Any) -> None:
+    """Anything but the state, which is for `move` to write."""
+    if "state" in columns:
+        raise lifecycle.Impossible("a trial's state follows from an event")
+    _write(connection, trial, columns)
+
+
+def _write(connection: sqlite3.Connection, trial: Row, columns: Mapping[str, Any]) -> None:
     settings = ", ".join(f'"{name}" = ?' for name in columns)
     # The names are ours, never a client's.
     connection.execute(
         f"UPDATE trials SET {settings} WHERE sweep = ? AND number = ?",  # noqa: S608
         [*columns.values(), trial["sweep"], trial["number"]],
     )
+
+
+def move(connection: sqlite3.Connection, trial: Row, event: str, **columns: Any) -> Transition:
+    """The one place where a trial's state is written; what cannot happen raises.
+
+    Lease, loss and what was asked of it belong to the state that it leaves.
+    """
+    is_deleted = trial["state"] == "canceled" and trial["cause"] == DELETED
+    transition = lifecycle.after(event, DELETED if is_deleted else trial["state"])
+    state = "canceled" if transition.after == DELETED else transition.after
+    kept: dict[str, Any] = {"lease": None, "lost": None, "stop": None, "stop_at": None}
+    _write(connection, trial, {**kept, **columns, "state": state})
+    return transition
 
 
 def place_in_queue(queue: str, sequence: int) -> float:

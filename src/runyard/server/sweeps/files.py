@@ -9,6 +9,7 @@ from typing import Any
 
 from runyard.reading.documents import DocumentError, read_document
 from runyard.reading.problems import Problem
+from runyard.search.command import TYPED
 from runyard.search.sweep import Asha, Sweep, read_sweep
 from runyard.server.ledger.rules import Aim, Limit, Rules
 
@@ -47,7 +48,7 @@ def read_file(given: str | dict[str, Any]) -> SweepFile:
     """Read a sweep's file, as text (YAML or JSON) or as data. Takes its time on a large one."""
     text = given if isinstance(given, str) else json.dumps(given)
     try:
-        data = read_document(text).data if isinstance(given, str) else given
+        data = read_document(text, typed=TYPED).data if isinstance(given, str) else given
     except DocumentError as error:
         place = f"line {error.line}: " if error.line else ""
         raise BadSweep([Problem((), f"{place}{error}", "mend the YAML there")]) from error

@@ -18,9 +18,10 @@ import orjson
 from runyard.search.stopping.choose import make_stopper
 from runyard.search.stopping.decision import Decision
 from runyard.search.sweep import Asha, Sweep
+from runyard.server.ledger.lifecycle import FINAL
 from runyard.server.ledger.rules import Aim
-from runyard.server.ledger.transitions import FINAL
-from runyard.server.store import reported, runs, settling, sweeps
+from runyard.server.store import reported, runs, settling, sweeps, waiting
+from runyard.server.store.dotted_names import look_up
 from runyard.server.store.measures import as_number
 from runyard.server.store.reported import Reported
 from runyard.server.store.runs import Row
@@ -110,7 +111,7 @@ class Judge:
             self._due.add(number)
         for number in list(self._due):
             # Its program may still be on its way out.
-            state = await self._tracker.write(settling.promote, self._key, number)
+            state = await self._tracker.write(waiting.promote, self._key, number)
             if state == "running":
                 continue
             self._due.discard(number)
@@ -157,11 +158,11 @@ class Judge:
             if last not in line:
                 continue
             row = _parse(line)
-            value = as_number(_look_up(row, self._aim.name))
+            value = as_number(look_up(row, self._aim.name.split(".")))
             if value is None:
                 continue
             self._counts[number] = self._counts.get(number, 0) + 1
-            step = as_number(_look_up(row, self._step)) if self._step else None
+            step = as_number(look_up(row, self._step.split("."))) if self._step else None
             index = step if self._step else float(self._counts[number])
             if index is not None:
                 pairs.append((index, value))
@@ -176,16 +177,6 @@ def _parse(line: str) -> Any:
             return json.loads(line)
         except ValueError:
             return None
-
-
-def _look_up(row: Any, name: str) -> Any:
-    if not isinstance(row, dict):
-        return None
-    if name in row:
-        return row[name]
-    for part in name.split("."):
-        row = row.get(part) if isinstance(row, dict) else None
-    return row
 
 
 def _ask_to_end(connection: sqlite3.Connection, run: int, why: str) -> bool:

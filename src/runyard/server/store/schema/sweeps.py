@@ -101,3 +101,12 @@ CREATE INDEX trials_by_agent ON trials (agent) WHERE state = 'running';
 
 CREATE INDEX attempts_by_token ON attempts (token);
 """
+
+# What a lost lease has changed, as it was before, JSON: who comes back in time gets it back whole.
+# And how many clients the run had before this attempt: what those still say is not about it.
+RETURNS = """
+ALTER TABLE trials ADD COLUMN lost TEXT;
+ALTER TABLE trials ADD COLUMN clients INTEGER NOT NULL DEFAULT 0;
+UPDATE trials SET lost = '{}'
+    WHERE state = 'waiting' AND cause = 'node' AND exit_code IS NULL AND attempt > 0;
+"""

@@ -1,0 +1,131 @@
+"""The life of a trial, as one table: what can happen to it in which state, and what follows.
+
+`store/trials.move` is the only writer of a trial's state, and asks this table. What the trial's run
+and its attempt become stands beside it, so that the three never disagree. The same table is in
+docs/design.md; a test holds them equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FINAL = ("finished", "failed", "stopped", "canceled")
+STATES = ("waiting", "running", "paused", *FINAL)
+# Not states of a row: there is no trial yet; and a canceled one whose run was deleted, for good.
+NEW, DELETED = "new", "deleted"
+
+
+class Impossible(Exception):
+    """A change that the table does not have: a fault of ours, and nothing is written."""
+
+
+@dataclass(frozen=True)
+class Transition:
+    when: str
+    before: tuple[str, ...]
+    after: str
+    # The state of its run; "": as it is. A run whose program was seen to end keeps how that was,
+    # unless it goes on: then it is preempted.
+    run: str = ""
+    # What becomes of the newest attempt, where runyard's own agents run it.
+    attempt: str = ""
+
+
+# A lease is held in the state running, and in no other.
+TRANSITIONS: dict[str, Transition] = {
+    "enqueue": Transition(
+        "a controller has drawn it, or a deleted run has freed its point of the grid",
+        (NEW,),
+        "waiting",
+    ),
+    "claim": Transition(
+        "an agent takes it", (NEW, "waiting"), "running", run="running", attempt="begins"
+    ),
+    "hand back": Transition(
+        "W&B's agent never got what it was given", ("running",), "waiting", run="pending"
+    ),
+    "cut": Transition(
+        "the attempt ended, or its lease ran out: it goes on later, or is tried again",
+        ("running",),
+        "waiting",
+        run="preempted",
+        attempt="ends",
+    ),
+    "return": Transition(
+        "its lease ran out, and who had it is heard before anybody else takes it",
+        ("waiting", "failed", "canceled"),
+        "running",
+        run="running",
+        attempt="goes on",
+    ),
+    "pause": Transition(
+        "early stopping puts it off", ("running",), "paused", run="preempted", attempt="ends"
+    ),
+    "promote": Transition("a paused one turned out well", ("paused",), "waiting"),
+    "finish": Transition(
+        "the program finished", ("running",), "finished", run="finished", attempt="ends"
+    ),
+    "fail": Transition(
+        "the attempt ended, and its tries are used up",
+        ("running",),
+        "failed",
+        run="failed",
+        attempt="ends",
+    ),
+    "stop": Transition(
+        "it was asked to stop, and ended", ("running",), "stopped", run="killed", attempt="ends"
+    ),
+    "cancel": Transition(
+        "it was cancelled, or cut in a sweep that is over, and ended",
+        ("running",),
+        "canceled",
+        run="killed",
+        attempt="ends",
+    ),
+    "stop waiting": Transition(
+        "stopped while nobody has it, or never promoted",
+        ("waiting", "paused"),
+        "stopped",
+        run="killed",
+    ),
+    "cancel waiting": Transition(
+        "its sweep is stopped or cancelled", ("waiting", "paused"), "canceled", run="killed"
+    ),
+    "retry": Transition(
+        "retried by hand or in a second round, or its sweep is resumed",
+        ("failed", "canceled"),
+        "waiting",
+    ),
+    "delete": Transition("its run is deleted", STATES, DELETED),
+}
+
+# What the end of an attempt is called, by the state that it leads to.
+ENDS = {
+    "waiting": "cut",
+    "paused": "pause",
+    "finished": "finish",
+    "failed": "fail",
+    "stopped": "stop",
+    "canceled": "cancel",
+}
+
+
+def after(event: str, state: str) -> Transition:
+    """What an event makes of a trial in that state; raises `Impossible` where it cannot happen."""
+    transition = TRANSITIONS[event]
+    if state not in transition.before:
+        raise Impossible(f"a trial that is {state} cannot {event}")
+    return transition
+
+
+def as_markdown() -> str:
+    """The table as docs/design.md has it."""
+    lines = [
+        "| event | when | from | to | its run | its attempt |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for event, one in TRANSITIONS.items():
+        before = "any" if one.before == STATES else ", ".join(one.before)
+        cells = (event, one.when, before, one.after, one.run or "-", one.attempt or "-")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
