@@ -87,7 +87,7 @@ def sheet() -> Sheet:
 def send_all(
     controller: Controller, parts: Sequence[Part], environ: Mapping[str, str]
 ) -> tuple[list[tuple[int, Part]], list[Part]]:
-    """As `submit`, `hold` and `send_held` do, until all is sent; what was told, and what is left."""
+    """As `submit`, `hold` and `send_held` do: what was told of jobs, and what is left."""
     told: list[tuple[int, Part]] = []
     left, is_first = list(parts), True
     for _ in range(20):

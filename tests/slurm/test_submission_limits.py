@@ -63,6 +63,20 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
     assert "takes no more jobs of yours now" in refused.stderr
     assert yard.api.sweeps.sweeps(limit=1)[0]["state"] == "canceled"
 
+    # What an account or a QOS has in common is a matter of waiting as well.
+    cluster.run("sacctmgr", "--immediate", "modify", "user", "root", "set", "maxsubmitjobs=-1")
+    for whose, words in (
+        (("account", "lab"), "AssocGrpSubmitJobsLimit"),
+        (("qos", "normal"), "QOSGrpSubmitJobsLimit"),
+    ):
+        cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=3")
+        done = yard.type("farm", "tasks.txt", "--on", "slurm", "--trials-each", "1", "--json")
+        said = json.loads(done.stdout)
+        assert words in done.stderr
+        assert said["held"] == 7 - sum(job["tasks"] for job in said["jobs"]) > 0
+        assert yard.ended(said["sweep"], seconds=180)["counts"]["finished"] == 7
+        cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=-1")
+
 
 def test_without_slurm_the_way_to_run_here_is_told(state_folder: Home, tmp_path: Path) -> None:
     empty = tmp_path / "bin"

@@ -111,7 +111,9 @@ def for_reading(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     liked = ("SQUEUE_", "SINFO_", "SACCT_", "SREPORT_", "SLURM_TIME_FORMAT")
     given = os.environ if environ is None else environ
     kept = {name: value for name, value in given.items() if not name.startswith(liked)}
-    return {**kept, "SLURM_TIME_FORMAT": "standard", "LC_ALL": "C.UTF-8"}
+    # Lists of an array's tasks are cut after 64 characters unless that is 0.
+    forms = {"SLURM_TIME_FORMAT": "standard", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C.UTF-8"}
+    return {**kept, **forms}
 
 
 def refused(what: str, answer: Answer, mend: str | None = None) -> SlurmError:

@@ -114,8 +114,8 @@ def submit_own(
         raise SlurmError(
             "nobody knows whether Slurm took the job",
             said=answer.words,
-            mend=f"`squeue --me --format='%A %k' | grep {mark_of(key)}` shows it when Slurm answers "
-            "again: cancel it with scancel, then type the same once more",
+            mend=f"`squeue --me --format='%A %k' | grep {mark_of(key)}` shows it when Slurm is "
+            "back: cancel it with scancel, then type the same once more",
         )
     if not answer.is_good:
         raise refused("Slurm does not take the job", answer, f"it was sent {folder}/script.sh")

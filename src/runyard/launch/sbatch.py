@@ -69,7 +69,7 @@ def send(
             if is_answered and not is_lost:
                 return answer
             if is_answered:
-                continue  # The lost one may have come through after the queue was asked: look again.
+                continue  # The lost one may have come through since the queue was asked.
             is_lost = True
         if max(waited, time.monotonic() - began) + pause > PATIENCE_SECONDS:
             return answer

@@ -24,9 +24,12 @@ from runyard.launch.script import Part, arguments, script
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
 
-# Slurm's words for "you have enough jobs in the queue". The general ones stand for limits of size
-# and time as well; a line before them says which, where the release is not too old for it.
-_LIMIT = re.compile(r"MaxSubmit|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE)
+# Slurm's words for "there are enough jobs in the queue": yours, your account's, a QOS's, or all.
+# The general ones stand for limits of size and time as well; a line before them says which, where
+# the release is not too old for it.
+_LIMIT = re.compile(
+    r"(Max|Grp)SubmitJob|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE
+)
 _ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w+")
 # Of the shell's own settings for sbatch, those that may stand where nobody says anything else: an
 # account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
@@ -50,8 +53,8 @@ class SubmittedJob:
 
 @dataclass(frozen=True)
 class Submitted:
-    """What became of a plan. `left`: what was not taken, and Slurm's answer to the first of it. Where
-    the controller did not answer, that first part may have been taken all the same."""
+    """What became of a plan. `left`: what was not taken; `answer`: what Slurm said to the first of
+    it. Where that is busy, this part may have been taken all the same."""
 
     jobs: tuple[SubmittedJob, ...]
     left: tuple[Part, ...] = ()
@@ -285,7 +288,7 @@ def _refusal(answer: Answer, name: str) -> SlurmError:
         return SlurmError(
             f"Slurm does not say whether it took the job {name}",
             said=answer.words,
-            mend="wait until `squeue --me` answers; if it does not show the job, type the same again",
+            mend="wait until `squeue --me` answers; type the same if the job is not there",
         )
     mends = {
         "invalid account": "`--account NAME`; `sacctmgr show user $USER -s` lists yours",
