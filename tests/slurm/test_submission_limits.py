@@ -61,7 +61,7 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
     refused = yard.type("farm", "tasks.txt", "--on", "slurm", check=False)
     assert refused.returncode == 1
     assert "takes no more jobs of yours now" in refused.stderr
-    assert yard.api.sweeps.sweeps(limit=1)[0]["state"] == "canceled"
+    assert yard.api.sweeps.sweeps(limit=1)[0]["id"] == said["sweep"]
 
     # What an account or a QOS has in common is a matter of waiting as well.
     cluster.run("sacctmgr", "--immediate", "modify", "user", "root", "set", "maxsubmitjobs=-1")
@@ -70,7 +70,8 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
         (("qos", "normal"), "QOSGrpSubmitJobsLimit"),
     ):
         cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=3")
-        done = yard.type("farm", "tasks.txt", "--on", "slurm", "--trials-each", "1", "--json")
+        more = ("--trials-each", "1", "--account", "lab", "--json")
+        done = yard.type("farm", "tasks.txt", "--on", "slurm", *more)
         said = json.loads(done.stdout)
         assert words in done.stderr
         assert said["held"] == 7 - sum(job["tasks"] for job in said["jobs"]) > 0

@@ -34,6 +34,10 @@ class SlurmError(RunyardError):
     """Slurm refused, or did not answer."""
 
 
+class SlurmSilent(SlurmError):
+    """Slurm did not say whether it took a job."""
+
+
 class SlurmMissing(SlurmError):
     """There is no Slurm here."""
 

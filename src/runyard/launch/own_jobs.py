@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from runyard.config.check import check
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.commands import SlurmError, refused
+from runyard.launch.commands import SlurmSilent, refused
 from runyard.launch.header import header
 from runyard.launch.rules import follow_rules
 from runyard.launch.sbatch import mark_of, send
@@ -111,7 +111,7 @@ def submit_own(
     key = f"{folder}\n{secrets.token_hex(8)}"
     answer = send(text, key, options=more, environ=clean, notice=notice, sleep=sleep)
     if answer.is_busy:
-        raise SlurmError(
+        raise SlurmSilent(
             "nobody knows whether Slurm took the job",
             said=answer.words,
             mend=f"`squeue --me --format='%A %k' | grep {mark_of(key)}` shows it when Slurm is "

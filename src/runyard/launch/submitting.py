@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.commands import Answer, SlurmError, ask, refused
+from runyard.launch.commands import Answer, SlurmError, SlurmSilent, ask, refused
 from runyard.launch.sbatch import send as send_script
 from runyard.launch.script import Part, arguments, script
 
@@ -285,7 +285,7 @@ def is_limit(complaint: str) -> bool:
 
 def _refusal(answer: Answer, name: str) -> SlurmError:
     if answer.is_busy:
-        return SlurmError(
+        return SlurmSilent(
             f"Slurm does not say whether it took the job {name}",
             said=answer.words,
             mend="wait until `squeue --me` answers; type the same if the job is not there",
