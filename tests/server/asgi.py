@@ -9,14 +9,15 @@ import asyncio
 import base64
 import json
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.types import ASGIApp, Message, Scope
 
 from runyard.server.store.people import hash_key, key_id
 
+T = TypeVar("T")
 KEY = "k" * 40
 KEY_ID = key_id(hash_key(KEY))
 
@@ -94,6 +95,28 @@ class Client:
         cut: bool = False,
     ) -> Answer:
         """One request; with `cut` the connection breaks instead of the body's end."""
+        exchange = self.exchange(method, path, pieces, key=key, headers=headers, cut=cut)
+        return self._loop.run_until_complete(exchange)
+
+    def together(self, *exchanges: Awaitable[T]) -> list[T]:
+        """Several at once."""
+
+        async def all_of_them() -> list[T]:
+            return await asyncio.gather(*exchanges)
+
+        return self._loop.run_until_complete(all_of_them())
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        pieces: Sequence[bytes] = (b"",),
+        *,
+        key: str | None = KEY,
+        headers: Mapping[str, str] | None = None,
+        cut: bool = False,
+    ) -> Answer:
+        """`request`, for who has several at once."""
         given = {"host": "yard.example:8123", **(headers or {})}
         if key is not None:
             given.setdefault("authorization", basic(key))
@@ -112,7 +135,7 @@ class Client:
             "client": ("127.0.0.1", 40000),
             "server": ("127.0.0.1", 8123),
         }
-        return self._loop.run_until_complete(_exchange(self._app, scope, pieces, cut))
+        return await _exchange(self._app, scope, pieces, cut)
 
 
 async def _exchange(app: ASGIApp, scope: Scope, pieces: Sequence[bytes], cut: bool) -> Answer:

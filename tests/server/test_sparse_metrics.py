@@ -242,3 +242,30 @@ def test_filters_and_measures_agree_on_a_dotted_name(client: Client, upsert: Ups
         filters = json.dumps({"summary_metrics.val.loss": value})
         answer = client.graphql(query, {"filters": filters})
         assert len(answer["data"]["project"]["runs"]["edges"]) == count
+
+
+@pytest.mark.parametrize(
+    ("values", "best"),
+    [
+        (["NaN"], None),
+        (["-Infinity", "NaN", "4"], 4.0),
+        (["true", "false", "4"], 4.0),
+        (["9" * 400, '"text"'], None),
+    ],
+)
+def test_a_measure_is_the_best_finite_number(
+    client: Client, tracker: Tracker, values: list[str], best: float | None
+) -> None:
+    sweep = create(client, SWEEP)
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    lines = [f'{{"_step": {step}, "val": {value}}}' for step, value in enumerate(values)]
+    run = held["run"]
+    summary = f'{{"val": {values[0]}}}'
+    files = {
+        "wandb-history.jsonl": {"offset": 0, "content": lines},
+        "wandb-summary.json": {"offset": 0, "content": [summary]},
+    }
+    path = f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream"
+    assert client.post(path, {"files": files}).status == 200
+    assert agent.end(held)["metrics"] == ({} if best is None else {"val": best})

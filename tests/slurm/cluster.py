@@ -16,12 +16,13 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 
+from tests.packages import ensure_packages, search_path, slurm_packages
+
 from . import warden
 from .config import ClusterSite, ClusterSpec
 from .daemon import START_SECONDS, ClusterError
 from .daemons import ClusterDaemons
 from .layout import make_folder, write_files
-from .packages import ensure_packages, search_path
 from .ports import reserve_ports
 
 __all__ = ["ClusterError", "ClusterSpec", "SlurmCluster"]
@@ -97,7 +98,7 @@ class SlurmCluster:
         """Install what is missing, start every daemon and return once all nodes are idle."""
         if self._site:
             raise ClusterError("this cluster is already running")
-        ensure_packages(accounting=self.spec.accounting)
+        ensure_packages(*slurm_packages(accounting=self.spec.accounting))
         self._undo.callback(setattr, self, "_site", None)
         try:
             self._start()

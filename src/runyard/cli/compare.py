@@ -91,8 +91,7 @@ def _of_sweep(api: Api, sweep: Sweep) -> list[Run]:
             )
         ended = list(settings[0].trials)
     wanted = {one["id"] for one in ended}
-    runs = api.runs(project=f"{sweep['entity']}/{sweep['project']}")
-    return [one for one in runs if one["id"] in wanted]
+    return [run for run in api.runs(sweep=sweep["key"]) if run["id"] in wanted]
 
 
 def _goal(sweep: Sweep | None) -> str | None:

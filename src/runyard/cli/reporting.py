@@ -225,7 +225,7 @@ def _outcome(api: Api, sweep: Sweep) -> Outcome:
     if aims:
         told = api.sweeps.importance(sweep["key"])
         return Outcome(sweep, trials, aims, settings, columns, told)
-    runs = api.runs(project=f"{sweep['entity']}/{sweep['project']}")
+    runs = api.runs(sweep=sweep["key"])
     return Outcome(sweep, trials, columns=columns, repeats=repeats_of(trials, runs))
 
 

@@ -200,6 +200,7 @@ def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
         "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),
         "project": _checked("project", owner.project),
         "entity": owner.entity,
+        "is_place_named": owner.named is not None or owner.entity is not None,
         "name": _line(args.name or os.environ.get("WANDB_NAME") or "") or None,
         "group": _line(args.group or os.environ.get("WANDB_RUN_GROUP") or "") or None,
         "notes": _text(args.notes or os.environ.get("WANDB_NOTES") or "") or None,

@@ -80,9 +80,7 @@ def _listed(args: argparse.Namespace, most: int | None) -> list[Run]:
     if args.sweep is None:
         return api.runs(project=args.project, state=args.state, limit=most)
     sweep = find_sweep(api, args.sweep)
-    ids = {trial["id"] for trial in api.sweeps.trials(sweep["key"])}
-    found = api.runs(project=f"{sweep['entity']}/{sweep['project']}", state=args.state)
-    return [one for one in found if one["id"] in ids][:most]
+    return api.runs(sweep=sweep["key"], state=args.state, limit=most)
 
 
 def summary_text(one: Run) -> str:

@@ -169,6 +169,8 @@ class NewRun(TypedDict, total=False):
     name: str | None
     entity: str | None
     project: str
+    # Whether the user said where it is to be; else a program's earlier choice counts.
+    is_place_named: bool
     command: list[str]
     folder: str
     host: str
@@ -297,11 +299,14 @@ class Api:
         state: str | None = None,
         limit: int | None = None,
         alone: bool = False,
+        sweep: int | None = None,
     ) -> list[Run]:
-        """The newest first; with `alone`, those that are no trial of a sweep."""
+        """The newest first; with `alone`, those that are no trial of a sweep; with `sweep`, its
+        trials, which may be in other projects."""
         found: list[Run] = self._connection.get(
-            "/api/runs", project=project, state=state, limit=limit, alone=1 if alone else None
-        )
+            "/api/runs", project=project, state=state, limit=limit, alone=1 if alone else None,
+            sweep=sweep,
+        )  # fmt: skip
         return found
 
     def run(self, name: str) -> RunDetail:

@@ -184,6 +184,7 @@ class Claimed(TypedDict, total=False):
     command: list[Any] | None
     program: str | None
     args: dict[str, Any]
+    task: dict[str, Any] | None
     sweep: str
 
 

@@ -32,6 +32,7 @@ class Setting:
     ) -> None:
         from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 
+        foreign = (FOREIGN_SERVICE, "WANDB_SWEEP_ID")  # of whoever started us
         run, trial = told["run"], told["trial"]
         self.folder = folder
         self._launcher = launcher or []
@@ -45,7 +46,7 @@ class Setting:
         self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
         self._told = told
         self.environ = {
-            **{name: value for name, value in environ.items() if name != FOREIGN_SERVICE},
+            **{name: value for name, value in environ.items() if name not in foreign},
             **wandb_environment(
                 url or found.url, found.key, environ, is_ours=not found.is_elsewhere
             ),
@@ -60,8 +61,9 @@ class Setting:
             "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL": environ.get(
                 "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", _FLUSH_SECONDS
             ),
-            "WANDB_SWEEP_ID": str(told["sweep"]),
             "WANDB_SWEEP_PARAM_PATH": f"{self._files}.yaml",
+            # With it the client passes over the project and entity that the program names.
+            **({"WANDB_SWEEP_ID": str(told["sweep"])} if told.get("is_search", True) else {}),
             "RUNYARD_SWEEP": str(told["sweep"]),
             "RUNYARD_TRIAL": str(trial["name"]),
             "RUNYARD_ATTEMPT": str(told["attempt"]),

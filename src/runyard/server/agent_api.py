@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.search.tasks import COMMAND_LINE
+from runyard.search.tasks import COMMAND_LINE, NUMBER
 from runyard.server import arguments
 from runyard.server.access import caller_of, own_sweep, tracker_of
 from runyard.server.answers import (
@@ -71,7 +71,7 @@ async def claim(request: Request) -> Response:
     agent = await own_agent(request)
     tracker = tracker_of(request)
     desks = tracker.sweeps
-    async with desks.door:
+    async with desks.desk(agent["sweep"]).door:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))
@@ -253,7 +253,10 @@ def _handed(plan: Plan, handed: Handed) -> Response:
             "command": None if plan.sweep.command is None else list(plan.sweep.command),
             "program": plan.sweep.program,
             "args": _arguments(plan, trial["values"]),
+            "task": _task(plan, trial["values"]),
             "sweep": plan.id,
+            # The trials of a list are programs of their own, each in the place that it names.
+            "is_search": not plan.sweep.options.tasks,
         }
     )
 
@@ -264,6 +267,17 @@ def _arguments(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
     if plan.sweep.options.tasks:
         return {COMMAND_LINE: settings[COMMAND_LINE]}
     return settings
+
+
+def _task(plan: Plan, settings: dict[str, Any]) -> dict[str, Any] | None:
+    """Of a trial that is a line of a list: what its job log says of it, and where that is."""
+    if not plan.sweep.options.tasks:
+        return None
+    return {
+        "number": settings[NUMBER],
+        "command_line": settings[COMMAND_LINE],
+        "log": plan.sweep.options.job_log,
+    }
 
 
 def _end_attempt(

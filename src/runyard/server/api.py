@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from runyard.owners import PROOF_PATH, prove
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import (
@@ -63,6 +64,12 @@ async def health(request: Request) -> Response:
     )
 
 
+async def proof(request: Request) -> Response:
+    """Shows, without a key, that this is the server whose key the state folder has."""
+    nonce = request.query_params.get("nonce", "")[:100]
+    return answer({"proof": prove(tracker_of(request).own_key, nonce)})
+
+
 async def stop_server(request: Request) -> Response:
     need_admin(request, "stop the server")
     request.app.state.stop()
@@ -79,6 +86,7 @@ async def list_runs(request: Request) -> Response:
         limit,
         readable(caller_of(request)),
         alone=given.get("alone") == "1",
+        sweep=arguments.number(given.get("sweep"), "sweep"),
     )
     return answer(rows)
 
@@ -282,8 +290,9 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     had it last; `job_key` where that job is one of those we know."""
     found = connection.execute(
         "SELECT trials.sweep AS sweep, trials.number AS number, agents.job AS job, "
-        "agents.node AS node, sweeps.id AS id, sweeps.name AS name FROM trials "
-        "JOIN sweeps ON sweeps.key = trials.sweep "
+        "agents.node AS node, sweeps.id AS id, sweeps.name AS name, "
+        "projects.entity AS entity, projects.name AS project FROM trials "
+        "JOIN sweeps ON sweeps.key = trials.sweep JOIN projects ON projects.key = sweeps.project "
         "LEFT JOIN agents ON agents.key = trials.agent WHERE trials.run = ?",
         (run,),
     ).fetchone()
@@ -291,7 +300,10 @@ def _whereabouts(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
         return {"trial": None, "sweep": None, "job": None, "job_key": None, "node": None}
     return {
         "trial": {"sweep": found["sweep"], "number": found["number"]},
-        "sweep": {"key": found["sweep"], "id": found["id"], "name": found["name"]},
+        "sweep": {
+            "key": found["sweep"],
+            **{n: found[n] for n in ("id", "name", "entity", "project")},
+        },
         "job": found["job"],
         "job_key": jobs.key_of(connection, found["job"], found["sweep"]) if found["job"] else None,
         "node": found["node"],
@@ -306,8 +318,9 @@ def _list_runs(
     entities: Collection[str] | None,
     *,
     alone: bool,
+    sweep: int | None,
 ) -> list[dict[str, Any]]:
-    rows = runs.newest(connection, project, state, limit, entities, alone=alone)
+    rows = runs.newest(connection, project, state, limit, entities, alone=alone, sweep=sweep)
     return [run_json(connection, row) for row in rows]
 
 
@@ -333,6 +346,7 @@ def _attempt(request: Request) -> int:
     return min(number, LARGEST_KEY)
 
 
+OPEN_ROUTES = [Route(PROOF_PATH, proof)]
 ROUTES = [
     Route("/api/health", health),
     Route("/api/server/stop", stop_server, methods=["POST"]),

@@ -68,7 +68,7 @@ function Facts({ run, fileUrl }: { run: RunDetail; fileUrl: (name: string) => st
     ["Host", run.host],
     ["Group", run.group],
     ["Job type", run.job_type],
-    ["Sweep", run.sweep && <Link to={pathOf(run.entity, run.project, "sweeps", run.sweep.id)}>{run.sweep.name}</Link>],
+    ["Sweep", run.sweep && <Link to={pathOf(run.sweep.entity, run.sweep.project, "sweeps", run.sweep.id)}>{run.sweep.name}</Link>],
     ["Exit code", run.exit_code],
     ["Folder", run.folder && <code>{run.folder}</code>],
     ["Program", (run.program ?? meta?.program) && <code>{run.program ?? meta?.program}</code>],

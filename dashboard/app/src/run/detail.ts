@@ -43,7 +43,8 @@ export interface RunDetail {
   alerts: { title: string; text: string; level: string; raised_at: number }[];
   archives: { number: number; reason: string; made_at: number; steps: number }[];
   file_bytes: number;
-  sweep: { id: string; name: string; key: number } | null;
+  /** Where it is too: a program of a list may have named another project for its run. */
+  sweep: { id: string; name: string; key: number; entity: string; project: string } | null;
   /** Of a trial that ran in one: Slurm's number, with its task. */
   job: string | null;
   job_key: number | null;

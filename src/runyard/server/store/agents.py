@@ -172,7 +172,8 @@ def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> boo
     """
     if trial["stop"] is None:
         return False
-    if trial["stop"] == "canceled" or now - trial["stop_at"] >= STOP_GRACE:
+    # One that was asked in the future was asked while the clock was ahead.
+    if trial["stop"] == "canceled" or not 0 <= now - trial["stop_at"] < STOP_GRACE:
         return True
     run = runs.by_key(connection, trial["run"])
     return run is None or not run["seen_client"]
@@ -296,7 +297,8 @@ def quiet_until(
     if any(trial["stop"] is not None or not trial["is_seen"] for trial in found):
         return 0.0
     soonest: float = min((trial["lease"] for trial in found), default=now)
-    return soonest - leases.LEASE_SECONDS / 2
+    # A clock that was ahead left leases that are longer than any.
+    return min(soonest, now + leases.LEASE_SECONDS) - leases.LEASE_SECONDS / 2
 
 
 def hear_stock(

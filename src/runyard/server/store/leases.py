@@ -25,7 +25,8 @@ FRESH = 0.75
 def extend(connection: sqlite3.Connection, trial: Row, now: float) -> float:
     """A running trial was heard of. Written only where it makes a difference. Its new end."""
     held: float = trial["lease"] or 0.0
-    if held > now + LEASE_SECONDS * FRESH and trial["is_seen"]:
+    # One that ends later than a lease can was taken while the clock was ahead.
+    if now + LEASE_SECONDS * FRESH < held <= now + LEASE_SECONDS and trial["is_seen"]:
         return held
     lease = now + LEASE_SECONDS
     trials.update(connection, trial, lease=lease, is_seen=1)
@@ -65,10 +66,18 @@ def lose_silent(connection: sqlite3.Connection, now: float) -> set[int]:
 
 
 def extend_all(connection: sqlite3.Connection, now: float) -> None:
-    """Nobody could reach us until now: every lease begins anew."""
-    until = now + LEASE_SECONDS
+    """Nobody could reach us until now, or the clock was set: every lease begins anew.
+
+    What was heard in the future was heard just now.
+    """
     connection.execute(
-        "UPDATE trials SET lease = ? WHERE state = 'running' AND lease < ?", (until, until)
+        "UPDATE trials SET lease = ? WHERE state = 'running'", (now + LEASE_SECONDS,)
+    )
+    connection.execute("UPDATE agents SET heard_at = ?1 WHERE heard_at > ?1", (now,))
+    connection.execute(
+        "UPDATE runs SET heartbeat_at = ?1 "
+        "WHERE state IN ('running', 'preempting') AND heartbeat_at > ?1",
+        (now,),
     )
 
 

@@ -84,11 +84,12 @@ def _announce(connection: sqlite3.Connection, record: Mapping[str, Any]) -> dict
     check_run_id(new["id"])
     check_project(new["project"])
     check_project(entity)
-    # The client's own record may have come in before this one, under a project of its choice.
+    # The client's own record may have come in before this one, in a place of its choice.
     run = connection.execute(
         "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "
-        "WHERE runs.id = ? AND projects.entity = ? ORDER BY runs.created_at DESC LIMIT 1",
-        (new["id"], entity),
+        "WHERE runs.id = ? AND (projects.entity = ? OR runs.user = ?) "
+        "ORDER BY runs.created_at DESC LIMIT 1",
+        (new["id"], entity, owner["key"]),
     ).fetchone()
     if run is None:
         run = runs.create_launched(connection, new, entity=entity, user=owner["key"], now=begun)

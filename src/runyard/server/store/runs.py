@@ -32,10 +32,11 @@ def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: 
 
 
 def find_announced(connection: sqlite3.Connection, run_id: str, user: int) -> Row | None:
-    """A run that this user's `runyard run` announced, and no client has written to yet."""
+    """A run that this user's `runyard run` or agent announced, and no client has written to yet."""
     row: Row | None = connection.execute(
-        _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.command IS NOT NULL "
-        "AND runs.user = ? ORDER BY runs.created_at DESC LIMIT 1",
+        _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.user = ? AND "  # noqa: S608
+        "(runs.command IS NOT NULL OR EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)) "
+        "ORDER BY runs.created_at DESC LIMIT 1",
         (run_id, user),
     ).fetchone()
     return row
@@ -68,11 +69,23 @@ def by_words(
     ways = (
         ([*places, "runs.id = ?"], [*given, name]),
         ([*places, "runs.name = ?"], [*given, name]),
+        # A trial whose program named another place answers in its sweep's project as well.
+        (["runs.id = ?", _of_sweep_in(places)], [name, *given]),
         (["runs.name = ?"], [words]),  # Names may hold slashes; ids and projects do not.
         # A range, not LIKE: it takes every character as it is, and uses the index.
         ([*places, "runs.id >= ?", "runs.id < ?"], [*given, name, f"{name}\U0010ffff"]),
     )
     return find_meant(connection, _SELECT, "runs.created_at", ways, entities)
+
+
+def _of_sweep_in(places: Sequence[str]) -> str:
+    """A condition: the run is a trial of a sweep in that place."""
+    tests = " AND ".join(test.replace("projects.", "home.") for test in places) or "0"
+    return (
+        "EXISTS (SELECT 1 FROM trials JOIN sweeps ON sweeps.key = trials.sweep "  # noqa: S608
+        "JOIN projects AS home ON home.key = sweeps.project "
+        f"WHERE trials.run = runs.key AND {tests})"
+    )
 
 
 def newest(
@@ -83,12 +96,16 @@ def newest(
     entities: Collection[str] | None = None,
     *,
     alone: bool = False,
+    sweep: int | None = None,
 ) -> list[Row]:
     """Runs, the newest first; only of these entities, where some are given.
 
-    With `alone`, those that are no trial of a sweep.
+    With `alone`, those that are no trial of a sweep; with `sweep`, the trials of this one.
     """
-    tests, values = list[str](), list[str]()
+    tests, values = list[str](), list[str | int]()
+    if sweep is not None:
+        tests.append("runs.key IN (SELECT run FROM trials WHERE sweep = ?)")
+        values.append(sweep)
     if alone:
         tests.append("NOT EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)")
     if state is not None:
@@ -124,9 +141,11 @@ def create_launched(
     now: float,
 ) -> Row:
     """Record a run before its program starts. Called again with the same id, it changes nothing."""
-    project = ensure_project(connection, entity, new["project"], now)
     run = by_path(connection, entity, new["project"], new["id"])
+    if run is None and not new.get("is_place_named"):
+        run = _find_moved(connection, new, user)
     if run is None:
+        project = ensure_project(connection, entity, new["project"], now)
         connection.execute(
             'INSERT INTO runs (id, project, user, name, state, tags, notes, "group", host, '
             "command, folder, created_at) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?)",
@@ -147,6 +166,17 @@ def create_launched(
         run = by_path(connection, entity, new["project"], new["id"])
         assert run is not None
     return run
+
+
+def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: int) -> Row | None:
+    """The run of an earlier start of the same command with this id: its program named another
+    place, and will again. A new run here would stay empty."""
+    row: Row | None = connection.execute(
+        _SELECT + "WHERE runs.id = ? AND runs.user = ? AND runs.seen_client = 1 "
+        "AND runs.command = ? AND runs.folder IS ? ORDER BY runs.created_at DESC LIMIT 1",
+        (new["id"], user, json.dumps(new["command"]), new.get("folder")),
+    ).fetchone()
+    return row
 
 
 def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:

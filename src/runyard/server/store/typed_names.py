@@ -46,8 +46,16 @@ def find_meant(
             [*values, *owners],
         ).fetchall()
         if len(rows) > 1:
-            raise Ambiguous([f"{row['project_name']}/{row['id']}" for row in rows])
+            raise Ambiguous(_told_apart(rows))
         if rows:
             found: sqlite3.Row = rows[0]
             return found
     return None
+
+
+def _told_apart(rows: Sequence[sqlite3.Row]) -> list[str]:
+    """What to type for each: with the entity where the project alone leaves a doubt."""
+    names = [f"{row['project_name']}/{row['id']}" for row in rows]
+    if len(set(names)) == len(names):
+        return names
+    return [f"{row['entity']}/{name}" for row, name in zip(rows, names, strict=True)]

@@ -256,7 +256,7 @@ def _find(connection: sqlite3.Connection, said: Upsert, now: float) -> Row | Non
         return None
     run = runs.by_path(connection, said.entity, said.project, said.id)
     if run is None:
-        # `runyard run` announced it, and the program then names another project: it is that run.
+        # It was announced, and the program then names another project or entity: it is that run.
         run = runs.find_announced(connection, said.id, said.user)
         if run is not None:
             project = runs.ensure_project(connection, said.entity, said.project, now)

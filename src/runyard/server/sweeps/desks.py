@@ -79,6 +79,9 @@ class Desk:
         self._woken = asyncio.Event()
         self._crowd = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
+        # When hundreds ask at once, the first are answered while the last are still unread. Each
+        # sweep has its own: one that waits for a fit keeps no other sweep's agents outside.
+        self.door = asyncio.Semaphore(AT_ONCE)
 
     async def claim(self, claim: Claim, wait: float) -> Answer:
         """Stand in line for at most `wait` seconds; the first time, one is always served."""
@@ -177,8 +180,6 @@ class Desks:
         # Of agents.
         self.lulls: dict[int, Lull] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
-        # When hundreds ask at once, the first are answered while the last are still unread.
-        self.door = asyncio.Semaphore(AT_ONCE)
 
     async def begin_agent(
         self,
@@ -332,16 +333,21 @@ class Desks:
         """For as long as the server runs: keep nothing in memory of sweeps that are over."""
         while True:
             await asyncio.sleep(_FORGET_EVERY)
-            known = {*self._plans, *self._judges, *self._suggestions}
-            for sweep in known:
-                row = await self._tracker.read(sweeps.by_key, sweep)
-                if row is not None and row["state"] in sweeps.OPEN:
-                    continue
-                for memory in (self._plans, self._judges):
-                    memory.pop(sweep, None)
-                making = self._suggestions.pop(sweep, None)
-                if making is not None:
-                    await making.close()
+            for sweep in {*self._plans, *self._judges, *self._suggestions}:
+                try:
+                    await self._forget_if_ended(sweep)
+                except Exception:
+                    log.exception("could not look whether sweep %d is over", sweep)
+
+    async def _forget_if_ended(self, sweep: int) -> None:
+        row = await self._tracker.read(sweeps.by_key, sweep)
+        if row is not None and row["state"] in sweeps.OPEN:
+            return
+        for memory in (self._plans, self._judges):
+            memory.pop(sweep, None)
+        making = self._suggestions.pop(sweep, None)
+        if making is not None:
+            await making.close()
 
     async def watch_leases(self) -> None:
         """For as long as the server runs: settle what nobody answers for any more."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runyard.server.store import agents
+from runyard.server.store import agents, leases
 from runyard.server.store.agents import Stop
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ class Lull:
     until: float
 
     def holds(self, alive: Collection[Hashable], changes: int, now: float) -> bool:
-        return changes == self.changes and now < self.until and self.alive == set(alive)
+        # One that is longer than a lease was set while the clock was ahead.
+        is_now = now < self.until <= now + leases.LEASE_SECONDS
+        return changes == self.changes and is_now and self.alive == set(alive)
 
 
 async def renew(
