@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ def by(form: str) -> Profile:
     return replace(profile, gpus=replace(profile.gpus, form=form))
 
 
-def options_of(*words: str, form: str = "gres", **resources: object) -> list[str]:
+def options_of(*words: str, form: str = "gres", **resources: Any) -> list[str]:
     """The options that ask for GPUs, memory and other parts of nodes."""
     made = planned(request(by(form), extra=words, **resources))
     wanted = ("g", "mem", "licenses", "exclude", "mail-type", "tres", "comment", "constraint")
@@ -51,7 +52,7 @@ def options_of(*words: str, form: str = "gres", **resources: object) -> list[str
     ],
 )
 def test_an_option_with_parts_is_put_together_part_by_part(
-    words: list[str], asked: dict[str, object], lines: list[str]
+    words: list[str], asked: dict[str, Any], lines: list[str]
 ) -> None:
     assert options_of(*words, **asked) == lines
 

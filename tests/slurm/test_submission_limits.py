@@ -65,7 +65,7 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
 
     # What an account or a QOS has in common is a matter of waiting as well.
     cluster.run("sacctmgr", "--immediate", "modify", "user", "root", "set", "maxsubmitjobs=-1")
-    for whose, words in (
+    for whose, limit in (
         (("account", "lab"), "AssocGrpSubmitJobsLimit"),
         (("qos", "normal"), "QOSGrpSubmitJobsLimit"),
     ):
@@ -73,7 +73,7 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
         more = ("--trials-each", "1", "--account", "lab", "--json")
         done = yard.type("farm", "tasks.txt", "--on", "slurm", *more)
         said = json.loads(done.stdout)
-        assert words in done.stderr
+        assert limit in done.stderr
         assert said["held"] == 7 - sum(job["tasks"] for job in said["jobs"]) > 0
         assert yard.ended(said["sweep"], seconds=180)["counts"]["finished"] == 7
         cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=-1")
