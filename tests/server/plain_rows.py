@@ -50,8 +50,7 @@ def length_of_keys(path: Path) -> list[int]:
 
 def step_of(row: Row) -> float:
     """By which a rewind, a fork or a sync knows a row."""
-    step = row.get("_step")
-    return float(step) if is_result(step) else -1.0
+    return float(row["_step"]) if is_result(row.get("_step")) else -1.0
 
 
 @dataclass

@@ -228,4 +228,6 @@ def type_of(value: Any) -> str:
         return "number"
     if isinstance(value, dict):
         return str(value["_type"])
-    return {str: "string", list: "list"}.get(type(value), "nil")
+    if isinstance(value, str):
+        return "string"
+    return "list" if isinstance(value, list) else "nil"
