@@ -279,6 +279,12 @@ class Agent:
         )
         for slot in work.slots:
             claiming.ask(slot)
+        from runyard.node.server_trouble import TroubleWatch
+
+        channels = [work.talk, *(slot.channel for slot in work.slots)]
+        TroubleWatch(
+            self._loop, channels, lambda: bool(work.at_work()), work.report, self._leave_trouble
+        )
         import subprocess  # noqa: F401  (While the server looks for a trial.)
 
     def _share_gpus(self, layout: Layout, occupancy: Occupancy) -> bool:
@@ -366,6 +372,11 @@ class Agent:
     def _fail(self, trouble: str) -> None:
         self._trouble = trouble
         self.drain()
+
+    def _leave_trouble(self, trouble: str) -> None:
+        """The server cannot be told of anything; what it should know is kept for another agent."""
+        self._fail(trouble)
+        self._give_up()
 
     def _give_up(self) -> None:
         self._work.gave_up = True
