@@ -37,18 +37,6 @@ make_venv() {
   fi
 }
 
-# need_program NAME PACKAGE: a program that the tests use and a small container may lack.
-need_program() {
-  command -v "$1" >/dev/null 2>&1 && return
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-    say "installing Debian's $2, for $1"
-    apt-get update -qq >/dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null
-  else
-    fail "the tests need $1, and it is missing." "  try:  sudo apt-get install $2"
-  fi
-}
-
 # make_environment EXTRA: .venv with this checkout installed, and what [EXTRA] of pyproject.toml lists.
 make_environment() {
   local extra=$1 python stamp wanted

@@ -4,40 +4,53 @@
 
 Thousands of tests with real clusters, browsers and kills share two cores: now and then one of them
 is starved by its neighbours. Up to five tests that failed are therefore run again, one after the
-other, in a process of their own. What fails twice fails the run; what passes alone is named at the
-end, where its first failure is still to be read above. More than five failures are no chance: they
-fail at once. A test that is skipped the second time has not passed.
+other, in a process of their own. What fails twice fails the run. What passes alone is named at the
+end, where its first failure is still to be read above, and fails the run too, unless it is a line
+of docs/flakes.md with its cause; that page has at most two lines. More than five failures are no
+chance: they fail at once. A test that is skipped the second time has not passed.
+
+Before that it prints which files took longest, summed over their tests.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 MOST_TRIED_AGAIN = 5
+FLAKES = Path("docs/flakes.md")
+MOST_FLAKES = 2
+_SLOWEST = 25
 # What pytest ends with where everything ran and tests have failed.
 _TESTS_FAILED = 1
 
 
 class Record:
-    """A plugin of pytest: how each test ended, in a file; and, where asked, those tests alone."""
+    """A plugin of pytest: how each test ended and how long each file took, written to a file.
+
+    With `only`, those tests alone are run.
+    """
 
     def __init__(self, file: Path, only: list[str]) -> None:
         self._file = file
         self._only = set(only)
         self._ended: dict[str, str] = {}
+        self._seconds: Counter[str] = Counter()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self._only:
             items[:] = [item for item in items if item.nodeid in self._only]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid.partition("::")[0]] += report.duration
         before = self._ended.get(report.nodeid)
         if report.outcome != "passed":
             self._ended[report.nodeid] = "failed" if before == "failed" else report.outcome
@@ -45,38 +58,56 @@ class Record:
             self._ended[report.nodeid] = "passed"
 
     def pytest_sessionfinish(self) -> None:
-        self._file.write_text(json.dumps(self._ended))
+        slowest = self._seconds.most_common(_SLOWEST)
+        self._file.write_text(json.dumps({"ended": self._ended, "slowest": slowest}))
 
 
 def main(words: list[str]) -> int:
-    code, ended = _run(words, [])
-    if code != _TESTS_FAILED:
-        return code
+    known = read_flakes()
+    code, ended, slowest = _run(words, [])
+    print("== the slowest files, in seconds of their tests")
+    for file, seconds in slowest:
+        print(f"{seconds:7.1f}  {file}")
+    if len(known) > MOST_FLAKES:
+        print(f"== {FLAKES} has {len(known)} lines, and {MOST_FLAKES} are allowed: mend one")
+        code = code or _TESTS_FAILED
     failed = [name for name, how in ended.items() if how == "failed"]
-    if not 0 < len(failed) <= MOST_TRIED_AGAIN:
+    if code != _TESTS_FAILED or not failed:
+        return code
+    if len(failed) > MOST_TRIED_AGAIN:
         print(
             f"== {len(failed)} tests failed: too many for chance, none is tried again", flush=True
         )
         return code
     print("== once more, alone: " + ", ".join(failed), flush=True)
     files = sorted({name.partition("::")[0] for name in failed})
-    _, again = _run([*words, "-n0", *files], failed)
+    _, again, _ = _run([*words, "-n0", *files], failed)
     twice = [name for name in failed if again.get(name) != "passed"]
-    for name in failed:
-        if name not in twice:
-            print(f"failed at first, passed alone: {name}")
+    flakes = [name for name in failed if name not in twice]
+    for name in flakes:
+        print(f"failed at first, passed alone: {name}")
     for name in twice:
         print(f"failed twice: {name}")
-    return _TESTS_FAILED if twice else 0
+    unknown = [name for name in flakes if name not in known]
+    for name in unknown:
+        print(f"no line of {FLAKES} says why it failed at first: {name}")
+    return _TESTS_FAILED if twice or unknown or len(known) > MOST_FLAKES else 0
 
 
-def _run(words: list[str], only: list[str]) -> tuple[int, dict[str, str]]:
-    """Pytest's exit code, and how each test ended."""
+def read_flakes(page: Path = FLAKES) -> list[str]:
+    """The tests of which the page says why they may fail beside others."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    return re.findall(r"^\| `([^`]+::[^`]+)` \|", text, re.MULTILINE)
+
+
+def _run(words: list[str], only: list[str]) -> tuple[int, dict[str, str], list[tuple[str, float]]]:
+    """Pytest's exit code, how each test ended, and the slowest files."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "ended.json"
+        file = Path(folder) / "record.json"
         once = [sys.executable, __file__, "--once", str(file), json.dumps(only), *words]
         code = subprocess.run(once, check=False).returncode
-        return code, json.loads(file.read_text()) if file.exists() else {}
+        record = json.loads(file.read_text()) if file.exists() else {"ended": {}, "slowest": []}
+        return code, record["ended"], record["slowest"]
 
 
 def _once(file: str, only: str, words: list[str]) -> int:

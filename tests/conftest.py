@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -161,6 +162,14 @@ def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         (folder / place).mkdir(exist_ok=True)
         monkeypatch.setenv(name, str(folder / place))
+
+
+def wait_until(is_so: Callable[[], object], seconds: float = 180) -> None:
+    """Return when it is so; fail when it is not after a time in which it would have been."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
 
 
 def end_server(home: Home) -> None:

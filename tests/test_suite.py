@@ -1,8 +1,9 @@
-"""`./test` tries the few tests that fail beside others once more, alone, and says so."""
+"""`./test` tries the few tests that fail beside others once more, alone, and wants their cause."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,13 +54,59 @@ def run_suite(folder: Path, *words: str, **files: str) -> subprocess.CompletedPr
     )
 
 
-def test_what_passes_alone_passes_and_is_named(tmp_path: Path) -> None:
+ONCE = "test_once.py::test_fails_once[a b::c[d]]"
+
+
+def write_flakes(folder: Path, *names: str) -> None:
+    (folder / "docs").mkdir()
+    rows = "".join(f"| `{name}` | the cause | what is to be done |\n" for name in names)
+    (folder / "docs" / "flakes.md").write_text(
+        f"# Flakes\n\n| test | a | b |\n|---|---|---|\n{rows}"
+    )
+
+
+def test_what_passes_alone_is_named_and_passes_where_its_cause_is_known(tmp_path: Path) -> None:
+    write_flakes(tmp_path, ONCE)
     done = run_suite(tmp_path, "-n2", "--dist", "loadfile", fine=PASSES, once=FAILS_ONCE)
     assert done.returncode == 0, done.stdout
-    name = "test_once.py::test_fails_once[a b::c[d]]"
-    assert f"== once more, alone: {name}\n" in done.stdout
+    assert f"== once more, alone: {ONCE}\n" in done.stdout
     assert "starved by its neighbours" in done.stdout
-    assert done.stdout.endswith(f"failed at first, passed alone: {name}\n")
+    assert done.stdout.endswith(f"failed at first, passed alone: {ONCE}\n")
+
+
+def test_what_passes_alone_and_nobody_knows_why_fails_the_run(tmp_path: Path) -> None:
+    write_flakes(tmp_path, "test_once.py::test_another")
+    done = run_suite(tmp_path, fine=PASSES, once=FAILS_ONCE)
+    assert done.returncode == 1, done.stdout
+    assert done.stdout.endswith(
+        f"failed at first, passed alone: {ONCE}\n"
+        f"no line of docs/flakes.md says why it failed at first: {ONCE}\n"
+    )
+
+
+def test_three_open_flakes_are_too_many(tmp_path: Path) -> None:
+    write_flakes(tmp_path, ONCE, "a.py::test_b", "a.py::test_c")
+    done = run_suite(tmp_path, fine=PASSES)
+    assert done.returncode == 1
+    assert "docs/flakes.md has 3 lines, and 2 are allowed" in done.stdout
+
+
+def test_every_line_of_the_page_is_a_test_that_is_there() -> None:
+    root = SUITE.parents[1]
+    page = (root / "docs" / "flakes.md").read_text()
+    names = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    assert len(names) <= 2
+    for name in names:
+        file, _, test = name.partition("::")
+        assert f"def {test.partition('[')[0]}(" in (root / file).read_text()
+
+
+def test_the_slowest_files_are_told(tmp_path: Path) -> None:
+    slow = "import time\ndef test_slow(): time.sleep(0.3)\n"
+    done = run_suite(tmp_path, fine=PASSES, slow=slow)
+    assert done.returncode == 0
+    told = done.stdout.partition("== the slowest files, in seconds of their tests\n")[2]
+    assert [line.split()[1] for line in told.splitlines()] == ["test_slow.py", "test_fine.py"]
 
 
 def test_what_does_not_pass_the_second_time_fails_the_run(tmp_path: Path) -> None:
@@ -68,7 +115,7 @@ def test_what_does_not_pass_the_second_time_fails_the_run(tmp_path: Path) -> Non
         tmp_path, once=FAILS_ONCE, never=never, skip=SKIPPED_AFTERWARDS, end=BREAKS_AT_ITS_END
     )
     assert done.returncode == 1, done.stdout
-    *_, one, two, three, four = done.stdout.splitlines()
+    *_, one, two, three, four, _ = done.stdout.splitlines()
     assert one.startswith("failed at first, passed alone: test_once.py::")
     assert [two, three, four] == [
         "failed twice: test_end.py::test_breaks_at_its_end",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli.job_log import COLUMNS, JobLog, Row, read_job_log
+from runyard.cli.job_log import JobLog, read_job_log
+from runyard.client.job_log import COLUMNS, Row
 from runyard.errors import ConfigError
 
 HEAD = "\t".join(COLUMNS) + "\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +18,11 @@ from runyard.launch.environments import Setting, wrap
 from runyard.launch.script import script
 from runyard.launch.shell_words import module_lines
 from tests.launch.planning import planned, request
+from tests.packages import find_shells
 
 PROFILE = Profile()
 PLACE = Setting(project=Path("/p/my project"), work=Path("/p/my project"))
-SHELLS = [shell for shell in ("bash", "zsh") if shutil.which(shell)]
+SHELLS = find_shells()
 
 
 def run_lines(shell: str, lines: tuple[str, ...], then: str, **environ: str) -> str:

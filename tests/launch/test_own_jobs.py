@@ -16,6 +16,7 @@ from runyard.home import Home
 from runyard.launch.building import Builder, build_job
 from runyard.launch.own_jobs import own_script
 from runyard.launch.serving import server_job
+from tests.packages import find_shells
 
 HOME = Home(Path("/home/ada/it's state"))
 BUILDER = Builder("/opt/run yard/python", "/opt/src", HOME.path)
@@ -43,7 +44,7 @@ def test_the_servers_script_can_be_read() -> None:
         "exec '/opt/run yard/python' -m runyard server run --listen cluster",
     ):
         assert f"{line}\n" in text
-    for shell in ("bash", "zsh"):
+    for shell in find_shells():
         subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +20,13 @@ from runyard.launch.plan import Places
 from runyard.launch.script import Part, arguments, renumber, script
 from runyard.version import __version__
 from tests.launch.planning import planned, request, without_scratch
+from tests.packages import find_shells
 from tests.slurm.config import ClusterSpec
 from tests.slurm.plugin import MakeCluster
 
 GOLDEN = Path(__file__).parent / "golden"
 PROFILES = sorted(file.stem for file in SHIPPED.glob("*.yaml"))
-SHELLS = [shell for shell in ("bash", "zsh") if shutil.which(shell)]
+SHELLS = find_shells()
 
 
 def typical(profile: str) -> Request:

@@ -9,17 +9,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.slurm.packages import MissingPackagesError, find_program, install
-from tests.slurm.plugin import skip_or_fail
+from tests.packages import require
 
 
 def make_image(root: Path) -> Path:
     """The image's folder; installs Charliecloud where that is possible."""
-    if find_program("ch-run") is None:
-        try:
-            install(["charliecloud"])
-        except MissingPackagesError as missing:
-            skip_or_fail(str(missing))
+    require("charliecloud")
     for name in ("dev", "proc", "sys", "tmp", "etc", "usr", "ch"):
         (root / name).mkdir(parents=True)
     for name in ("bin", "lib", "lib64", "sbin"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +13,13 @@ from typing import Any
 
 import pytest
 
-from runyard.cli.job_log import COLUMNS, read_job_log
+from runyard.cli.job_log import read_job_log
+from runyard.client.job_log import COLUMNS
 from runyard.home import Home
 from tests.conftest import run_runyard
 from tests.live.sweeping import api_of, processes_of
 from tests.node.terminals import PATIENCE, until
+from tests.packages import require
 
 pytestmark = pytest.mark.live
 
@@ -86,8 +87,7 @@ def test_thirty_lines_are_logged_as_gnu_parallel_logs_them(
     assert newest(module_home)["counts"]["finished"] == 30
     assert "has failed" in run_runyard("retry", sweep["id"]).stderr
 
-    if shutil.which("parallel") is None:
-        pytest.skip("GNU parallel is not installed: its log was not compared")
+    require("parallel")
     (tmp_path / "mended").unlink()
     theirs = subprocess.run(
         ["parallel", "-j4", "--joblog", "theirs"],

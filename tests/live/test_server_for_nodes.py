@@ -18,11 +18,11 @@ from runyard.clusters.profile import Profile
 from runyard.home import Discovery, Home, read_discovery
 from runyard.launch.serving import server_for_jobs
 from tests.conftest import RunRunyard
+from tests.environments import skip_or_fail
 from tests.live.programs import LOG_STEPS, curves, list_runs, start_run, write_program
 from tests.live.sweeping import WITHOUT_WANDB, write_sweep
 from tests.node.terminals import until
 from tests.server.asgi import basic
-from tests.slurm.plugin import skip_or_fail
 
 pytestmark = pytest.mark.live
 

@@ -4,11 +4,12 @@ on an H200 (docs/packing.md), and cannot be had where tests run."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.packages import require
 
 UUID = "GPU-fake"
 # Stays until it is asked to go, with a server beside it, as the real one does.
@@ -27,8 +28,7 @@ kill $!
 
 def build_driver(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The file in which tests say what is on the GPU."""
-    if shutil.which("cc") is None:
-        pytest.skip("there is no C compiler")
+    require("gcc", "libc6-dev")
     library, gpu = folder / "libnvidia-ml.so.1", folder / "gpu"
     source = Path(__file__).with_name("fake_nvml.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)

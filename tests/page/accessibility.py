@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.slurm.plugin import skip_or_fail
+from tests.environments import skip_or_fail
 
 _AXE = Path(__file__).parents[2] / "dashboard/app/node_modules/axe-core/axe.min.js"
 

@@ -101,12 +101,12 @@ def test_an_address_is_worth_nothing_for_anything_else(logger: Logger, tracker: 
     logger.log({"a": b"hello"})
     client, digest = logger.client, md5(b"hello")
 
-    def token(addresses: Addresses, kind: Kind, *claim: str) -> str:
-        return addresses.url("", kind, KEY_ID, "ada", digest, *claim).rpartition("/")[2]
+    def token(addresses: Addresses, kind: Kind, *claim: str | int) -> str:
+        return addresses.url("", kind, KEY_ID, *claim).rpartition("/")[2]
 
-    up = token(tracker.addresses, Kind.BLOB_UP)
-    down = token(tracker.addresses, Kind.BLOB_DOWN, "a")
-    stranger = token(Addresses(b"another secret"), Kind.BLOB_DOWN, "a")
+    up = token(tracker.addresses, Kind.BLOB_UP, "ada", digest)
+    down = token(tracker.addresses, Kind.BLOB_DOWN, 1, digest, "a")
+    stranger = token(Addresses(b"another secret"), Kind.BLOB_DOWN, 1, digest, "a")
     for forged in (up, stranger, down[:-2], "x"):
         path = f"/downloads/artifacts/{forged}"
         assert client.request("GET", path, key=None).status == 403

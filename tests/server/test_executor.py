@@ -207,3 +207,18 @@ def test_fragments_that_double_and_double_come_to_an_end() -> None:
     )
     with pytest.raises(Refusal, match="fields"):
         run(f"{{ bird {{ ...F0 }} }} {doubling} fragment F40 on Run {{ name }}")
+
+
+def test_one_long_field_under_many_names_is_refused() -> None:
+    few = " ".join(f"a{number}: later" for number in range(50))
+    assert len(run("{ " + few + " }")) == 50
+    with pytest.raises(Refusal, match="under more than 50 names"):
+        run("{ " + few + " one_more: later }")
+
+
+def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "_LARGEST_ANSWER", 1_000)
+    assert run('{ bird(name: "' + "a" * 900 + '") { name } }')
+    for text in ("name", "raw songs { title } a: name b: name"):
+        with pytest.raises(Refusal, match="larger than"):
+            run('{ bird(name: "' + "a" * 999 + '") { name nest { eggs place } ' + text + " } }")

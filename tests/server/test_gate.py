@@ -27,6 +27,7 @@ OPEN = {
     "/jobs",
     "/assets/{name}",
     "/api/login",
+    "/api/proof",
     "/{entity}/{project}",
     "/{entity}/{project}/{view:path}",
     "/{entity}/{project}/runs/{run}",

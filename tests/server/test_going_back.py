@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from runyard.server.store.history import HISTORY, read_objects
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
+from tests.server.processes import Process
 from tests.server.processes import steps_of as steps_of_run
 from tests.server.sweeping import GRID, Agent, create
 
@@ -152,3 +154,54 @@ def test_a_checkpoint_is_progress_where_nothing_is_logged(
         trial = answer.json()["trial"]
     assert trial is not None
     assert (trial["state"], trial["cause"]) == (state, "time")
+
+
+def test_a_row_that_was_logged_after_its_checkpoint_comes_back(
+    client: Client, tracker: Tracker
+) -> None:
+    """Who saves a step before logging it, as Lightning does, does not log that step again."""
+    agent, held = cut_off(client, rows(range(9)))
+    go_back(agent, held, saved_at=T0 + 6.5)
+    assert steps_of(tracker, held) == list(range(7))
+    resumed = Process(client, held["run"]["id"])
+    resumed.start()
+    send(client, held, 7, rows(range(8, 10), T0 + 100))
+    assert steps_of(tracker, held) == list(range(10)), "7 is not logged again, 8 is"
+    send(client, held, 9, rows(range(10, 12), T0 + 102))
+    send(client, held, 9, rows(range(10, 12), T0 + 102))  # Sent twice.
+    assert steps_of(tracker, held) == list(range(12))
+
+
+def counted(epochs: range, first: int, since: float) -> list[str]:
+    """Rows without `step=`: the client's own count, and one of the program's."""
+    return [
+        json.dumps({"_step": first + number, "_timestamp": since + number, "epoch": epoch, "v": 0})
+        for number, epoch in enumerate(epochs)
+    ]
+
+
+@pytest.mark.parametrize("again", [6, 7, 8])
+def test_where_the_client_counts_the_programs_own_counter_tells(
+    client: Client, tracker: Tracker, again: int
+) -> None:
+    agent, held = cut_off(client, counted(range(8), 0, T0))
+    go_back(agent, held, saved_at=T0 + 5.5)
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 6, counted(range(again, 10), 6, T0 + 100))
+    found = tracker._database.read(
+        lambda connection: list(read_objects(connection, held["run"]["key"], HISTORY))
+    ).result()
+    assert [row["epoch"] for _, row in found if isinstance(row, dict)] == list(range(10))
+
+
+def test_rows_that_came_again_before_stay_aside(client: Client, tracker: Tracker) -> None:
+    agent, held = cut_off(client, rows(range(9)))
+    go_back(agent, held, saved_at=T0 + 6.5)
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 7, rows(range(7, 12), T0 + 100))
+    agent.end(held, exit_code=-9, cause="node")
+    held = agent.claim()
+    go_back(agent, held, saved_at=T0 + 200)
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 12, rows(range(20, 22), T0 + 300))
+    assert steps_of(tracker, held) == [*range(12), 20, 21]

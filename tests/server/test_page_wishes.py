@@ -83,3 +83,21 @@ def test_what_failed_in_a_job_waits_again(client: Client, bob: Person) -> None:
     assert client.get(f"/api/jobs/{other['key']}").json()["failed"] == 1
     alone = a_job(client, job_id="7", kind="shell")
     assert "ran no trials" in client.post(f"/api/jobs/{alone['key']}/retry", {}).text
+
+
+def test_a_number_that_is_not_ones_own_ends_and_shows_nobodys_agents(
+    client: Client, bob: Person, eve: Person
+) -> None:
+    """Eve records a job with the number of bob's: alone, and for a sweep of their team."""
+    assert bob.post("/api/teams", {"name": "lab"}).status == 200
+    assert bob.put("/api/teams/lab/members/eve").status == 200
+    new = {"config": sweeping.GRID, "project": "birds", "entity": "lab"}
+    sweep = bob.post("/api/sweeps", new).json()["key"]
+    given = {"token": "4021", "host": "node1", "pid": 7, "slots": 1, "job": "4021"}
+    agent = bob.post(f"/api/sweeps/{sweep}/agents", given).json()["agent"]
+    for more in ({}, {"sweep": sweep}):
+        record = {"job_id": "4021", "kind": "agents", "submitted_at": 1.0 + len(more), **more}
+        job = eve.post("/api/jobs", record).json()
+        assert eve.get(f"/api/jobs/{job['key']}").json()["agents"] == []
+        assert eve.post(f"/api/jobs/{job['key']}/wish", {"wish": "cancel"}).status == 200
+    assert bob.post(f"/api/agents/{agent}/claim", {"token": "one"}).json()["do"] == "run"

@@ -188,12 +188,13 @@ def test_a_trial_that_cannot_be_measured_keeps_no_other_from_being_settled(
 def test_a_name_means_what_its_own_run_logged_under_it(
     client: Client, tracker: Tracker, upsert: Upsert, joined: bool
 ) -> None:
-    for key, (run, row) in enumerate({
+    rows: dict[str, dict[str, Any]] = {
         "nested": {"val": {"loss": 1.0}, "epoch": {"at": 5}},
         "literal": {"val.loss": 2.0, "epoch.at": 6},
         "both": {"val.loss": 3.0, "val": {"loss": 4.0}, "epoch": {"at": 7}},
         "partly": {"a.val": {"loss": 9.0}, "val": {"loss": 5.0}, "epoch": {"at": 8}},
-    }.items(), 1):  # fmt: skip
+    }
+    for key, (run, row) in enumerate(rows.items(), 1):
         upsert(name=run)
         history = History(client, tracker, f"ada/birds/{run}", key)
         history.send([{"_step": 0, **row}])
@@ -242,3 +243,30 @@ def test_filters_and_measures_agree_on_a_dotted_name(client: Client, upsert: Ups
         filters = json.dumps({"summary_metrics.val.loss": value})
         answer = client.graphql(query, {"filters": filters})
         assert len(answer["data"]["project"]["runs"]["edges"]) == count
+
+
+@pytest.mark.parametrize(
+    ("values", "best"),
+    [
+        (["NaN"], None),
+        (["-Infinity", "NaN", "4"], 4.0),
+        (["true", "false", "4"], 4.0),
+        (["9" * 400, '"text"'], None),
+    ],
+)
+def test_a_measure_is_the_best_finite_number(
+    client: Client, tracker: Tracker, values: list[str], best: float | None
+) -> None:
+    sweep = create(client, SWEEP)
+    agent = Agent(client, sweep["key"])
+    held = agent.claim()
+    lines = [f'{{"_step": {step}, "val": {value}}}' for step, value in enumerate(values)]
+    run = held["run"]
+    summary = f'{{"val": {values[0]}}}'
+    files = {
+        "wandb-history.jsonl": {"offset": 0, "content": lines},
+        "wandb-summary.json": {"offset": 0, "content": [summary]},
+    }
+    path = f"/files/{run['entity']}/{run['project']}/{run['id']}/file_stream"
+    assert client.post(path, {"files": files}).status == 200
+    assert agent.end(held)["metrics"] == ({} if best is None else {"val": best})

@@ -13,8 +13,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.packages import MissingPackagesError
+
 from .cluster import ClusterError, ClusterSpec, SlurmCluster
-from .packages import MissingPackagesError
 
 # The codes that timeout, env and docker run use for "the trouble is mine, not the command's".
 EXIT_NO_CLUSTER = 125

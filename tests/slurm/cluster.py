@@ -12,16 +12,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import TracebackType
+
+from tests.packages import ensure_packages, search_path, slurm_packages
 
 from . import warden
 from .config import ClusterSite, ClusterSpec
 from .daemon import START_SECONDS, ClusterError
 from .daemons import ClusterDaemons
 from .layout import make_folder, write_files
-from .packages import ensure_packages, search_path
 from .ports import reserve_ports
 
 __all__ = ["ClusterError", "ClusterSpec", "SlurmCluster"]
@@ -97,7 +98,7 @@ class SlurmCluster:
         """Install what is missing, start every daemon and return once all nodes are idle."""
         if self._site:
             raise ClusterError("this cluster is already running")
-        ensure_packages(accounting=self.spec.accounting)
+        ensure_packages(*slurm_packages(accounting=self.spec.accounting))
         self._undo.callback(setattr, self, "_site", None)
         try:
             self._start()
@@ -186,6 +187,21 @@ class SlurmCluster:
         finally:
             daemons.start_again("slurmctld")
             self._wait_for_nodes(daemons, states="idle,alloc,mix,comp,down")
+
+    @contextlib.contextmanager
+    def stopped_controller(self) -> Iterator[Callable[[], None]]:
+        """slurmctld stands still, and what it is asked piles up; calling what is given lets it go
+        on, and so does the end."""
+        pid = self._running_daemons().find("slurmctld").process.pid
+
+        def go_on() -> None:
+            os.kill(pid, signal.SIGCONT)
+
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield go_on
+        finally:
+            go_on()
 
     @contextlib.contextmanager
     def without_node(self, name: str) -> Iterator[None]:

@@ -28,6 +28,11 @@ class ClusterSpec:
     """Whether limits of users hold (`sacctmgr modify user ... set maxsubmitjobs=10`)."""
     elastic: bool = False
     """Whether nodes are off until a job needs one, and then until `ClusterSite.power` is there."""
+    proctrack: str = "linuxproc"
+    """Whom Slurm's TERM reaches: all processes of a job, or with `pgid` only those in the script's
+    group, as with `cgroup`, which a container seldom lets its user have."""
+    kill_wait: int = 2
+    """Seconds from TERM to KILL; 30 on most clusters."""
 
     def __post_init__(self) -> None:
         if min(self.nodes, self.cpus, self.memory_mb) < 1 or self.gpus < 0:
@@ -124,7 +129,7 @@ def slurm_conf(spec: ClusterSpec, site: ClusterSite) -> str:
     """slurm.conf, with all nodes on one host and the partitions main, high and short."""
     sections = [
         _identity(site),
-        _processes(site),
+        _processes(spec, site),
         _scheduling(),
         *([_power_saving(site)] if spec.elastic else []),
         _accounting(spec, site),
@@ -175,7 +180,7 @@ def _identity(site: ClusterSite) -> list[str]:
     ]
 
 
-def _processes(site: ClusterSite) -> list[str]:
+def _processes(spec: ClusterSpec, site: ClusterSite) -> list[str]:
     return [
         f"StateSaveLocation={site.state}",
         f"SlurmdSpoolDir={site.spool}/%n",
@@ -183,14 +188,13 @@ def _processes(site: ClusterSite) -> list[str]:
         f"SlurmdPidFile={site.folder}/%n.pid",
         # slurmstepd writes here too, and has no other place for its words.
         f"SlurmdLogFile={site.logs}/%n.slurmd",
-        # No cgroups: a container seldom lets its user make any.
-        "ProctrackType=proctrack/linuxproc",
+        f"ProctrackType=proctrack/{spec.proctrack}",
         "TaskPlugin=task/none",
         "MpiDefault=none",
         # The nodes may claim more CPUs and memory than the host has.
         "SlurmdParameters=config_overrides",
         "ReturnToService=2",
-        "KillWait=2",
+        f"KillWait={spec.kill_wait}",
         # Finished jobs stay visible to scontrol for as long as a test session may last.
         "MinJobAge=3600",
     ]

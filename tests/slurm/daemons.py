@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.packages import find_program
+
 from .config import ClusterSite, ClusterSpec
 from .daemon import ClusterError, Daemon, end_together
-from .packages import find_program
 
 # Nothing in this database has to survive a crash, so it never waits for the disk.
 DATABASE_OPTIONS = (

@@ -6,8 +6,9 @@ import secrets
 import tempfile
 from pathlib import Path
 
+from tests.packages import search_path
+
 from .config import ClusterSite, ClusterSpec, gres_conf, resume_script, slurm_conf, slurmdbd_conf
-from .packages import search_path
 
 MUNGE_KEY_BYTES = 128
 # The path of a Unix socket has 107 characters at most, and a job step's takes 55 after this.

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 from benchmarks.staging import make, mounted
 
+from tests.packages import require
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.packages import MissingPackagesError, find_program, install
-from tests.slurm.plugin import skip_or_fail
 from tests.slurm.yard import Yard, open_yard
 
 pytestmark = [
@@ -47,11 +46,7 @@ with tempfile.TemporaryDirectory() as local:
 
 @pytest.fixture
 def scratch(tmp_path: Path) -> Iterator[Path]:
-    if find_program("sshfs") is None:
-        try:
-            install(["sshfs", "openssh-sftp-server"])
-        except MissingPackagesError as missing:
-            skip_or_fail(str(missing))
+    require("sshfs", "openssh-sftp-server")
     source, place = tmp_path / "source" / "project", tmp_path / "scratch"
     make(source, FILES)
     place.mkdir()

@@ -17,6 +17,7 @@ _TORCH = "torch==2.13.0+cpu" if sys.platform == "linux" else "torch==2.13.0"
 REQUIREMENTS = {
     "torch": (_TORCH, "matplotlib", "lightning"),
     "keras": ("keras",),
+    "transformers": ("transformers", "accelerate"),
     "jax": ("jax", "equinox", "diffrax", "optax", "matplotlib"),
 }
 
@@ -28,7 +29,7 @@ def ensure_framework(name: str) -> Path:
         # numpy, wandb and the rest are here already: the environment looks here after itself.
         (site,) = python.parents[1].glob("lib/python*/site-packages")
         beside = [sysconfig.get_path("purelib")]
-        if name == "keras":  # On torch, which has an environment already.
+        if name in ("keras", "transformers"):  # On torch, which has an environment already.
             beside += map(
                 str, ensure_framework("torch").parents[1].glob("lib/python*/site-packages")
             )

@@ -114,8 +114,8 @@ def run(args: argparse.Namespace) -> int:
     log = None if args.joblog is None else Path(args.joblog).absolute()
     found = _left(args, found, log)
     if args.on == SLURM:
-        not_here(args, "halt", "joblog", "no-run", "quiet")
-        return submit_list(args, found, kind="farm", folder=Path.cwd())
+        not_here(args, "halt", "no-run", "quiet")
+        return submit_list(args, found, kind="farm", folder=Path.cwd(), log=log)
     if args.dry_run:
         preview(found, as_json=args.json)
         estimate_list_here(args, found)
@@ -185,7 +185,14 @@ def make_list(
     )
 
 
-def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder: Path) -> int:
+def submit_list(
+    args: argparse.Namespace,
+    found: TaskList,
+    *,
+    kind: str,
+    folder: Path,
+    log: Path | None = None,
+) -> int:
     """Agents for a list, as jobs of the cluster; the list is made when all else is sure."""
     if not found.tasks:
         say("nothing is left to run")
@@ -204,7 +211,7 @@ def submit_list(args: argparse.Namespace, found: TaskList, *, kind: str, folder:
     confirmed = submission.confirmed(args)
     if confirmed is None:
         return nothing_was_submitted()
-    made = make_list(args, found, folder=folder)
+    made = make_list(args, found, folder=folder, log=log)
     many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
     say(f"{_named(made)}: {many}")
     return send_or_undo(confirmed, made, as_json=args.json)

@@ -1,67 +1,16 @@
-"""The log of a list of command lines, in the columns of GNU parallel's `--joblog`."""
+"""The log of a list of command lines that is watched here (`client/job_log` has its rows)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
+from runyard.client.job_log import ENDED, Row, append_lines, exit_and_signal, read_rows
 from runyard.client.sweeps import Sweep, Trial
-from runyard.errors import ConfigError, RunyardError, UsageError
+from runyard.errors import RunyardError, UsageError
 from runyard.locks import FolderLock
 from runyard.search.tasks import COMMAND_LINE, NUMBER
-
-COLUMNS = (
-    "Seq",
-    "Host",
-    "Starttime",
-    "JobRuntime",
-    "Send",
-    "Receive",
-    "Exitval",
-    "Signal",
-    "Command",
-)
-_BY_SIGNAL = 128
-_ENDED = ("finished", "failed", "stopped", "canceled")
-
-
-@dataclass(frozen=True)
-class Row:
-    """How one execution went."""
-
-    number: int
-    host: str
-    started_at: float
-    seconds: float
-    received: int
-    exit_value: int
-    signal: int
-    command_line: str
-
-    @property
-    def key(self) -> tuple[int, str]:
-        return self.number, f"{self.started_at:.3f}"
-
-    @property
-    def is_good(self) -> bool:
-        return self.exit_value == 0 and self.signal == 0
-
-    def __str__(self) -> str:
-        cells = (
-            self.number,
-            self.host,
-            f"{self.started_at:.3f}",
-            f"{self.seconds:10.3f}",
-            0,
-            self.received,
-            self.exit_value,
-            self.signal,
-            self.command_line,
-        )
-        return "\t".join(map(str, cells))
 
 
 def job_log_of(sweep: Sweep, folder: str) -> Path:
@@ -72,7 +21,7 @@ def job_log_of(sweep: Sweep, folder: str) -> Path:
 
 def read_job_log(path: Path) -> dict[int, Row]:
     """The last row of each task; also of a log that GNU parallel wrote."""
-    return {row.number: row for row in _rows(path)}
+    return {row.number: row for row in read_rows(path)}
 
 
 def refuse_used_log(path: Path) -> None:
@@ -95,14 +44,12 @@ class JobLog:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FolderLock(path)
         self.is_ours = self._lock.acquire()
-        self._written = {row.key for row in _rows(path)} if self.is_ours else set()
+        self._written = {row.key for row in read_rows(path)} if self.is_ours else set()
         self._seen = set[tuple[int, int]]()
         self._told = set[tuple[int, int]]()
         self._before: tuple[object, ...] = ()
         if self.is_ours:
-            _cut_off_piece(path)
-        if self.is_ours and not path.stat().st_size:
-            self._append("\t".join(COLUMNS))
+            self._append()
 
     def look(self, api: Api, sweep: Sweep, *, is_last: bool) -> None:
         """Write down what has ended. Its output may be on its way still: that has one look's time
@@ -114,7 +61,7 @@ class JobLog:
         ended = [
             one
             for one in api.sweeps.trials(sweep["key"])
-            if one["state"] in _ENDED and one["attempts"] and one["ended_at"] is not None
+            if one["state"] in ENDED and one["attempts"] and one["ended_at"] is not None
         ]
         for trial in sorted(ended, key=lambda one: one["ended_at"] or 0.0):
             execution = (trial["number"], trial["attempts"])
@@ -134,12 +81,9 @@ class JobLog:
             self._written.add(row.key)
             self._append(str(row))
 
-    def _append(self, line: str) -> None:
+    def _append(self, *lines: str) -> None:
         try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
-                file.flush()
-                os.fsync(file.fileno())
+            append_lines(self._path, lines)
         except OSError as error:
             raise RunyardError(
                 f"the job log {self._path} cannot be written", said=error.strerror
@@ -155,9 +99,7 @@ def row_of(api: Api, trial: Trial) -> Row | None:
     last = attempts[-1] if attempts else None
     if last is None or last["ended_at"] is None:
         return None
-    # The server tells of signals as a shell does.
-    code = last["exit_code"] or 0
-    signal = code - _BY_SIGNAL if code > _BY_SIGNAL and last["cause"] != "program" else 0
+    exit_value, signal = exit_and_signal(last["exit_code"] or 0, last["cause"])
     values: Mapping[str, object] = trial["values"]
     return Row(
         number=int(str(values[NUMBER])),
@@ -165,52 +107,7 @@ def row_of(api: Api, trial: Trial) -> Row | None:
         started_at=last["started_at"],
         seconds=max(0.0, last["ended_at"] - last["started_at"]),
         received=last["console_bytes"],
-        exit_value=0 if signal else code,
+        exit_value=exit_value,
         signal=signal,
         command_line=str(values[COMMAND_LINE]),
     )
-
-
-def _cut_off_piece(path: Path) -> None:
-    """A writer that was killed may have left half a row: the next one is not written behind it."""
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
-
-
-def _rows(path: Path) -> list[Row]:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    except FileNotFoundError:
-        return []
-    found = []
-    for place, line in enumerate(lines, start=1):
-        # The last line of a log whose writer was killed may be a piece of one.
-        if not line or line.startswith(f"{COLUMNS[0]}\t") or place == len(lines):
-            continue
-        found.append(_read_row(path, place, line))
-    return found
-
-
-def _read_row(path: Path, place: int, line: str) -> Row:
-    cells = line.split("\t", len(COLUMNS) - 1)
-    try:
-        number, host, start, seconds, _, received, exit_value, signal, command_line = cells
-        return Row(
-            int(number),
-            host,
-            float(start),
-            float(seconds),
-            int(received),
-            int(exit_value),
-            int(signal),
-            command_line,
-        )
-    except ValueError:
-        raise ConfigError(
-            f"{path}:{place} is no line of a job log",
-            said=line[:100],
-            mend=f"its columns are {' '.join(COLUMNS)}, with tabs between; remove that line, or "
-            "name another file",
-        ) from None

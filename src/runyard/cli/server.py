@@ -24,7 +24,7 @@ from runyard.client.api import WriterTimes
 from runyard.client.discover import (
     Found,
     find_server,
-    is_locked,
+    is_held,
     restart_server,
     start_server,
     stop_server,
@@ -169,7 +169,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
         if discovery is not None and discovery.running:
             if jobs is not None:
                 pass
-            elif is_locked(home):
+            elif is_held(home, beats=2):
                 print(f"  process {discovery.pid} on {discovery.hostname} holds the folder but "
                       f"does not answer at {discovery.url}; log in {home.log}")  # fmt: skip
             else:

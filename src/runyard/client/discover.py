@@ -1,7 +1,8 @@
 """Find the server of a state folder, or start it.
 
 One server a state folder, whatever happens: the server holds a lock for its life, and a command
-holds another while it starts one, so ten commands that find none start one between them.
+holds another while it starts one, so ten commands that find none start one between them. Where the
+locks of two machines do not meet, the server's heartbeat says that it lives (`owners.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from runyard.client.server_jobs import ServerJobs, read_server_jobs
 from runyard.errors import ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
+from runyard.owners import HEARTBEAT, heartbeat_seconds, owner_elsewhere, read_claim
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
@@ -31,7 +33,7 @@ _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB")
+_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT)
 
 
 def find_server(home: Home) -> Api | None:
@@ -114,7 +116,7 @@ def open_to_nodes(home: Home, listen: str) -> Found:
 def take_over(home: Home, seconds: float) -> None:
     """End the server, wherever it runs, so that the one that calls can be it."""
     end = time.monotonic() + seconds
-    while is_locked(home):
+    while is_held(home):
         with contextlib.suppress(ServerError):
             stop_server(home)
         if time.monotonic() >= end:
@@ -126,16 +128,16 @@ def stop_server(home: Home, *, force: bool = False) -> bool:
     """End the server and wait until it has let go of the folder. Says whether one was running."""
     discovery = read_discovery(home)
     api = find_server(home)
-    if api is None and not is_locked(home):
+    if api is None and not is_held(home):
         return False
     if api is not None:
         api.stop_server()
         api.close()
-        if _wait_unlocked(home, 15.0):
+        if _wait_released(home, 15.0):
             return True
     if force and discovery is not None and _is_our_server(discovery, home):
         os.kill(discovery.pid, signal.SIGKILL)
-        if _wait_unlocked(home, 5.0):
+        if _wait_released(home, 5.0):
             return True
     raise _silent_server(home)
 
@@ -154,21 +156,46 @@ def _alone(home: Home) -> Iterator[None]:
 
 
 def _start(home: Home, listen: str | None, port: int | None) -> Found:
-    if _may_run_elsewhere(home):
-        raise _silent_server(home)
-    note = _spawn(home, listen, port)
+    report = _spawn(home, listen, port)
+    if "owner" in report:
+        return _meet_owner(home)
     discovery = read_discovery(home)
     if discovery is None:
         raise ServerError(f"the server wrote no {home.discovery}", mend=f"look at {home.log}")
-    return Found(connect(discovery), started=True, note=note)
+    return Found(connect(discovery), started=True, note=report.get("note"))
+
+
+def _meet_owner(home: Home) -> Found:
+    """The server that owns the folder on another machine; it may still be starting there."""
+    end = time.monotonic() + START_SECONDS
+    while (claim := read_claim(home)) is not None and time.monotonic() < end:
+        discovery = read_discovery(home)
+        if discovery is not None and claim.is_of(discovery):
+            break
+        time.sleep(0.05)
+    api = find_server(home)
+    if api is None:
+        raise _silent_server(home)
+    return Found(api)
 
 
 def is_locked(home: Home) -> bool:
-    """Whether a live server, here or on another machine, holds the folder."""
+    """Whether a live server holds the folder, as far as file locks tell."""
     if not home.path.is_dir():
         return False
     with using(home):
         return not FolderLock(home.server_lock).is_free()
+
+
+def is_held(home: Home, *, beats: float | None = None) -> bool:
+    """Whether a live server, here or on another machine, holds the folder.
+
+    Where locks do not tell, this waits for the owner's heartbeat: for as many `beats`, or until
+    it is certain.
+    """
+    seconds = None if beats is None else beats * heartbeat_seconds()
+    with using(home):
+        return is_locked(home) or owner_elsewhere(home, seconds) is not None
 
 
 def _is_out_of_reach(home: Home) -> bool:
@@ -185,20 +212,8 @@ def _may_send_key(discovery: Discovery, home: Home) -> bool:
     return is_locked(home)
 
 
-def _may_run_elsewhere(home: Home) -> bool:
-    """Where locks do not cross the network, another machine's server cannot be seen to be dead."""
-    discovery = read_discovery(home)
-    lock = FolderLock(home.server_lock)
-    return (
-        lock.is_free()
-        and lock.this_machine_only
-        and discovery is not None
-        and discovery.running
-        and discovery.hostname != socket.gethostname()
-    )
-
-
-def _spawn(home: Home, listen: str | None, port: int | None) -> str | None:
+def _spawn(home: Home, listen: str | None, port: int | None) -> dict[str, str | None]:
+    """Start the process; what it reports when it is ready."""
     command = [sys.executable, "-m", "runyard.server", "--home", str(home.path)]
     if listen is not None:
         command += ["--listen", listen]
@@ -233,7 +248,7 @@ def _spawn(home: Home, listen: str | None, port: int | None) -> str | None:
     process.returncode = 0  # It lives on; Popen must not warn about that.
     if "error" in report:
         raise from_json(report)
-    return report.get("note")
+    return report
 
 
 @contextlib.contextmanager
@@ -272,9 +287,17 @@ def _read_report(handle: int, timeout: float) -> dict[str, str | None] | None:
     return report
 
 
-def _wait_unlocked(home: Home, seconds: float) -> bool:
+def _wait_released(home: Home, seconds: float) -> bool:
+    end = time.monotonic() + seconds
     with using(home), FolderLock(home.server_lock) as lock:
-        return lock.acquire(seconds)
+        if not lock.acquire(seconds):
+            return False
+        # A server of another machine, whose lock we may not see, takes its claim away at its end.
+        while (claim := read_claim(home)) is not None and not claim.is_of_this_machine:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.05)
+    return True
 
 
 def _silent_server(home: Home) -> Unreachable:

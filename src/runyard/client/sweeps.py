@@ -184,6 +184,7 @@ class Claimed(TypedDict, total=False):
     command: list[Any] | None
     program: str | None
     args: dict[str, Any]
+    task: dict[str, Any] | None
     sweep: str
 
 
@@ -283,6 +284,10 @@ class SweepApi:
         """Resume, pause, stop (trials at work go on) or cancel (they end)."""
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/state", {"state": state})
         return changed
+
+    def delete(self, key: int) -> None:
+        """Delete a sweep that nobody has worked on; ServerError where somebody has."""
+        self._connection.request("DELETE", f"/api/sweeps/{key}", query=None)
 
     def set_cap(self, key: int, run_cap: int | None) -> Sweep:
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/cap", {"run_cap": run_cap})

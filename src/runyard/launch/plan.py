@@ -172,6 +172,8 @@ def plan(
         "staging": _staging(request),
         "chain": agents.chain,
         "exit": "trials",
+        # A program that is submitted is a list of one line, and nobody looks for a log of it.
+        "job_log": work.kind != "run" or None,
         "offline": request.tracking.mode == "offline" or None,
         # Its key is looked up on the node.
         "server": other_server(

@@ -75,11 +75,13 @@ class Agent:
         apart: Apart | None = None,
         exits_as_trials: bool = False,
         is_chained: bool = False,
+        logs_tasks: bool = False,
         cloud: Cloud | None = None,
     ) -> None:
         # In a chain being cut off is the plan, and the links are counted: no tries are used up.
         self._cut = "go-on" if is_chained else "time"
         self._exits_as_trials = exits_as_trials
+        self._logs_tasks = logs_tasks
         self._loop = Loop()
         self._home = home
         self._place: Server = cloud or Place(home, self._spawn)
@@ -115,13 +117,13 @@ class Agent:
         self._unreached: Watch | Timer | None = None
         self._began = 0.0
         self._helpers: set[int] = set()
-        self._is_asked = False
+        self._asked_at: float | None = None
         self._trouble: str | None = None
 
     def run(self) -> int:
         """Until the sweep has no more for us; the exit code."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._loop.on_signal(number, lambda _number: self.drain())
+            self._loop.on_signal(number, self._hear_to_end)
         self._loop.on_signal(signal.SIGUSR1, lambda _number: self.finish())
         self._loop.on_signal(signal.SIGUSR2, lambda _number: self._hear_of_end())
         self._loop.on_signal(signal.SIGCHLD, lambda _number: self._reap())
@@ -135,6 +137,8 @@ class Agent:
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
+        if self._work.job_log is not None:
+            self._work.job_log.close()
         if self._work.apart is not None:
             self._work.apart.bring_in(self._work.recorded)
         if self._work.sampling is not None:
@@ -181,9 +185,16 @@ class Agent:
         """Begin no more, and end when what runs has ended by itself."""
         self._work.count = 0
 
+    def _hear_to_end(self, number: int) -> None:
+        # Slurm's one TERM comes twice: from itself, and from the job's script, which hands it on.
+        in_time = self._asked_at is not None and time.monotonic() - self._asked_at < _SAVE_SECONDS
+        if number != signal.SIGTERM or not in_time or "SLURM_JOB_ID" not in os.environ:
+            self.drain()
+
     def drain(self) -> None:
         """Begin no more, and end what runs: its trials go back. The second time, at once."""
-        again, self._is_asked = self._is_asked, True
+        again = self._asked_at is not None
+        self._asked_at = time.monotonic()
         for attempt in self._work.at_work():
             if again:
                 attempt.kill()
@@ -259,11 +270,21 @@ class Agent:
         if layout.packs and not self._share_gpus(layout, occupancy):
             return
         self._claiming = claiming = Claiming(work, occupancy, Ending(work, self._fail), self._fail)
+        if self._logs_tasks:
+            from runyard.node.job_log import JobLog
+
+            work.job_log = JobLog(self._loop, work.report)
         work.sampling = Sampling(
             self._loop, lambda told: occupancy.look(told, claiming.ask), self._helpers
         )
         for slot in work.slots:
             claiming.ask(slot)
+        from runyard.node.server_trouble import TroubleWatch
+
+        channels = [work.talk, *(slot.channel for slot in work.slots)]
+        TroubleWatch(
+            self._loop, channels, lambda: bool(work.at_work()), work.report, self._leave_trouble
+        )
         import subprocess  # noqa: F401  (While the server looks for a trial.)
 
     def _share_gpus(self, layout: Layout, occupancy: Occupancy) -> bool:
@@ -352,6 +373,11 @@ class Agent:
         self._trouble = trouble
         self.drain()
 
+    def _leave_trouble(self, trouble: str) -> None:
+        """The server cannot be told of anything; what it should know is kept for another agent."""
+        self._fail(trouble)
+        self._give_up()
+
     def _give_up(self) -> None:
         self._work.gave_up = True
 
@@ -411,6 +437,7 @@ def main(words: list[str] | None = None) -> int:
         apart=apart(job, home),
         exits_as_trials=job.get("exit") == "trials",
         is_chained=bool(job.get("chain")),
+        logs_tasks=bool(job.get("job_log")),
         cloud=elsewhere(options),
     )
     if "leash" in options:

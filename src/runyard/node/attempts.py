@@ -70,6 +70,7 @@ class Attempt:
         self._kills = kills_for_memory()
         self._ship: Timer | None = None
         self._next_blow: Timer | None = None
+        self._is_signalling = False
         self._last_call = GRACE_SECONDS
         self._heard: set[int] = set()
         self._output = self._copy = -1
@@ -83,6 +84,7 @@ class Attempt:
         self.usage: dict[str, Any] = {}
         """What it has used, as the sampler saw it last."""
         self.rows: tuple[int, int, float | None] = (0, 0, None)
+        self.console_bytes = 0
         self.lines, self.line_at = 0, 0.0
         """How often it logged, at how many steps, and how often it printed; with the last time."""
         self._is_crowded = is_crowded
@@ -197,21 +199,51 @@ class Attempt:
             self._loop.after(_TELL_EVERY, self._tell_to_save)
 
     def kill(self) -> None:
-        self._blow_after(0.0, signal.SIGKILL)
+        """End it at once, whatever its client has not sent yet."""
+        if self.pid is not None and self.runs:
+            processes.send(self.pid, signal.SIGKILL)
 
     def _blow_after(self, seconds: float, number: int) -> None:
+        if self._is_signalling:
+            return  # It is being ended, and what follows is on its way.
         if self._next_blow is not None:
             self._next_blow.cancel()
 
         def blow() -> None:
-            if self.pid is not None and self.runs:
+            if self.pid is None or not self.runs:
+                return
+            if self.ending == "node":  # Somebody else has the trial: its rows are not ours to send.
                 processes.send(self.pid, number)
                 self._blow_after(self._last_call, signal.SIGKILL)
+            else:
+                self._end_program(self.pid, number)
 
         if seconds:
             self._next_blow = self._loop.after(seconds, blow)
         else:
             blow()
+
+    def _end_program(self, group: int, number: int) -> None:
+        """In a process of its own: its client is given time to send what it holds."""
+        from runyard.node.client_finish import FINISH_SECONDS, end_programs  # Not at our start.
+
+        self._is_signalling = True
+        self._next_blow = self._loop.after(2 * FINISH_SECONDS + self._last_call, self.kill)
+        ended, held = os.pipe()
+        twin = processes.fork_twin(lambda: end_programs([group], [self.token], number), (held,))
+        os.close(held)
+
+        def has_signalled(_events: int) -> None:
+            self._loop.forget(ended)
+            os.close(ended)
+            os.waitpid(twin, 0)
+            self._is_signalling = False
+            if self.runs:
+                # Ranks have their clients finish themselves, each on its node.
+                more = FINISH_SECONDS if processes.has_ranks(self.token) else 0.0
+                self._blow_after(self._last_call + more, signal.SIGKILL)
+
+        self._loop.watch(ended, READ, has_signalled)
 
     def _is_over(self, exit_code: int) -> None:
         self.exit_code = exit_code
@@ -299,6 +331,7 @@ class Attempt:
                 self._close_output()
                 return
             self._tail = (self._tail + data)[-TAIL_BYTES:]
+            self.console_bytes += len(data)
             self.lines += data.count(b"\n") + data.count(b"\r")
             self.line_at = time.time()
             with contextlib.suppress(OSError):  # A full disk must not end the program.

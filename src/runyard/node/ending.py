@@ -64,6 +64,8 @@ class Ending:
         attempt.is_told("end")
         told = answer.json() if answer.is_good else {}
         trial = told.get("trial")
+        if self._work.job_log is not None:
+            self._work.job_log.add(attempt, trial)
         if trial is not None and trial["state"] == "failed":
             self._work.failures.append(attempt.exit_code or 1)
         self._work.report(end_line(attempt, trial))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 
 from runyard.node import processes, records
 
@@ -77,7 +78,11 @@ def _keep(heard: int, spool: str, tell: Callable[[str], None]) -> None:
             else:
                 groups.pop(token, None)
     if groups:
+        from runyard.node.client_finish import end_programs  # When it is needed.
+
         began = dict(group for group in groups.values() if group is not None)
+        left = [pid for pid, start in began.items() if processes.start_time(pid) in (None, start)]
+        end_programs(left, [*groups], signal.SIGTERM)
         processes.end_groups(began, groups, _GRACE_SECONDS)
     tell(spool)
 

@@ -73,16 +73,24 @@ def group_lives(group: int) -> bool:
     return any(_is_in(pid, group) for pid in _pids()) if os.path.exists("/proc/self") else True  # noqa: PTH110
 
 
-def marked(tokens: Iterable[str], mark: str = MARK) -> list[int]:
-    """Live processes that carry one of these marks, wherever they went."""
+def marked(tokens: Iterable[str], mark: str = MARK, *, ranks: bool = True) -> list[int]:
+    """Live processes that carry one of these marks, wherever they went; or those without a rank."""
     marks = [f"{mark}={token}".encode() for token in tokens]
     found = []
     for pid in _pids():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-            said = set(file.read().split(b"\0"))
-            if any(one in said for one in marks) and start_time(pid) is not None:
+            said = file.read()
+            if not ranks and RANK_MARK.encode() + b"=" in said:
+                continue
+            words = set(said.split(b"\0"))
+            if any(one in words for one in marks) and start_time(pid) is not None:
                 found.append(pid)
     return found
+
+
+def has_ranks(token: str) -> bool:
+    """Whether ranks of an attempt run on this node."""
+    return len(marked([token])) > len(marked([token], ranks=False))
 
 
 def send_to_listeners(
@@ -92,9 +100,9 @@ def send_to_listeners(
 
     To the others it would be the end. `told` are those who got it before.
     """
-    members = [pid for pid in _pids() if _is_in(pid, group)]
-    for pid in {*members, *marked([token], mark)} - told:
-        if _listens(pid, number) and not _is_runtime(pid):
+    of_group = [pid for pid in _pids() if _is_in(pid, group)]
+    for pid in {*of_group, *marked([token], mark)} - told:
+        if has_handler(pid, number) and not _is_runtime(pid):
             told.add(pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
@@ -102,14 +110,15 @@ def send_to_listeners(
 
 def listens(group: int, token: str, number: int) -> bool:
     """Whether any process of an attempt has a handler for a signal."""
-    members = [pid for pid in _pids() if _is_in(pid, group)]
+    of_group = [pid for pid in _pids() if _is_in(pid, group)]
     return any(
-        _listens(pid, number) and not is_client(pid) and not _is_runtime(pid)
-        for pid in {*members, *marked([token])}
+        has_handler(pid, number) and not is_client(pid) and not _is_runtime(pid)
+        for pid in {*of_group, *marked([token])}
     )
 
 
-def _listens(pid: int, number: int) -> bool:
+def has_handler(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal."""
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:  # noqa: PTH123
         for line in file:
             if line.startswith("SigCgt:"):
@@ -121,6 +130,22 @@ def _is_runtime(pid: int) -> bool:
     with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:  # noqa: PTH123
         return file.read().strip().lower().startswith(_RUNTIMES)
     return False
+
+
+def is_launcher(pid: int) -> bool:
+    """Whether it only starts the program and hands signals on: a container's runtime, srun, or a
+    process of ours."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        return b"runyard.node." in file.read() or _is_runtime(pid)
+    return False
+
+
+def members(groups: Iterable[int], tokens: Iterable[str], mark: str = MARK) -> list[int]:
+    """Every process of attempts: of their groups, or marked. Those of ranks are their `rank`'s."""
+    found = {*marked(tokens, mark, ranks=mark == RANK_MARK)}
+    for group in groups:
+        found |= {pid for pid in _pids() if _is_in(pid, group)}
+    return sorted(found)
 
 
 def is_client(pid: int) -> bool:

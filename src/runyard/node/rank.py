@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 
+from runyard.node.client_finish import end_programs
 from runyard.node.gpus import ask_driver
 from runyard.node.processes import (
     CLIENT_SECONDS,
@@ -119,10 +120,10 @@ def _run(hub: socket.socket, words: list[str], environ: dict[str, str], *, is_fa
             mark = environ[RANK_MARK]
             send_to_listeners(program.pid, mark, signal.SIGUSR2, told, RANK_MARK)
         if "TERM" in said and kill_at is None:
+            end_programs([program.pid], [environ[RANK_MARK]], signal.SIGTERM, RANK_MARK)
             kill_at = time.monotonic() + _GRACE_SECONDS
-            _signal(program.pid, signal.SIGTERM)
         if "KILL" in said or (kill_at is not None and time.monotonic() > kill_at):
-            _signal(program.pid, signal.SIGKILL)
+            end_programs([program.pid], [environ[RANK_MARK]], signal.SIGKILL, RANK_MARK)
     return program.returncode
 
 
@@ -147,11 +148,6 @@ def _words_from(hub: socket.socket) -> list[str] | None:
     except OSError:
         return None
     return part.decode().split() if part else None
-
-
-def _signal(group: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _send(hub: socket.socket, told: dict[str, Any]) -> None:

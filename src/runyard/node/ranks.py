@@ -19,6 +19,7 @@ import socket
 import sys
 import time
 
+from runyard.node.client_finish import FINISH_SECONDS
 from runyard.node.gpus import ask_driver
 from runyard.node.ports import Port, address, listen
 from runyard.node.processes import MARK
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 GO_ON = 75
-_KILL_SECONDS = 4.0
-_STEP_SECONDS = 7.0
+# A rank has its client send everything before it ends its program.
+_KILL_SECONDS = FINISH_SECONDS + 4.0
+_STEP_SECONDS = FINISH_SECONDS + 7.0
 # Ranks that save and leave need not do so in the same second.
 _TOGETHER_SECONDS = 30.0
 _LOOK_SECONDS = 0.5

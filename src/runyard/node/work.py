@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from runyard.node.attempts import Attempt
     from runyard.node.channel import Channel
     from runyard.node.echo import Show
+    from runyard.node.job_log import JobLog
     from runyard.node.jobend import JobEnd
     from runyard.node.keeper import Keeper
     from runyard.node.loop import Loop
@@ -94,6 +95,8 @@ class Work:
         """Every trial is too long for such a job: another one would do no better."""
         self.gave_up = False
         self.sampling: Sampling | None = None
+        self.job_log: JobLog | None = None
+        """Where it writes down which lines of a list have ended, if nobody else does."""
 
     def at_work(self) -> list[Attempt]:
         """Attempts whose program runs."""

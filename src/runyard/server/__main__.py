@@ -15,6 +15,7 @@ from pathlib import Path
 from runyard.errors import RunyardError, ServerError
 from runyard.home import Home, prepare
 from runyard.locks import FolderLock
+from runyard.server.ownership import Owned, Owner
 
 
 def main() -> int:
@@ -35,9 +36,17 @@ def main() -> int:
                 raise ServerError(
                     f"a server already holds {home.path}", mend="`runyard server status` says where"
                 )
-            from runyard.server.serve import serve
+            with Owner(home) as owner:
+                from runyard.server.serve import serve
 
-            serve(home, args.listen, args.port, lambda note: starter.tell({"note": note}))
+                serve(
+                    home, args.listen, args.port,
+                    lambda note: starter.tell({"note": note}), owner.check,
+                )  # fmt: skip
+    except Owned as owned:
+        starter.tell({"owner": owned.claim.hostname})
+        print(f"{home.path}: {owned}", file=sys.stderr)
+        return 1
     except RunyardError as error:
         starter.tell(error.to_json())
         print(f"{error.what}: {error.said or ''}", file=sys.stderr)

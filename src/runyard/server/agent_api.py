@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.search.tasks import COMMAND_LINE
+from runyard.search.tasks import COMMAND_LINE, NUMBER
 from runyard.server import arguments
 from runyard.server.access import caller_of, own_sweep, tracker_of
 from runyard.server.answers import (
@@ -253,6 +253,7 @@ def _handed(plan: Plan, handed: Handed) -> Response:
             "command": None if plan.sweep.command is None else list(plan.sweep.command),
             "program": plan.sweep.program,
             "args": _arguments(plan, trial["values"]),
+            "task": _task(plan, trial["values"]),
             "sweep": plan.id,
             # The trials of a list are programs of their own, each in the place that it names.
             "is_search": not plan.sweep.options.tasks,
@@ -266,6 +267,17 @@ def _arguments(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
     if plan.sweep.options.tasks:
         return {COMMAND_LINE: settings[COMMAND_LINE]}
     return settings
+
+
+def _task(plan: Plan, settings: dict[str, Any]) -> dict[str, Any] | None:
+    """Of a trial that is a line of a list: what its job log says of it, and where that is."""
+    if not plan.sweep.options.tasks:
+        return None
+    return {
+        "number": settings[NUMBER],
+        "command_line": settings[COMMAND_LINE],
+        "log": plan.sweep.options.job_log,
+    }
 
 
 def _end_attempt(

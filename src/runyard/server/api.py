@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from runyard.owners import PROOF_PATH, prove
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import (
@@ -61,6 +62,12 @@ async def health(request: Request) -> Response:
             "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
         }
     )
+
+
+async def proof(request: Request) -> Response:
+    """Shows, without a key, that this is the server whose key the state folder has."""
+    nonce = request.query_params.get("nonce", "")[:100]
+    return answer({"proof": prove(tracker_of(request).own_key, nonce)})
 
 
 async def stop_server(request: Request) -> Response:
@@ -339,6 +346,7 @@ def _attempt(request: Request) -> int:
     return min(number, LARGEST_KEY)
 
 
+OPEN_ROUTES = [Route(PROOF_PATH, proof)]
 ROUTES = [
     Route("/api/health", health),
     Route("/api/server/stop", stop_server, methods=["POST"]),

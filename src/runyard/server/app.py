@@ -82,6 +82,7 @@ def create_app(
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
         *artifact_files.ROUTES,
         *api.ROUTES,
+        *api.OPEN_ROUTES,
         *people.ROUTES,
         *artifact_export.ROUTES,
         *export.ROUTES,
@@ -101,7 +102,10 @@ def create_app(
         middleware=[
             Middleware(Shelter),
             Middleware(
-                Gate, tracker=tracker, routes=routes, is_open=[*login.OPEN_ROUTES, *is_open]
+                Gate,
+                tracker=tracker,
+                routes=routes,
+                is_open=[*login.OPEN_ROUTES, *api.OPEN_ROUTES, *is_open],
             ),
         ],
         exception_handlers={Unacceptable: unacceptable},

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from runyard.server.access import caller_of, must_write, signed
+from runyard.server.access import caller_of, must_write, signed, tracker_of
 from runyard.server.addresses import MANIFEST_NAME, Kind
 from runyard.server.answers import Unacceptable, answer, read_bytes
 from runyard.server.incoming import WrongDigest
-from runyard.server.permissions import may_read
-from runyard.server.store import blobs, manifests
+from runyard.server.permissions import may_read, readable
+from runyard.server.store import blobs, manifests, sight
 from runyard.server.tracker import Tracker
 
 # About a million files.
@@ -41,8 +41,12 @@ async def put_blob(request: Request) -> Response:
 
 
 async def get_blob(request: Request) -> Response:
-    _, (entity, digest, name) = signed(request, Kind.BLOB_DOWN)
-    return await _send_blob(request, entity, digest, name)
+    caller, (key, digest, name) = signed(request, Kind.BLOB_DOWN)
+    # Whoever has left the team since the address was handed out has it for nothing.
+    row = await tracker_of(request).read(sight.artifact, key, readable(caller))
+    if row is None:
+        raise Unacceptable(404, "there is no such file")
+    return await _send_blob(request, row["entity"], digest, name)
 
 
 async def get_blob_by_md5(request: Request) -> Response:
@@ -79,8 +83,13 @@ async def put_manifest(request: Request) -> Response:
 
 
 async def get_manifest(request: Request) -> Response:
-    tracker: Tracker = request.app.state.tracker
-    _, (key,) = signed(request, Kind.MANIFEST_DOWN)
+    tracker = tracker_of(request)
+    caller, (key,) = signed(request, Kind.MANIFEST_DOWN)
+    manifest = await tracker.read(manifests.by_key, key)
+    if manifest is None or not await tracker.read(
+        sight.artifact, manifest["artifact"], readable(caller)
+    ):
+        raise Unacceptable(404, "the artifact of this manifest is gone")
     return await manifest_response(tracker, key)
 
 

@@ -19,6 +19,7 @@ import uvicorn
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.server.app import create_app
+from runyard.server.connections import GuardedProtocol, allow_many_connections
 from runyard.server.listening import Listening, find_listening
 from runyard.server.log_lines import LineFormatter
 from runyard.server.tracker import Tracker, new_key
@@ -36,10 +37,18 @@ _KEEP_ALIVE = 120
 
 
 def serve(
-    home: Home, listen: str | None, port: int | None, ready: Callable[[str | None], None]
+    home: Home,
+    listen: str | None,
+    port: int | None,
+    ready: Callable[[str | None], None],
+    check_owner: Callable[[], None] = lambda: None,
 ) -> None:
-    """Open the folder, listen, tell everybody where, and serve."""
+    """Open the folder, listen, tell everybody where, and serve.
+
+    `check_owner` is called before each commit; it does not return if the folder is not ours.
+    """
     _start_log(home)
+    allow_many_connections()
     before = read_discovery(home)
     listening = find_listening(listen or (before.listen if before else "127.0.0.1"))
     bound = _bind(home, listening, port, before.port if before else None)
@@ -58,7 +67,7 @@ def serve(
             started_at=time.time(),
             running=True,
         )
-        tracker = Tracker(home)
+        tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key)
         note = _moved(before, discovery) if port is None else None
         try:
@@ -90,6 +99,7 @@ async def _serve(
     config = uvicorn.Config(
         create_app(tracker, stop, lambda: server.should_exit),
         loop="none",
+        http=GuardedProtocol,
         ws="none",
         lifespan="on",
         log_config=None,

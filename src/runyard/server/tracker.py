@@ -37,10 +37,10 @@ _NOT_IN_NAMES = str.maketrans(dict.fromkeys("/\\#?%:", "-"))
 class Tracker:
     """One state folder, opened."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, before_commit: Callable[[], None] = lambda: None) -> None:
         self.home = home
         self.started_at = time.time()
-        self._database = Database(home.database)
+        self._database = Database(home.database, before_commit=before_commit)
         self.changes = self._database.changes
         self.writer_times = self._database.times
         self._people = people.People()

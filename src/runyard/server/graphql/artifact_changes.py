@@ -162,6 +162,7 @@ def _change_aliases(
     row = _known(connection, key)
     for alias in as_objects(given, "aliases"):
         entity = request.entity(as_text(alias, "entityName"))
+        must_write(request, entity)
         project = as_text(alias, "projectName") or ""
         name = as_text(alias, "artifactCollectionName") or ""
         collection = collections.by_name(connection, entity, project, name)
@@ -189,14 +190,15 @@ def _link(connection: sqlite3.Connection, request: Request, given: Mapping[str, 
     names = [as_text(alias, "alias") or "" for alias in as_objects(given, "aliases")]
     now = time.time()
     linked = None if key is None else artifacts.by_key(connection, key)
-    if linked is not None and not request.may_read(linked["entity"]):
+    # A version that others only lent may not be lent on: its link would outlive theirs.
+    if linked is None or not request.may_read(linked["entity"]):
         raise Refusal("there is no such artifact any more")
     try:
         check_project(entity)
         check_project(project)
         check_collection(portfolio)
         target = runs.ensure_project(connection, entity, project, now)
-        return artifacts.link(connection, key or 0, target, portfolio, _checked(names), now)
+        return artifacts.link(connection, linked["key"], target, portfolio, _checked(names), now)
     except (BadName, Mismatch, artifacts.Unknown, artifacts.Unfinished) as error:
         raise Refusal(str(error)) from error
 

@@ -12,7 +12,7 @@ from runyard.server.graphql.executor import Source
 from runyard.server.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, RUN, as_key, opaque
 from runyard.server.graphql.inputs import as_list, as_text
 from runyard.server.graphql.request import Request
-from runyard.server.store import aliases, artifacts, collections, lineage, manifests, runs
+from runyard.server.store import aliases, artifacts, lineage, manifests, sight
 from runyard.server.store.runs import Row
 
 # What clients send for "whatever the team says", and read as "for ever", which is what it says.
@@ -24,11 +24,8 @@ _MOST_FILES = 10_000
 
 def queries(request: Request) -> Source:
     async def artifact(given: Mapping[str, Any]) -> Source | None:
-        key = as_key(given, "id", ARTIFACT)
-        row = None if key is None else await request.tracker.read(artifacts.by_key, key)
-        if row is None or not request.may_read(row["entity"]):
-            return None
-        return artifact_fields(request, row)
+        row = await request.see(sight.artifact, as_key(given, "id", ARTIFACT))
+        return None if row is None else artifact_fields(request, row)
 
     async def client_id_mapping(given: Mapping[str, Any]) -> Source | None:
         client_id = as_text(given, "clientID") or ""
@@ -36,8 +33,10 @@ def queries(request: Request) -> Source:
         if row is None:
             return None
         if row["artifact"] is not None:
-            return {"serverID": opaque(ARTIFACT, row["artifact"])}
-        return {"serverID": opaque(COLLECTION, row["collection"])}
+            seen = await request.see(sight.artifact, row["artifact"])
+            return None if seen is None else {"serverID": opaque(ARTIFACT, seen["key"])}
+        seen = await request.see(sight.collection, row["collection"])
+        return None if seen is None else {"serverID": opaque(COLLECTION, seen["key"])}
 
     return {"artifact": artifact, "clientIDMapping": client_id_mapping}
 
@@ -57,9 +56,9 @@ def in_run(request: Request, run: int) -> Source:
             )
             edges = []
             for row in rows:
-                found = await request.tracker.read(artifacts.by_key, row["artifact"])
-                if found is not None and request.may_read(found["entity"]):
-                    edges.append(pages.edge(row["key"], artifact_fields(request, found)))
+                version = await request.see(sight.artifact, row["artifact"])
+                if version is not None:
+                    edges.append(pages.edge(row["key"], artifact_fields(request, version)))
             return pages.page(edges, size, await request.tracker.read(lineage.count_of, run, role))
 
         return listed
@@ -102,36 +101,31 @@ def artifact_fields(request: Request, row: Row) -> Source:
     async def all_aliases(_given: Mapping[str, Any]) -> list[Source]:
         found: list[Source] = []
         for member in await tracker.read(aliases.memberships, key):
-            collection = await tracker.read(collections.by_key, member["collection"])
-            if collection is not None and request.may_read(collection["entity"]):
+            collection = await request.see(sight.collection, member["collection"])
+            if collection is not None:
                 found += await alias_fields(request, member, collection)
         return found
 
     async def sequence_latest(_given: Mapping[str, Any]) -> Source | None:
-        latest = await tracker.read(artifacts.latest, row["collection"])
+        latest = await request.see(sight.latest, row["collection"])
         return None if latest is None else artifact_fields(request, latest)
 
     async def created_by(_given: Mapping[str, Any]) -> Source | None:
-        run = None if row["run"] is None else await tracker.read(runs.by_key, row["run"])
-        if run is None or not request.may_read(run["entity"]):
-            return None
-        return _run_info(run)
+        run = await request.see(sight.run, row["run"])
+        return None if run is None else _run_info(run)
 
     async def used_by(_given: Mapping[str, Any]) -> Source:
         keys = await tracker.read(lineage.runs_of, key, lineage.USED)
-        rows = [await tracker.read(runs.by_key, run) for run in keys]
-        edges = [
-            pages.edge(run["key"], _run_info(run))
-            for run in rows
-            if run is not None and request.may_read(run["entity"])
-        ]
+        rows = [await request.see(sight.run, run) for run in keys]
+        edges = [pages.edge(run["key"], _run_info(run)) for run in rows if run is not None]
         return pages.connection(edges, total=len(edges))
 
     async def all_memberships(_given: Mapping[str, Any]) -> Source:
-        rows = await tracker.read(aliases.memberships, key)
-        edges = [
-            pages.edge(row["collection"], await membership_fields(request, row)) for row in rows
-        ]
+        edges = []
+        for member in await tracker.read(aliases.memberships, key):
+            if await request.see(sight.collection, member["collection"]) is not None:
+                node = await membership_fields(request, member)
+                edges.append(pages.edge(member["collection"], node))
         return pages.connection(edges, total=len(edges))
 
     return {
@@ -178,8 +172,8 @@ def artifact_fields(request: Request, row: Row) -> Source:
 
 async def membership_fields(request: Request, member: Row) -> Source:
     """A version as a member of one collection, which may be one that it was linked to."""
-    row = await request.tracker.read(artifacts.by_key, member["artifact"])
-    collection = await request.tracker.read(collections.by_key, member["collection"])
+    row = await request.see(sight.artifact, member["artifact"])
+    collection = await request.see(sight.collection, member["collection"])
     place = f"{member['collection']}:{member['artifact']}"
     found = {
         "__typename": "ArtifactCollectionMembership",
@@ -234,7 +228,7 @@ def _file_fields(request: Request, row: Row, entry: Row) -> Source:
     path, digest = entry["path"], entry["digest"]
     url = None
     if entry["is_stored"]:
-        url = request.address(Kind.BLOB_DOWN, row["entity"], digest, path)
+        url = request.address(Kind.BLOB_DOWN, row["key"], digest, path)
     return {
         "__typename": "File",
         "id": opaque("File", f"{entry['manifest']}:{path}"),

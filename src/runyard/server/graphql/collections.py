@@ -17,17 +17,14 @@ from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import COLLECTION, as_key, opaque
 from runyard.server.graphql.inputs import as_text
 from runyard.server.graphql.request import Request
-from runyard.server.store import aliases, artifacts, collections
+from runyard.server.store import aliases, artifacts, collections, sight
 from runyard.server.store.runs import Row
 
 
 def queries(request: Request) -> Source:
     async def artifact_collection(given: Mapping[str, Any]) -> Source | None:
-        key = as_key(given, "id", COLLECTION)
-        row = None if key is None else await request.tracker.read(collections.by_key, key)
-        if row is None or not request.may_read(row["entity"]):
-            return None
-        return collection_fields(request, row)
+        row = await request.see(sight.collection, as_key(given, "id", COLLECTION))
+        return None if row is None else collection_fields(request, row)
 
     return {"artifactCollection": artifact_collection}
 
@@ -74,7 +71,7 @@ def _lookups(request: Request, entity: str, project: str, kind: str | None) -> S
         member = await tracker.read(artifacts.by_name, entity, project, name, kind)
         if member is None:
             return None
-        row = await tracker.read(artifacts.by_key, member["artifact"])
+        row = await request.see(sight.artifact, member["artifact"])
         return None if row is None else artifact_fields(request, row)
 
     def collection(is_wanted: tuple[bool, ...]) -> Any:
@@ -138,10 +135,10 @@ def collection_fields(request: Request, row: Row) -> Source:
         )
         edges = []
         for member in members:
-            found = await tracker.read(artifacts.by_key, member["artifact"])
-            if found is not None:
+            artifact = await request.see(sight.artifact, member["artifact"])
+            if artifact is not None:
                 version = member["version"]
-                node = artifact_fields(request, found)
+                node = artifact_fields(request, artifact)
                 edges.append(pages.edge(version, node, version=f"v{version}"))
         return pages.page(edges, size, await tracker.read(artifacts.count_versions, key))
 
@@ -160,8 +157,8 @@ def collection_fields(request: Request, row: Row) -> Source:
         return pages.page(edges, size)
 
     async def latest(_given: Mapping[str, Any]) -> Source | None:
-        found = await tracker.read(artifacts.latest, key)
-        return None if found is None else artifact_fields(request, found)
+        newest = await request.see(sight.latest, key)
+        return None if newest is None else artifact_fields(request, newest)
 
     kind = {"__typename": "ArtifactType", "id": opaque("ArtifactType", row["type"]),
             "name": row["type"]}  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -41,6 +42,9 @@ _ALTERNATIVES = (
 _LONGEST_DOCUMENT = 256 << 10
 _WORTH_KEEPING = 32 << 10
 _MOST_FIELDS = 50_000
+# More than any answer that a client asks for; 300 other names for one long field would be more.
+_LARGEST_ANSWER = 64 << 20
+_MOST_NAMES = 50
 
 _seen_unknown: set[str] = set()
 
@@ -110,6 +114,7 @@ class _Walk:
         }
         self._variables = {**defaults, **variables}
         self._fields_left = _MOST_FIELDS
+        self._bytes_left = _LARGEST_ANSWER
 
     async def select(
         self, sets: list[SelectionSetNode], source: Source, place: str
@@ -118,6 +123,9 @@ class _Walk:
         spread: set[str] = set()
         for selection_set in sets:
             self._collect(selection_set, source, fields, spread)
+        names = Counter(nodes[0].name.value for nodes in fields.values())
+        if names and max(names.values()) > _MOST_NAMES:
+            raise Refusal(f"{place} is asked for one field under more than {_MOST_NAMES} names")
         answer: dict[str, Any] = {}
         for key, nodes in fields.items():
             answer[key] = await self._field(nodes, source, place)
@@ -196,7 +204,21 @@ class _Walk:
         elif value is not None and sets:
             _note_unknown(f"{place} as an object")
             return None
+        self._bytes_left -= _size(value)
+        if self._bytes_left < 0:
+            raise Refusal(f"the answer would be larger than {_LARGEST_ANSWER >> 20} MiB")
         return value
+
+
+def _size(value: Any) -> int:
+    """About how many bytes a value takes in the answer."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    if isinstance(value, Mapping):
+        return sum(len(name) + _size(item) for name, item in value.items())
+    return 8
 
 
 def _without_undefined(value: Any) -> Any:

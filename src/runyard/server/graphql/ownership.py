@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from runyard.server.graphql.executor import Refusal
 from runyard.server.graphql.request import Request
-from runyard.server.store import artifacts, collections, runs
+from runyard.server.store import sight
 from runyard.server.store.runs import Row
 
 
 async def own_run(request: Request, key: int) -> Row:
     """A run that the caller may change."""
-    row = await request.tracker.read(runs.by_key, key)
-    if row is None or not request.may_read(row["entity"]):
+    row = await request.see(sight.run, key)
+    if row is None:
         raise Refusal("there is no such run any more")
     must_write(request, row["entity"])
     return row
 
 
 async def readable_artifact(request: Request, key: int | None) -> Row:
-    row = None if key is None else await request.tracker.read(artifacts.by_key, key)
-    if row is None or not request.may_read(row["entity"]):
+    row = await request.see(sight.artifact, key)
+    if row is None:
         raise Refusal("there is no such artifact any more")
     return row
 
@@ -32,8 +32,8 @@ async def own_artifact(request: Request, key: int | None) -> Row:
 
 
 async def own_collection(request: Request, key: int | None) -> Row:
-    row = None if key is None else await request.tracker.read(collections.by_key, key)
-    if row is None or not request.may_read(row["entity"]):
+    row = await request.see(sight.collection, key)
+    if row is None:
         raise Refusal("there is no such collection any more")
     must_write(request, row["entity"])
     return row

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from runyard.server.addresses import Kind
-from runyard.server.permissions import Caller, may_read
+from runyard.server.permissions import Caller, may_read, readable
+from runyard.server.store.runs import Row
+from runyard.server.store.sight import Entities
 from runyard.server.tracker import Tracker
+
+Load: TypeAlias = Callable[[sqlite3.Connection, int, Entities], Row | None]
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,12 @@ class Request:
     def address(self, kind: Kind, *claim: Any) -> str:
         """An address that needs no key, as long as the caller's own is good."""
         return self.tracker.addresses.url(self.base_url, kind, self.caller.key_id, *claim)
+
+    async def see(self, load: Load, key: int | None) -> Row | None:
+        """An object of `store.sight` by its key, if it is there for the caller."""
+        if key is None:
+            return None
+        return await self.tracker.read(load, key, readable(self.caller))
 
     def may_read(self, entity: str) -> bool:
         return may_read(self.caller, entity)

@@ -15,7 +15,7 @@ from typing import Any
 from runyard.server.addresses import Kind
 from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_list, as_object, as_text
-from runyard.server.graphql.ownership import must_write
+from runyard.server.graphql.ownership import must_write, own_run
 from runyard.server.graphql.pages import connection, cursor_text, edge, page_size, timestamp
 from runyard.server.graphql.request import Request
 from runyard.server.store import run_files, runs
@@ -107,10 +107,7 @@ def mutations(request: Request) -> Source:
     async def delete_files(arguments: Mapping[str, Any]) -> Source:
         wanted = [_read_id(text) for text in as_list(as_object(arguments, "input"), "files")]
         for key, _ in wanted:
-            row = await request.tracker.read(runs.by_key, key)
-            if row is None:
-                raise Refusal("the run of this file is gone")
-            must_write(request, row["entity"])
+            await own_run(request, key)
         for key, name in wanted:
             await request.tracker.write(run_files.delete_file, key, name)
             await asyncio.to_thread(request.tracker.uploads.remove, key, name)

@@ -36,6 +36,7 @@ P = "/api/projects/{entity}/{project}"
 CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "server": (
         Entry("GET", "/api/health", "Version, process, how many runs", answer="version: text, pid: int, hostname: text, started_at: number, home: text, runs: int, running: int, database_bytes: int, writer: object"),
+        Entry("GET", "/api/proof", "Proves, without a key, that this server has the key of its state folder: HMAC-SHA256 of the nonce", query="nonce: text", answer="proof: text"),
         Entry("POST", "/api/server/stop", "End the server (its owner only)", answer="stopping: bool"),
         Entry("POST", "/api/server/backup", "Copy the state folder to a path on the server's machine; a line of JSON a second tells how far it is, the last one the copy's size", body="path: text", media=LINES),
         Entry("GET", "/api/openapi.json", "This document", answer=""),
@@ -78,6 +79,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("GET", "/api/sweeps", "Sweeps, the newest first", query="project: text, limit: int", answer=SWEEP, is_list=True),
         Entry("POST", "/api/sweeps", "Make a sweep of a file's text or data", body="config: any, project?: text, entity?: text, folder?: text, name?: text, prior_runs?: [text], seed?: int", answer=SWEEP),
         Entry("GET", "/api/sweeps/{key}", "A sweep with its counts, its best trial and its end", answer=SWEEP),
+        Entry("DELETE", "/api/sweeps/{key}", "Delete a sweep that nobody has worked on", answer="deleted: text"),
         Entry("GET", "/api/sweeps/{key}/trials", "Its trials", query="state: text", answer=TRIAL, is_list=True),
         Entry("GET", "/api/sweeps/{key}/work", "Its agents, also those that left, and every attempt with what it used", answer="agents: [object], attempts: [object], causes: object"),
         Entry("GET", "/api/sweeps/{key}/columns", "A sweep for drawing: trials as columns, places in the space, front and convergence; with `since`, the trials that changed", query="since: int", answer="revision: int, whole: bool, sweep: object, parameters: [object], metrics: [object], limits: [object], trials: object, values: object, places: object, measured: object, front: [int], convergence: [object]"),
@@ -89,7 +91,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "agents": (
         Entry("GET", "/api/agents", "Agents at work over all sweeps, and their machines; the last `gone` that left", query="gone: int", answer="revision: int, agents: [object], gone: [object], nodes: [object]"),
         Entry("POST", "/api/sweeps/{key}/agents", "An agent comes", body="token: text, host: text, pid: int, slots?: int, job?: text, node?: text", answer="agent: int, lease_seconds: number"),
-        Entry("POST", "/api/agents/{agent}/claim", "Take the next trial; waits up to `wait` seconds for one. An agent whose job ends says what is left of it, and what there was", body="token: text, wait?: number, seconds_left?: number, seconds_whole?: number, has_begun?: bool", answer="do: text, why?: text, refusal?: text, trial?: object, attempt?: int, run?: object, args?: object"),
+        Entry("POST", "/api/agents/{agent}/claim", "Take the next trial; waits up to `wait` seconds for one. An agent whose job ends says what is left of it, and what there was", body="token: text, wait?: number, seconds_left?: number, seconds_whole?: number, has_begun?: bool", answer="do: text, why?: text, refusal?: text, trial?: object, attempt?: int, run?: object, args?: object, task?: object"),
         Entry("POST", "/api/agents/{agent}/renew", "These attempts are alive; which of them are to end?", body="running: [object]", answer="stop: [object], lease_seconds: number"),
         Entry("POST", "/api/agents/{agent}/rewind", "An attempt goes on from a checkpoint", body="trial: int, attempt: int, saved_at?: number, rows?: [text]", answer="owed_since: number?"),
         Entry("POST", "/api/agents/{agent}/ends", "An attempt has ended", body="trial: int, attempt: int, exit_code: int, ended_at: number, cause?: text, saved?: bool", answer="trial: object"),

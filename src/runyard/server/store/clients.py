@@ -176,19 +176,30 @@ def note(connection: sqlite3.Connection, run: int, origin: Origin, writer: str) 
             archives.restore(connection, run, newest["archive"])
 
 
+def has_logged(client: Row, stream: int) -> bool:
+    """Whether rows of a client are here."""
+    return client[f"{_NAMES[stream]}_shift"] is not None
+
+
 def row_number(
-    connection: sqlite3.Connection, client: Row, stream: int, number: int, has_rows: bool
+    connection: sqlite3.Connection,
+    client: Row,
+    stream: int,
+    number: int,
+    has_rows: bool,
+    more: int = 0,
 ) -> int:
     """The run's number of a row that the client calls `number`.
 
     A client that goes on is told how many rows there are, and most number theirs from there. One
-    that begins at zero all the same must not overwrite what others wrote.
+    that begins at zero all the same must not overwrite what others wrote. `more`: rows that came
+    back since it was told.
     """
     name = _NAMES[stream]
     shift: int | None = client[f"{name}_shift"]
     if shift is None:
         told: int = client[f"{name}_told"]
-        shift = told if number < told else 0
+        shift = (told if number < told else 0) + more
         if has_rows:
             _set(connection, client, **{f"{name}_shift": shift})
     return number + shift

@@ -68,8 +68,9 @@ _Queue = queue.SimpleQueue[_Task | None]
 class Database:
     """The one SQLite database of a state folder. Start with `open`, end with `close`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, before_commit: Callable[[], None] = lambda: None) -> None:
         self._path = path
+        self._before_commit = before_commit
         self._changes: _Queue = queue.SimpleQueue()
         self._questions: _Queue = queue.SimpleQueue()
         self._plans: _Queue = queue.SimpleQueue()
@@ -223,6 +224,7 @@ class Database:
     def _commit(self, tasks: list[_Task]) -> list[Outcome]:
         """Make the changes in one transaction. Never raises: the writer has to outlive anything."""
         try:
+            self._before_commit()
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes = [self._run(task) for task in tasks]
             with self.times.measure("commit"):

@@ -199,14 +199,17 @@ def hear(connection: sqlite3.Connection, user: int | None, news: Collection[News
 
 
 def agents_in(connection: sqlite3.Connection, job: Row) -> list[Row]:
-    """The agents that said they are in this job, in one of its tasks, or were."""
+    """The agents that said they are in this job, in one of its tasks, or were.
+
+    A number is only Slurm's word: whoever recorded the job has to have started the agents too.
+    """
     # Between `123_` and what follows it in the alphabet: the tasks, found by the index.
     return connection.execute(
         "SELECT agents.*, (SELECT count(*) FROM trials WHERE trials.agent = agents.key "
         "AND trials.state = 'running') AS running FROM agents "
         "WHERE (job = ?1 OR (job >= ?1 || '_' AND job < ?1 || '`')) "
-        "AND (?2 IS NULL OR sweep = ?2) AND created_at >= ?3 ORDER BY key",
-        (job["job_id"], job["sweep"], job["submitted_at"] - _SKEW),
+        "AND (?2 IS NULL OR sweep = ?2) AND user = ?3 AND created_at >= ?4 ORDER BY key",
+        (job["job_id"], job["sweep"], job["user"], job["submitted_at"] - _SKEW),
     ).fetchall()
 
 
@@ -214,10 +217,10 @@ def failed_trials(connection: sqlite3.Connection, job: Row) -> list[int]:
     """Numbers of the sweep's trials that failed, and ran in this job last."""
     rows = connection.execute(
         "SELECT trials.number FROM trials JOIN agents ON agents.key = trials.agent "
-        "WHERE trials.sweep = ?2 AND trials.state = 'failed' "
+        "WHERE trials.sweep = ?2 AND trials.state = 'failed' AND agents.user = ?3 "
         "AND (agents.job = ?1 OR (agents.job >= ?1 || '_' AND agents.job < ?1 || '`')) "
         "ORDER BY trials.number",
-        (job["job_id"], job["sweep"]),
+        (job["job_id"], job["sweep"], job["user"]),
     )
     return [row["number"] for row in rows]
 
@@ -225,17 +228,17 @@ def failed_trials(connection: sqlite3.Connection, job: Row) -> list[int]:
 def count_failed(connection: sqlite3.Connection, jobs: Collection[Row]) -> dict[int, int]:
     """How many such trials each job has, by the job's key; those with none are left out."""
     asked = {job["sweep"] for job in jobs if job["sweep"] is not None}
-    found: dict[tuple[int, str], int] = {}
+    found: dict[tuple[int, str, int], int] = {}
     for row in connection.execute(
-        "SELECT trials.sweep, agents.job, count(*) AS count FROM trials "
+        "SELECT trials.sweep, agents.job, agents.user, count(*) AS count FROM trials "
         "JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep IN (SELECT value FROM json_each(?)) AND trials.state = 'failed' "
-        "AND agents.job IS NOT NULL GROUP BY trials.sweep, agents.job",
+        "AND agents.job IS NOT NULL GROUP BY trials.sweep, agents.job, agents.user",
         (json.dumps(sorted(asked)),),
     ):
-        place = (row["sweep"], row["job"].partition("_")[0])
+        place = (row["sweep"], row["job"].partition("_")[0], row["user"])
         found[place] = found.get(place, 0) + row["count"]
-    counts = {job["key"]: found.get((job["sweep"], job["job_id"]), 0) for job in jobs}
+    counts = {job["key"]: found.get((job["sweep"], job["job_id"], job["user"]), 0) for job in jobs}
     return {key: count for key, count in counts.items() if count}
 
 

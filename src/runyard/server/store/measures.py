@@ -37,20 +37,25 @@ def measure(connection: sqlite3.Connection, run: Row, rules: Rules) -> dict[str,
 def _best(
     connection: sqlite3.Connection, run: int, summary: dict[str, Any], aim: Aim
 ) -> float | None:
-    candidates = [as_number(look_up(summary, aim.name.split(".")))]
     key = keys_of_names(connection, run, HISTORY, [aim.name]).get(aim.name)
-    curve = None if key is None else read_curve(connection, run, HISTORY, key, 1)
-    if key is not None and curve is not None:
-        extreme = float((curve.high if aim.maximize else curve.low)[0])
-        if not math.isfinite(extreme) or extreme in (0.0, 1.0):
-            # An infinity hides what is behind it, and this may be a truth: look at every value.
-            values = finite_values(connection, run, key)
-            candidates += [float(values.max() if aim.maximize else values.min())] * bool(
-                len(values)
-            )
-        else:
-            candidates.append(extreme)
-    return min((value for value in candidates if value is not None), key=aim.lowered, default=None)
+    values = [] if key is None else _extremes(connection, run, key, maximize=aim.maximize)
+    summarised = as_number(look_up(summary, aim.name.split(".")))
+    if summarised is not None:
+        values.append(summarised)
+    return min(values, key=aim.lowered, default=None)
+
+
+def _extremes(connection: sqlite3.Connection, run: int, key: int, *, maximize: bool) -> list[float]:
+    """The largest or smallest finite number of a key; empty where there is none."""
+    curve = read_curve(connection, run, HISTORY, key, 1)
+    if curve is None:
+        return []
+    extreme = float((curve.high if maximize else curve.low)[0])
+    if math.isfinite(extreme) and extreme not in (0.0, 1.0):
+        return [extreme]
+    # An infinity hides what is behind it, and 0 or 1 may be a truth: look at every value.
+    values: list[float] = finite_values(connection, run, key).tolist()
+    return [max(values) if maximize else min(values)] if values else []
 
 
 def last_value(

@@ -63,7 +63,8 @@ def read_places(connection: sqlite3.Connection, run: int, stream: int) -> tuple[
     for name, key in keys.items():
         for column in read_columns(connection, run, stream, frozenset([key])):
             if column.kind in (FLOAT, INTEGER):
-                found[name][column.lines] = np.asarray(column.values, np.float64)
+                values = np.asarray(column.values, np.float64)
+                found[name][column.lines] = np.where(np.isfinite(values), values, -1.0)
     steps = found["_step"] if stream == HISTORY else np.full(count, -1.0)
     return steps, found["_timestamp"]
 
@@ -82,8 +83,6 @@ def _place(line: str, stream: int) -> Place:
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return -1.0
-    try:
-        number = float(value)
-    except OverflowError:
-        return -1.0
-    return number if math.isfinite(number) else -1.0
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return -1.0  # Kept as text, so it is no number in what is stored either.
+    return float(value) if math.isfinite(value) else -1.0

@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from runyard.server import states
 from runyard.server.store import attempts, clients, leases, runs, trials
-from runyard.server.store.history import HISTORY, put_rows
+from runyard.server.store.history import HISTORY, count_rows, put_rows
 from runyard.server.store.lines import put_lines
 from runyard.server.store.merging import merge_rows
 from runyard.server.store.origins import read_origin
 from runyard.server.store.shared import put_shared_rows
 from runyard.server.store.summaries import merge_summaries
+from runyard.server.store.unrepeated import unrepeated_rows
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def record(
     key: int = row["key"]
     client, may_be_sync = clients.speaking(connection, row, post.writer, now)
     places = {
-        stream: _put(connection, key, client, may_be_sync, stream, start, rows)
+        stream: _put(connection, row, client, may_be_sync, stream, start, rows)
         for stream, (start, rows) in post.rows.items()
     }
     put_lines(connection, key, clients.output_stream(client), *post.output)
@@ -86,7 +87,7 @@ def record(
 
 def _put(
     connection: sqlite3.Connection,
-    run: int,
+    row: runs.Row,
     client: runs.Row | None,
     may_be_sync: bool,
     stream: int,
@@ -94,6 +95,7 @@ def _put(
     rows: Sequence[str],
 ) -> int | None:
     """Store rows. The number that the first of them has now, where they are in a row."""
+    run: int = row["key"]
     if client is None:
         put_rows(connection, run, stream, start, rows)
         return start
@@ -102,10 +104,25 @@ def _put(
     elif may_be_sync or client["kind"] == "sync":
         merge_rows(connection, run, stream, rows)
     else:
-        place = clients.row_number(connection, client, stream, start, bool(rows))
+        more = 0
+        if rows and stream == HISTORY and not clients.has_logged(client, stream):
+            more = _bring_back(connection, row, rows[0])
+        place = clients.row_number(connection, client, stream, start, bool(rows), more)
         put_rows(connection, run, stream, place, rows)
         return place
     return None
+
+
+def _bring_back(connection: sqlite3.Connection, row: runs.Row, first: str) -> int:
+    """A trial goes on: what was put aside and does not come again is the run's. How many rows."""
+    if row["sweep"] is None:
+        return 0  # Who rewinds a run by hand means it.
+    lines = unrepeated_rows(connection, row["key"], first)
+    if lines:
+        put_rows(
+            connection, row["key"], HISTORY, count_rows(connection, row["key"], HISTORY), lines
+        )
+    return len(lines)
 
 
 def _state_after_sync(

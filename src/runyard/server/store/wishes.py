@@ -22,8 +22,9 @@ def is_unwanted(connection: sqlite3.Connection, agent: Row) -> bool:
         return False
     found = connection.execute(
         "SELECT 1 FROM jobs WHERE job_id = ? AND wish = ? AND ended_at IS NULL "
-        "AND (sweep IS NULL OR sweep = ?) LIMIT 1",
-        (job, CANCEL, agent["sweep"]),
+        # Whoever records a job chooses its number: it ends nobody else's agents.
+        "AND (sweep IS NULL OR sweep = ?) AND user = ? LIMIT 1",
+        (job, CANCEL, agent["sweep"], agent["user"]),
     ).fetchone()
     return found is not None
 

@@ -1,0 +1,144 @@
+"""Which server owns a state folder, also where the file locks of two machines do not meet.
+
+`flock` holds on one machine only on some network mounts (Lustre `localflock`, BeeGFS, NFS with
+`local_lock`). So the server also keeps a claim in the folder and changes a number in it every few
+seconds, its heartbeat. Whoever wants to start a server on another machine watches that number by
+its own clock; clocks of two machines are never compared. A claim is replaced only when the number
+has stood still for ten heartbeats and the old address does not answer. This module reads claims;
+`server/ownership.py` makes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import json
+import os
+import socket
+import time
+import urllib.parse
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from runyard.home import Discovery, Home, read_discovery
+
+PROOF_PATH = "/api/proof"
+HEARTBEAT = "RUNYARD_HEARTBEAT_SECONDS"
+"""Environment variable: seconds between two heartbeats, for tests."""
+_DEFAULT_HEARTBEAT = 3.0
+BEATS_UNTIL_DEAD = 10
+LOOK_EVERY = 0.1
+_ANSWER_SECONDS = 3.0
+# The heartbeat is overwritten in place, so it always has as many digits.
+BEAT_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the owner of a state folder says of itself."""
+
+    token: str
+    hostname: str
+    boot: str
+    pid: int
+    beat: str = "0" * BEAT_DIGITS
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether file locks tell if its server lives: it ran here, since the machine started."""
+        return (self.hostname, self.boot) == (socket.gethostname(), boot_id())
+
+    def is_of(self, discovery: Discovery) -> bool:
+        """Whether the address there is this server's."""
+        return (self.hostname, self.pid) == (discovery.hostname, discovery.pid)
+
+
+def heartbeat_seconds() -> float:
+    return float(os.environ.get(HEARTBEAT) or _DEFAULT_HEARTBEAT)
+
+
+def claim_path(home: Home) -> Path:
+    return home.path / "owner.json"
+
+
+def read_claim(home: Home) -> Claim | None:
+    """The claim on the folder; None where no server has one."""
+    for last in (False, False, True):
+        try:
+            record = json.loads(claim_path(home).read_bytes())
+            return Claim(**{field.name: record[field.name] for field in fields(Claim)})
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (ValueError, TypeError, LookupError):  # Damaged, so nobody's.
+            if last:
+                return None
+        except OSError as error:
+            if last or error.errno != errno.ESTALE:  # NFS: replaced while it was read.
+                raise
+        time.sleep(LOOK_EVERY / 2)
+    return None
+
+
+def owner_elsewhere(home: Home, seconds: float | None = None) -> Claim | None:
+    """The claim of a live server on another machine; looks for at most `seconds`."""
+    claim = read_claim(home)
+    if claim is None or claim.is_of_this_machine:
+        return None
+    return claim if lives(home, claim, seconds) else None
+
+
+def prove(key: str, nonce: str) -> str:
+    """What only a server with this key can answer; the key itself is not sent."""
+    import hashlib
+    import hmac
+
+    return hmac.new(key.encode(), f"owner {nonce}".encode(), hashlib.sha256).hexdigest()
+
+
+def lives(home: Home, claim: Claim, seconds: float | None = None) -> bool:
+    """Whether the server of a claim answers, or its heartbeat goes on."""
+    if _answers(home, claim):
+        return True
+    end = time.monotonic() + (
+        heartbeat_seconds() * BEATS_UNTIL_DEAD if seconds is None else seconds
+    )
+    while time.monotonic() < end:
+        time.sleep(LOOK_EVERY)
+        now = read_claim(home)
+        if now is None or now.token != claim.token:
+            return False
+        if now.beat != claim.beat:
+            return True
+    return False
+
+
+def _answers(home: Home, claim: Claim) -> bool:
+    """Whether our server answers at the address that the folder names."""
+    discovery = read_discovery(home)
+    if discovery is None or not claim.is_of(discovery):
+        return False
+    nonce = os.urandom(16).hex()
+    address = urllib.parse.urlsplit(discovery.url)
+    connection = http.client.HTTPConnection(
+        address.hostname or "", address.port, timeout=_ANSWER_SECONDS
+    )
+    try:
+        connection.request("GET", f"{PROOF_PATH}?nonce={nonce}")
+        answer = connection.getresponse().read(4096).decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return prove(discovery.key, nonce) in answer
+
+
+def read_text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None
+
+
+def boot_id() -> str:
+    """Another one after each start of the machine; nothing where the system has none."""
+    return (read_text(Path("/proc/sys/kernel/random/boot_id")) or "").strip()

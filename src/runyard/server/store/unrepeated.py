@@ -1,0 +1,72 @@
+"""Rows that were put aside when a trial went back to its checkpoint, and do not come again.
+
+Most programs log a step and then save it: what was logged after the newest checkpoint is logged
+again. Some save first (Lightning does): the row of the saved step is logged after the checkpoint
+and never again. Which of them a program is, its first row after the cut tells.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from itertools import pairwise
+from typing import Any
+
+from runyard.server.store.archives import stream_of
+from runyard.server.store.history import HISTORY, count_rows, read_rows
+
+# More than are logged between a checkpoint and the end of its step.
+_MOST_ROWS = 100
+# So many of the rows before must count upwards in a key for it to be a counter.
+_LOOKED_AT = 20
+
+
+def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> list[str]:
+    """The rows to bring back, before a resumed program's first row is stored."""
+    archive = connection.execute(
+        "SELECT max(number) FROM archives WHERE run = ? AND reason = 'rewound'", (run,)
+    ).fetchone()[0]
+    next_row = _read(first)
+    if archive is None or next_row is None:
+        return []
+    count = count_rows(connection, run, HISTORY)
+    kept = [
+        row
+        for _, line in read_rows(connection, run, HISTORY, max(0, count - _LOOKED_AT))
+        if (row := _read(line)) is not None
+    ]
+    lines: list[str] = []
+    for _, line in read_rows(connection, run, stream_of(archive, HISTORY), 0, _MOST_ROWS):
+        row = _read(line)
+        if row is None or not _is_between(kept, row, next_row):
+            break
+        lines.append(line)
+        kept.append(row)
+    return lines
+
+
+def _is_between(kept: list[dict[str, Any]], row: dict[str, Any], next_row: dict[str, Any]) -> bool:
+    """Whether a row follows those that were kept, and the program has gone on behind it."""
+    if not _grows([*kept, row], "_step"):
+        return False  # It is there already.
+    if _grows([row, next_row], "_step"):
+        return True
+    # Without `step=` the client counts on from what was kept: other keys may tell, such as epochs.
+    counters = [name for name in row if name[0] != "_" and _grows([*kept, row], name)]
+    return bool(counters) and all(_grows([row, next_row], name) for name in counters)
+
+
+def _grows(rows: list[dict[str, Any]], name: str) -> bool:
+    """Whether a key is in all of these rows, as a whole number that gets larger from row to row."""
+    values = [value for row in rows if type(value := row.get(name)) is int]
+    if len(values) < len(rows):
+        return False
+    return all(before < after for before, after in pairwise(values))
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None

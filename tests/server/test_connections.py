@@ -1,0 +1,90 @@
+"""A server under a thousand connections that say nothing, or too little, or too much."""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import socket
+import urllib.parse
+from collections.abc import Iterator
+
+import pytest
+
+from runyard.client.discover import ensure_server
+from runyard.home import Home
+from tests.conftest import run_runyard
+from tests.node.terminals import until
+
+pytestmark = pytest.mark.live
+
+SLOW = b"POST /api/login HTTP/1.1\r\nhost: a\r\nx-runyard: page\r\ncontent-length: 1000\r\n\r\n{"
+
+
+@pytest.fixture
+def address(state_folder: Home) -> tuple[str, int]:
+    parts = urllib.parse.urlsplit(ensure_server(state_folder).api.url)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    return parts.hostname, parts.port
+
+
+@contextlib.contextmanager
+def connected(address: tuple[str, int], count: int, first: bytes) -> Iterator[list[socket.socket]]:
+    with contextlib.ExitStack() as closing:
+        connections = []
+        for _ in range(count):
+            made = closing.enter_context(socket.create_connection(address))
+            made.sendall(first)
+            connections.append(made)
+        yield connections
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(before[1], 8_192), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("many_files")
+def test_a_thousand_idle_and_a_thousand_slow_connections_keep_nobody_out(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        connected(address, 1_000, b"") as idle,
+        connected(address, 500, b"GET / HTTP/1.1\r\nx: ") as heads,
+        connected(address, 500, SLOW) as bodies,
+    ):
+        assert run_runyard("run", "-q", "-n", "through", "true").returncode == 0
+        assert "through" in run_runyard("runs").stdout
+        # Closed by the server, to make room: the first of those who came.
+        idle[0].settimeout(0.0)
+        with contextlib.suppress(ConnectionResetError):
+            assert idle[0].recv(1) == b""
+        for made in (heads[-1], bodies[-1]):
+            made.settimeout(0.0)
+            with pytest.raises(BlockingIOError):
+                made.recv(1)
+
+
+def test_a_head_without_end_is_cut_off(address: tuple[str, int]) -> None:
+    with socket.create_connection(address) as made:
+        made.sendall(b"GET / HTTP/1.1\r\n")
+
+        def is_closed() -> bool:
+            try:
+                made.sendall(b"x-more: " + b"a" * 8_000 + b"\r\n")
+            except OSError:
+                return True
+            return False
+
+        until(is_closed, "the server to close it")
+
+
+def test_a_connection_that_says_nothing_is_closed(address: tuple[str, int]) -> None:
+    with socket.create_connection(address) as silent, socket.create_connection(address) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\n")
+        for made in (silent, slow):
+            made.settimeout(180.0)
+            assert made.recv(1) == b""
