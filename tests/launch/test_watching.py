@@ -102,6 +102,20 @@ SACCT = "\n".join(
 )
 
 
+@pytest.mark.parametrize(
+    ("tres", "gpus"),
+    [
+        ("cpu=4,gres/gpu:a100=2,node=1", 2),
+        ("gres/gpu:a100=2,gres/gpu:h100=1", 3),
+        ("gres/gpu=3,gres/gpu:a100=2,gres/gpu:h100=1", 3),
+        ("cpu=4,gres/gpumem=40G,gres/shard=2", 0),
+    ],
+)
+def test_gpus_count_where_a_site_accounts_for_their_types_alone(tres: str, gpus: int) -> None:
+    line = SACCT.splitlines()[0].replace("billing=4,cpu=4,gres/gpu=2,mem=8G,node=1", tres)
+    assert read_records(line)[0].gpus == gpus
+
+
 def test_what_sacct_prints_is_read_by_task() -> None:
     first, second, never = read_records(SACCT)
     assert (first.which, first.job_id, first.state.name) == ("40_1", "40", "COMPLETED")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from runyard.launch.slurm import poll
 from tests.conftest import ask_runyard, run_runyard
 from tests.node.terminals import RUNYARD, Terminal
 from tests.slurm.test_cluster import wait_until
@@ -153,6 +154,15 @@ def _check_report(yard: Yard, sweep: str, job: str) -> None:
     shown = ask_runyard("report", job, cwd=yard.project)
     assert "ASKED AND USED" in shown.stdout
     assert ("the site keeps no accounting" in shown.stdout) is not has_accounting(yard)
+
+
+def test_a_long_list_of_tasks_is_counted_whole(yard: Yard) -> None:
+    # No range describes it: squeue writes each of them.
+    tasks = sorted({number * number for number in range(1, 31)})
+    job = yard.cluster.submit("true", "--hold", f"--array={','.join(map(str, tasks))}")
+    found = poll([job], yard.cluster.env)[job]
+    assert found.states == {"PENDING": 30}
+    yard.cluster.run("scancel", job)
 
 
 def test_a_job_a_task_or_a_sweep_is_cancelled(yard: Yard) -> None:

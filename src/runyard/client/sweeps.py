@@ -292,6 +292,10 @@ class SweepApi:
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/state", {"state": state})
         return changed
 
+    def delete(self, key: int) -> None:
+        """Delete a sweep that nobody has worked on; ServerError where somebody has."""
+        self._connection.request("DELETE", f"/api/sweeps/{key}", query=None)
+
     def set_cap(self, key: int, run_cap: int | None) -> Sweep:
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/cap", {"run_cap": run_cap})
         return changed

@@ -79,6 +79,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("GET", "/api/sweeps", "Sweeps, the newest first", query="project: text, limit: int", answer=SWEEP, is_list=True),
         Entry("POST", "/api/sweeps", "Make a sweep of a file's text or data", body="config: any, project?: text, entity?: text, folder?: text, name?: text, prior_runs?: [text], seed?: int", answer=SWEEP),
         Entry("GET", "/api/sweeps/{key}", "A sweep with its counts, its best trial and its end", answer=SWEEP),
+        Entry("DELETE", "/api/sweeps/{key}", "Delete a sweep that nobody has worked on", answer="deleted: text"),
         Entry("GET", "/api/sweeps/{key}/trials", "Its trials", query="state: text", answer=TRIAL, is_list=True),
         Entry("GET", "/api/sweeps/{key}/work", "Its agents, also those that left, and every attempt with what it used", answer="agents: [object], attempts: [object], causes: object"),
         Entry("GET", "/api/sweeps/{key}/columns", "A sweep for drawing: trials as columns, places in the space, front and convergence; with `since`, the trials that changed", query="since: int", answer="revision: int, whole: bool, sweep: object, parameters: [object], metrics: [object], limits: [object], trials: object, values: object, places: object, measured: object, front: [int], convergence: [object]"),
