@@ -75,6 +75,7 @@ class Attempt:
         self._heard: set[int] = set()
         self._output = self._copy = -1
         self._is_settled = False
+        self._run_code: int | None = None
         self.seconds = 0.0
         self.cause: str | None = None
         self._waits_for = {"console", "end"}
@@ -167,6 +168,12 @@ class Attempt:
             self.ending = cause
             self._blow_after(0.0, signal.SIGTERM)
 
+    def end_as(self, exit_code: int) -> None:
+        """End it now, and count it as what its run said: that is over, and it hangs."""
+        if self.runs and self.ending is None:
+            self._run_code = exit_code
+            self._blow_after(0.0, signal.SIGTERM)
+
     def leave(self, cause: str, seconds: float, last_call: float = GRACE_SECONDS) -> None:
         """Tell it to save and leave within `seconds`; then it is asked to end, and killed.
 
@@ -246,6 +253,8 @@ class Attempt:
         self._loop.watch(ended, READ, has_signalled)
 
     def _is_over(self, exit_code: int) -> None:
+        if self._run_code is not None:
+            exit_code = self._run_code
         self.exit_code = exit_code
         self.seconds = time.monotonic() - self.begun
         if self._next_blow is not None:
