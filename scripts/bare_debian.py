@@ -4,11 +4,11 @@
     scripts/bare_debian.py tests/cli -k server      # words for `./test`
     scripts/bare_debian.py --mount /opt/wheels      # a folder of this machine, to be read there
 
-It proves that the tests' own list of packages (tests/packages.py) is whole: whatever a test needs is
-installed by it there, or the test fails. The system is made by debootstrap from the mirror that this
-machine's apt uses, and kept as .cache/bare-debian/root.tar; each run begins with a fresh copy, a clone
-of this checkout's last commit, and mounts and processes of its own that end with it. How pip, npm and
-TLS are set up is taken from this machine.
+It proves that the tests' own list of packages (tests/packages.py) is whole: whatever a test needs
+is installed by it there, or the test fails. The system is made by debootstrap from the mirror that
+this machine's apt uses, and kept as .cache/bare-debian/root.tar. Each run begins with a fresh copy,
+a clone of this checkout's last commit, and mounts and processes of its own that end with it. How
+pip, npm and TLS are set up is taken from this machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDER = (ROOT / ".cache").resolve() / "bare-debian"
 CHECKOUT = "/work/runyard"
 INCLUDED = "python3,ca-certificates"
 
-_SETTINGS = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf",
+_SETTINGS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf",
              "~/.pip/pip.conf", "~/.npmrc")  # fmt: skip
 _PASSED_ON = ("PIP_", "NPM_CONFIG_", "SSL_CERT_", "REQUESTS_CA", "CURL_CA", "NODE_EXTRA_CA",
               "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "RUNYARD_")  # fmt: skip
@@ -123,7 +123,6 @@ def _copy_settings(root: Path) -> None:
         if source.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
-    shutil.copytree("/etc/ssl/certs", root / "etc/ssl/certs", dirs_exist_ok=True)
     for folder in ("sources.list.d", "apt.conf.d", "trusted.gpg.d"):
         shutil.copytree(f"/etc/apt/{folder}", root / "etc/apt" / folder, dirs_exist_ok=True)
 
