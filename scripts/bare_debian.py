@@ -25,8 +25,16 @@ FOLDER = (ROOT / ".cache").resolve() / "bare-debian"
 CHECKOUT = "/work/runyard"
 INCLUDED = "python3,ca-certificates"
 
-_SETTINGS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf",
-             "~/.pip/pip.conf", "~/.npmrc")  # fmt: skip
+_SETTINGS = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/apt/sources.list",
+    "/etc/pip.conf",
+    "~/.config/pip/pip.conf",
+    "~/.pip/pip.conf",
+    "~/.npmrc",
+)
 _PASSED_ON = ("PIP_", "NPM_CONFIG_", "SSL_CERT_", "REQUESTS_CA", "CURL_CA", "NODE_EXTRA_CA",
               "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "RUNYARD_")  # fmt: skip
 
@@ -117,6 +125,7 @@ def _unpack(tar: Path) -> Path:
 
 
 def _copy_settings(root: Path) -> None:
+    (root / "etc/apt/sources.list").unlink()
     for name in _SETTINGS:
         source = Path(name).expanduser()
         target = Path(f"{root}{name.replace('~', '/root')}")
