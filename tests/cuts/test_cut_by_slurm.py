@@ -51,7 +51,7 @@ class Jobs:
 
     def add(self) -> None:
         agents = str(len(self.trials.cells))
-        said = self.yard.submit("agents", "add", self.sweep, "-n", agents, *self._options)
+        said = self.yard.submit("agents", "add", self.sweep, "--agents", agents, *self._options)
         self.job = job_of(said)
 
     def wait_for_end(self) -> None:
