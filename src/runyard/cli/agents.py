@@ -3,8 +3,8 @@
   runyard agents                       those at work, and what they have
   runyard agents drain AGENT           it begins no more, and goes when what it runs has finished
   runyard agents add SWEEP -j 2        one more on this machine, in the background
-  runyard agents add SWEEP -n 8 --on slurm --gpus 1      eight more, as an array of jobs
-  runyard agents add SWEEP -n 4 --on slurm --form nodes  one on each node of one job
+  runyard agents add SWEEP --agents 8 --on slurm --gpus 1      eight more, as an array of jobs
+  runyard agents add SWEEP --agents 4 --on slurm --form nodes  one on each node of one job
 
 On Slurm they get what the sweep's last job asked for, but for what is said here.
 An agent takes trials of its sweep until none is left or its time is up; SWEEP is an id, a name, or
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.completer = complete_sweep  # type: ignore[attr-defined]
     add_slot_arguments(parser)
     parser.add_argument(
-        "-n", "--agents", type=positive, metavar="N",
+        "--agents", type=positive, metavar="N",
         help="with add: how many (default 1; on slurm, as many as trials are left)",
     )  # fmt: skip
     parser.add_argument("--server", metavar="URL|cloud",

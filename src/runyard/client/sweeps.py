@@ -199,8 +199,15 @@ class Stop(Held):
     why: Literal["stopped", "canceled", "paused", "lost"]
 
 
+class Over(Held):
+    """An attempt whose client has ended the run, with the exit code that it told."""
+
+    exit_code: int
+
+
 class Renewed(TypedDict):
     stop: list[Stop]
+    over: list[Over]
     lease_seconds: float
 
 

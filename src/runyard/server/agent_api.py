@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -124,7 +125,7 @@ async def renew(request: Request) -> Response:
         (arguments.field(one, "trial", int), arguments.field(one, "attempt", int)) for one in told
     ]
     usages = (read_usage(one.get("usage")) for one in told)
-    stops = await lulls.renew(
+    renewed = await lulls.renew(
         tracker_of(request),
         agent["key"],
         agent["sweep"],
@@ -135,8 +136,10 @@ async def renew(request: Request) -> Response:
     return quick_answer(
         {
             "stop": [
-                {"trial": stop.trial, "attempt": stop.attempt, "why": stop.why} for stop in stops
+                {"trial": stop.trial, "attempt": stop.attempt, "why": stop.why}
+                for stop in renewed.stops
             ],
+            "over": [asdict(over) for over in renewed.over],
             "lease_seconds": leases.LEASE_SECONDS,
         }
     )

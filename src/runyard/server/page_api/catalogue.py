@@ -92,7 +92,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("GET", "/api/agents", "Agents at work over all sweeps, and their machines; the last `gone` that left", query="gone: int", answer="revision: int, agents: [object], gone: [object], nodes: [object]"),
         Entry("POST", "/api/sweeps/{key}/agents", "An agent comes", body="token: text, host: text, pid: int, slots?: int, job?: text, node?: text", answer="agent: int, lease_seconds: number"),
         Entry("POST", "/api/agents/{agent}/claim", "Take the next trial; waits up to `wait` seconds for one. An agent whose job ends says what is left of it, and what there was", body="token: text, wait?: number, seconds_left?: number, seconds_whole?: number, has_begun?: bool", answer="do: text, why?: text, refusal?: text, trial?: object, attempt?: int, run?: object, args?: object, task?: object"),
-        Entry("POST", "/api/agents/{agent}/renew", "These attempts are alive; which of them are to end?", body="running: [object]", answer="stop: [object], lease_seconds: number"),
+        Entry("POST", "/api/agents/{agent}/renew", "These attempts are alive; which of them are to end, and of which has the client ended the run?", body="running: [object]", answer="stop: [object], over: [object], lease_seconds: number"),
         Entry("POST", "/api/agents/{agent}/rewind", "An attempt goes on from a checkpoint", body="trial: int, attempt: int, saved_at?: number, rows?: [text]", answer="owed_since: number?"),
         Entry("POST", "/api/agents/{agent}/ends", "An attempt has ended", body="trial: int, attempt: int, exit_code: int, ended_at: number, cause?: text, saved?: bool", answer="trial: object"),
         Entry("POST", "/api/agents/{agent}/leave", "An agent goes", body="why?: text"),

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from runyard.server.store import (
     archives,
     attempts,
+    clients,
     endings,
     leases,
     programs,
@@ -115,11 +116,22 @@ def runs_of(connection: sqlite3.Connection, sweep: int, agent: int) -> list[Row]
 
 
 @dataclass(frozen=True)
+class Over:
+    """An attempt whose client has said that the run is over, and with which exit code."""
+
+    trial: int
+    attempt: int
+    exit_code: int
+
+
+@dataclass(frozen=True)
 class Renewed:
     """What an agent hears, and until when it would hear the same if nothing changes."""
 
     stops: Sequence[Stop]
     quiet_until: float
+    over: Sequence[Over] = ()
+    """Attempts whose program runs on, although its client has ended the run."""
 
 
 def renew(
@@ -140,6 +152,7 @@ def renew(
     if slots is not None and slots != row["slots"]:
         connection.execute("UPDATE agents SET slots = ? WHERE key = ?", (slots, agent))
     stops = []
+    over = []
     quiet_until = now + leases.LEASE_SECONDS * (1 - leases.FRESH)
     for number, attempt in running:
         trial = trials.by_number(connection, row["sweep"], number)
@@ -161,7 +174,10 @@ def renew(
             attempts.set_usage(connection, trial["run"], attempt, usage[number, attempt])
         if is_to_be_told(connection, trial, now):
             stops.append(Stop(number, attempt, trial["id"], trial["stop"]))
-    return Renewed(stops, quiet_until)
+        client = clients.newest_after(connection, trial["run"], trial["clients"])
+        if client is not None and client["ended_at"] is not None:
+            over.append(Over(number, attempt, client["exit_code"] or 0))
+    return Renewed(stops, quiet_until, over)
 
 
 def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> bool:
