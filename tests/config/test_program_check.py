@@ -174,7 +174,7 @@ def train(config=None):
 def test_each_parameter_that_a_function_with_an_empty_config_misses_is_named(
     before: str, after: str
 ) -> None:
-    given = {"lr": [0.1], "batch_size": [8]}
+    given: dict[str, list[Any]] = {"lr": [0.1], "batch_size": [8]}
     found = looked_at(TUTORIAL.format(before=before, after=after), Given(given), known="lr")
     assert [finding.what for finding in found] == [
         "it reads wandb.config.learning_rate, which it is not given",

@@ -35,7 +35,7 @@ class LedgerInMemory:
         migrate(self.store)
         self.store.execute("INSERT INTO users (key, name, created_at) VALUES (1, 'ada', 0)")
         self.now = 1000.0
-        self.file = read_file(config)
+        self.file = read_file(dict(config))
         row = new_sweep(
             self.store, self.file, entity="ada", project="birds", user=1, name=None, folder=None,
             seed=1, prior=[], now=self.now,

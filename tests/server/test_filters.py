@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from runyard.server.store import listing
 from runyard.server.store.database import Database
+from runyard.server.store.dotted_names import MISSING
 from runyard.server.store.field_memory import FieldMemory
 from runyard.server.store.filter_sql import narrow
 from runyard.server.store.filters import BadFilter, fields_of, predicate, read_filter
@@ -25,7 +26,7 @@ from runyard.server.store.orders import (
     take_page,
     write_cursor,
 )
-from runyard.server.store.run_fields import JSON, MISSING, TIME, Field, find_field, look_up
+from runyard.server.store.run_fields import JSON, TIME, Field, find_field, look_up
 
 
 class Run:

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from runyard.server.charts import unpack
-from runyard.server.store import leases, segments
+from runyard.server.store import leases
 from runyard.server.store.history import HISTORY
+from runyard.server.store.joining import join_batches
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
@@ -47,7 +48,7 @@ class History:
 
     def join(self) -> None:
         self._tracker._database.write(
-            lambda connection: segments.join_batches(connection, self._key, HISTORY)
+            lambda connection: join_batches(connection, self._key, HISTORY)
         ).result()
 
     def send_and_join(self, rows: list[dict[str, Any]], every: int, batch: int = 1) -> None:
@@ -188,12 +189,13 @@ def test_a_trial_that_cannot_be_measured_keeps_no_other_from_being_settled(
 def test_a_name_means_what_its_own_run_logged_under_it(
     client: Client, tracker: Tracker, upsert: Upsert, joined: bool
 ) -> None:
-    for key, (run, row) in enumerate({
+    rows: dict[str, dict[str, Any]] = {
         "nested": {"val": {"loss": 1.0}, "epoch": {"at": 5}},
         "literal": {"val.loss": 2.0, "epoch.at": 6},
         "both": {"val.loss": 3.0, "val": {"loss": 4.0}, "epoch": {"at": 7}},
         "partly": {"a.val": {"loss": 9.0}, "val": {"loss": 5.0}, "epoch": {"at": 8}},
-    }.items(), 1):  # fmt: skip
+    }
+    for key, (run, row) in enumerate(rows.items(), 1):
         upsert(name=run)
         history = History(client, tracker, f"ada/birds/{run}", key)
         history.send([{"_step": 0, **row}])

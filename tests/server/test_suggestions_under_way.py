@@ -8,6 +8,7 @@ from typing import Any
 
 from runyard.search.sweep import read_sweep
 from runyard.server.store.results import View
+from runyard.server.sweeps.handed_out import HandedOut
 from runyard.server.sweeps.suggestions import Demand, Suggestions
 
 CONFIG: dict[str, Any] = {
@@ -30,7 +31,8 @@ def test_a_point_is_not_suggested_twice_while_its_claim_is_under_way() -> None:
     async def claims() -> list[tuple[float, ...]]:
         sweep, _ = read_sweep(CONFIG)
         assert sweep is not None
-        suggestions = Suggestions(None, 1, sweep, CONFIG, 1)  # type: ignore[arg-type]
+        handed_out = HandedOut(sweep.space, 1)
+        suggestions = Suggestions(None, 1, sweep, CONFIG, 1, handed_out)  # type: ignore[arg-type]
         suggestions._worker = Worker()  # type: ignore[assignment]
         suggestions.stir = lambda: None  # type: ignore[method-assign]
         before_the_claim = View(at_work=2, setting=5, pending=["[0.3]", "[0.4]"])

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from runyard.node.place import Server
 
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+# A server that answers with its own trouble is there, and has enough to do.
+_PAUSES_IN_TROUBLE = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 _ANSWER_SECONDS = 30.0
 _READ_AT_ONCE = 1 << 16
 
@@ -54,6 +56,19 @@ class Answer:
         return str(told or self.body[:200].decode(errors="replace") or f"status {self.status}")
 
 
+class Trouble:
+    """The server answers, and cannot do what is asked: to which request, since when."""
+
+    __slots__ = ("error", "path", "since", "status", "times")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.since = time.monotonic()
+        self.times = 0
+        self.status = 0
+        self.error = ""
+
+
 class _Request:
     __slots__ = ("body", "kind", "on_answer", "path", "seconds")
 
@@ -82,6 +97,8 @@ class Channel:
         self._deadline: Timer | None = None
         self.silent_since: float | None = None
         """Since when the server has not been reached; None while all is well."""
+        self.trouble: Trouble | None = None
+        """What the server says of itself instead of an answer; None while all is well."""
 
     @property
     def is_idle(self) -> bool:
@@ -120,6 +137,7 @@ class Channel:
         """Forget every request that has no answer, and the connection with them."""
         self._unanswered.clear()
         self._close()
+        self.trouble = None
         if self._retry is not None:
             self._retry.cancel()
             self._retry = None
@@ -199,17 +217,31 @@ class Channel:
             self._take(answer)
 
     def _take(self, answer: Answer) -> None:
-        if answer.status == 503 or answer.status == 429 or answer.status == 500:
-            self._broken()  # Its own trouble, which passes: a full disk, a start.
+        if answer.status >= 500 or answer.status == 429:
+            self._in_trouble(answer)
             return
         self._tries = 0
-        self.silent_since = None
+        self.silent_since = self.trouble = None
         if not self._unanswered:
             self._broken()  # Nobody asked: what speaks there is not our server.
             return
         request = self._unanswered.popleft()
         self._watch_time()
         request.on_answer(answer)
+
+    def _in_trouble(self, answer: Answer) -> None:
+        """Its own trouble, which mostly passes: a full disk, a start; or a bug."""
+        self._close()
+        if not self._unanswered:
+            return
+        path = self._unanswered[0].path.partition("?")[0]
+        if self.trouble is None or self.trouble.path != path:
+            self.trouble = Trouble(path)
+        self.trouble.status, self.trouble.error = answer.status, answer.error
+        pause = _PAUSES_IN_TROUBLE[min(self.trouble.times, len(_PAUSES_IN_TROUBLE) - 1)]
+        self.trouble.times += 1
+        if self._retry is None:
+            self._retry = self._loop.after(pause, self._connect)
 
     def _watch_time(self) -> None:
         if self._deadline is not None:

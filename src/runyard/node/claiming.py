@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _WAIT_SECONDS = 20.0
 _ANSWER_SECONDS = 30.0
-_PAUSE_AFTER_REFUSAL = 2.0
-_NOT_OURS = (401, 403, 404)
 
 
 class Claiming:
@@ -95,11 +93,11 @@ class Claiming:
         slot.channel.post(
             f"/api/agents/{self._work.agent}/claim",
             {"token": token, "wait": wait, **room},
-            lambda answer: self._take(slot, token, answer),
+            lambda answer: self._take(slot, answer),
             seconds=wait + _ANSWER_SECONDS,
         )
 
-    def _take(self, slot: Slot, token: str, answer: Answer) -> None:
+    def _take(self, slot: Slot, answer: Answer) -> None:
         work = self._work
         told: dict[str, Any] = answer.json() if answer.is_good else {"do": "refused"}
         if told["do"] == "run":
@@ -112,10 +110,6 @@ class Claiming:
         elif told["do"] == "wait" and not work.is_draining:
             slot.token = None
             self.ask(slot)
-        elif told["do"] == "refused" and answer.status not in _NOT_OURS:
-            work.loop.after(
-                _PAUSE_AFTER_REFUSAL, lambda: self._claim(slot, token, wait=_WAIT_SECONDS)
-            )
         else:
             slot.token = None
             slot.is_closed = True

@@ -1,4 +1,7 @@
-"""No point twice, as far as the space has others: compared by what they decode to."""
+"""No point twice, as far as the space has others: compared by what they decode to.
+
+The engines keep to it for what they are told of, and the server for everything it has handed out.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,7 @@ class Taken:
         self.points |= self.snapped(points)
 
     def snapped(self, points: Iterable[Point]) -> set[Point]:
-        """As their values are; of a space without end nothing, since there no two are the same."""
-        if not self.coordinates.is_finite:
-            return set()
+        """As their values are. In a space without end too: the corners of it are found again."""
         return {self.coordinates.space.snap(point) for point in points}
 
     def first_fresh(
@@ -42,7 +43,7 @@ class Taken:
             map(self.coordinates.point, rows), self.random_points(rng), self.every_point(also)
         ):
             first = point if first is None else first
-            if not self.coordinates.is_finite or (point not in self.points and point not in also):
+            if point not in self.points and point not in also:
                 return point
         return first if first is not None else ()
 

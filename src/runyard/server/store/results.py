@@ -32,20 +32,38 @@ class View:
     at_work: int = 0
     # The number of the next setting.
     setting: int = 0
+    # How many ends there are up to that rank.
+    ends: int = 0
+    # Something that was told before is no result any more: these are all there are.
+    is_anew: bool = False
 
 
 def view(
-    connection: sqlite3.Connection, sweep: int, since: int, is_enough: IsEnough = lambda *_: False
+    connection: sqlite3.Connection,
+    sweep: int,
+    since: int,
+    is_enough: IsEnough = lambda *_: False,
+    *,
+    ends: int | None = None,
 ) -> View | None:
     """What has ended since that rank, and what has not ended; None where the sweep is gone.
 
     `is_enough` says, of how many are at work and how many results are new, whether there is enough
-    without knowing what has not ended.
+    without knowing what has not ended. `ends` is how many ends there were up to that rank when they
+    were told. Where one is gone (a paused trial goes on, a failed one is tried again, a run is
+    deleted), all is told anew: what a trial reached before it went on must not count beside what it
+    reaches in the end.
     """
     row = sweeps.by_key(connection, sweep)
     if row is None:
         return None
     rules = sweeps.rules_of(row)
+    standing = connection.execute(
+        "SELECT count(*) FROM trials WHERE sweep = ? AND ended <= ?", (sweep, since)
+    ).fetchone()[0]
+    is_anew = ends is not None and ends != standing
+    if is_anew:
+        since = standing = 0
     ended = connection.execute(
         "SELECT * FROM trials WHERE sweep = ? AND ended > ? ORDER BY ended", (sweep, since)
     ).fetchall()
@@ -67,7 +85,17 @@ def view(
         None if is_left_out else list(open_settings.values()),
         at_work,
         row["drawn"] // rules.seeds,
+        standing + len(ended),
+        is_anew,
     )
+
+
+def handed_out(connection: sqlite3.Connection, sweep: int) -> list[str]:
+    """The points of every setting that was ever handed out, as JSON."""
+    found = connection.execute(
+        "SELECT point FROM trials WHERE sweep = ? AND point IS NOT NULL GROUP BY setting", (sweep,)
+    )
+    return [row["point"] for row in found]
 
 
 def demand(connection: sqlite3.Connection, sweep: int) -> tuple[Row, int, int, int] | None:

@@ -25,6 +25,7 @@ from runyard.server.store.runs import Row
 from runyard.server.store.streams import Recorded
 from runyard.server.sweeps.drawing import BY_NUMBER, Drawing
 from runyard.server.sweeps.files import read_file
+from runyard.server.sweeps.handed_out import HandedOut
 from runyard.server.sweeps.judging import Judge
 from runyard.server.sweeps.suggestions import Demand, Suggestions
 
@@ -263,7 +264,7 @@ class Desks:
         # A line that trials wait for needs none; a new setting serves as many as it has seeds.
         needed = -(-(len(line) - waiting) // rules.seeds) if is_open else 0
         demand = Demand(needed, row["drawn"] // rules.seeds, at_work, ended // rules.seeds)
-        suggestions = self._suggestions_of(row, file)
+        suggestions = await self._suggestions_of(row, file)
         drawing = Drawing(file, row["seed"], await suggestions.take(demand, crowd))
         served = await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
         suggestions.give_back(drawing.left)
@@ -298,12 +299,14 @@ class Desks:
             self.wake(trial["sweep"])  # Its agent may have to end it.
         return is_to_end
 
-    def _suggestions_of(self, row: Row, file: Sweep) -> Suggestions:
-        known = self._suggestions.get(row["key"])
+    async def _suggestions_of(self, row: Row, file: Sweep) -> Suggestions:
+        key: int = row["key"]
+        known = self._suggestions.get(key)
         if known is None or known.sweep is not file:
+            handed_out = await HandedOut.read(self._tracker, key, file.space, row["seed"])
             config = json.loads(row["config"])
-            known = Suggestions(self._tracker, row["key"], file, config, row["seed"])
-            self._suggestions[row["key"]] = known
+            known = Suggestions(self._tracker, key, file, config, row["seed"], handed_out)
+            self._suggestions[key] = known
         return known
 
     async def close(self) -> None:

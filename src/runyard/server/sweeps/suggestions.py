@@ -22,7 +22,7 @@ from runyard.server import json_text
 from runyard.server.ledger import ahead
 from runyard.server.store import results
 from runyard.server.store.results import IsEnough, View
-from runyard.server.sweeps.drawing import quasi_random
+from runyard.server.sweeps.handed_out import HandedOut
 from runyard.server.sweeps.workers import SearchWorker, WorkerDied
 
 if TYPE_CHECKING:
@@ -72,7 +72,15 @@ class Demand:
 class Suggestions:
     """What is ready for one sweep, and the process that makes more."""
 
-    def __init__(self, tracker: Tracker, key: int, sweep: Sweep, config: Any, seed: int) -> None:
+    def __init__(
+        self,
+        tracker: Tracker,
+        key: int,
+        sweep: Sweep,
+        config: Any,
+        seed: int,
+        handed_out: HandedOut,
+    ) -> None:
         self._tracker = tracker
         self._key = key
         self.sweep = sweep
@@ -94,7 +102,8 @@ class Suggestions:
         # Handed out, and not in the ledger yet.
         self._under_way: list[Point] = []
         # How far the process has been told of the ledger, and how many results that were.
-        self._upto = self._known = self._prior = 0
+        self._upto = self._ends = self._known = self._prior = 0
+        self._handed_out = handed_out
         self._at_work = 0
         # Since when a question is open, and how long the last one took.
         self._asked_at: float | None = None
@@ -115,20 +124,24 @@ class Suggestions:
         else:
             self.stir()
             await self._wait_for_some(demand)
+        self._ready = self._distinct(self._ready)
         taken = self._usable(demand.results)[: demand.count]
         self._ready = [one for one in self._ready if one not in taken]
         self._lent = {one.point: one for one in taken}
-        dimensions = len(self.sweep.space.leaves)
-        spread = [
-            quasi_random(dimensions, self._seed, demand.setting + number)
-            for number in range(len(taken), demand.count)
-        ]
-        self._under_way = [
-            *(one.point for one in taken),
-            *(self.sweep.space.place(one) for one in spread),
-        ]
+        self._under_way = [one.point for one in taken]
+        for number in range(len(taken), demand.count):
+            others = (*self._under_way, *(one.point for one in self._ready))
+            self._under_way.append(self._handed_out.spread(demand.setting + number, others))
         self.stir()
         return list(self._under_way)
+
+    def _distinct(self, ready: Sequence[_Ready]) -> list[_Ready]:
+        """Those that were not handed out before, each once."""
+        fresh: dict[Point, _Ready] = {}
+        for one in ready:
+            if self._handed_out.is_new(one.point):
+                fresh.setdefault(self.sweep.space.snap(one.point), one)
+        return list(fresh.values())
 
     def warm_up(self) -> None:
         """Start the process before it is needed: that takes longer than a claim may wait."""
@@ -139,6 +152,8 @@ class Suggestions:
     def give_back(self, points: Sequence[Point]) -> None:
         """Points that were taken and not used after all."""
         self._ready += [self._lent[point] for point in points if point in self._lent]
+        left = set(points)
+        self._handed_out.add(point for point in self._under_way if point not in left)
         self._under_way.clear()
 
     def stir(self) -> None:
@@ -219,7 +234,9 @@ class Suggestions:
                 async with self._turn:
                     view = await self._catch_up()
                     if view is not None:
-                        self._ready += await self._suggest(view, 1, setting)
+                        # Not `+= await`: what is ready may be handed out while we wait.
+                        made = await self._suggest(view, 1, setting)
+                        self._ready += made
                 break
             except (WorkerDied, OSError) as error:
                 log.warning("the search of sweep %d has died: %s", self._key, error)
@@ -300,20 +317,32 @@ class Suggestions:
         if not self._worker.is_alive:
             await self._forget()
             await self._worker.start(self._config, self._seed)
-            before = await self._tracker.read(
-                results.prior_results, self._key, self.sweep.space.encode
-            )
-            await self._worker.add(before)
-            self._known = self._prior = len(before)
-        view = await self._tracker.read(results.view, self._key, self._upto, is_enough)
-        if view is not None:
-            await self._worker.add(view.results)
-            self._upto = view.upto
-            self._known += len(view.results)
+            await self._tell_prior()
+        view = await self._tracker.read(
+            results.view, self._key, self._upto, is_enough, ends=self._ends
+        )
+        if view is None:
+            return None
+        if view.is_anew:
+            await self._worker.open(self._config, self._seed)
+            await self._tell_prior()
+        await self._worker.add(view.results)
+        self._upto, self._ends = view.upto, view.ends
+        self._known += len(view.results)
+        if view.is_anew:
+            # What was made before knows something that does not count any more.
+            self._ready = [
+                _Ready(one.point, min(one.knows, self._known - 1)) for one in self._ready
+            ]
         return view
+
+    async def _tell_prior(self) -> None:
+        before = await self._tracker.read(results.prior_results, self._key, self.sweep.space.encode)
+        await self._worker.add(before)
+        self._known = self._prior = len(before)
 
     async def _forget(self) -> None:
         await self._worker.stop()
         self._asked_at = self._took = None
-        self._upto = self._known = self._prior = 0
+        self._upto = self._ends = self._known = self._prior = 0
         self._ready.clear()

@@ -46,6 +46,10 @@ class SearchWorker:
             # A signal to our terminal is not for it; it ends when our pipe does.
             start_new_session=True,
         )
+        await self.open(config, seed)
+
+    async def open(self, config: Any, seed: int) -> None:
+        """Begin the search: nothing has been tried. Said again, all that was added is forgotten."""
         await self._say({"open": {"config": config, "seed": seed}})
 
     async def add(self, results: Sequence[dict[str, Any]]) -> None:
