@@ -6,6 +6,7 @@
   runyard agents add SWEEP --agents 8 --on slurm --gpus 1      eight more, as an array of jobs
   runyard agents add SWEEP --agents 4 --on slurm --form nodes  one on each node of one job
 
+On Slurm they get what the sweep's last job asked for, but for what is said here.
 An agent takes trials of its sweep until none is left or its time is up; SWEEP is an id, a name, or
 a part of either.
 """
@@ -20,6 +21,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from runyard.cli.asked_before import keep_asked
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_sweep, server
 from runyard.cli.on_slurm import (
@@ -176,6 +178,10 @@ def add_on_slurm(args: argparse.Namespace, found: Sweep) -> int:
     from runyard.cli.sweep_watch import working_folder
 
     refuse_ended(found)
+    jobs = server(quiet=True).jobs.jobs(sweep=found["key"], limit=1)
+    if jobs:
+        keep_asked(args, jobs[0]["asked"])
+        say(f"what is not said here is asked for as by job {jobs[0]['job_id']}")
     folder = Path(working_folder(found["folder"]))
     waits = found["expected"]
     left = None if waits is None else max(1, waits - _done(found))

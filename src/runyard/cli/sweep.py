@@ -6,6 +6,7 @@
   runyard sweep sweep.yaml --dry-run  what it would run
   runyard sweep sweep.yaml --check    try four settings for a few steps each; make nothing
   runyard sweep sweep.yaml --on slurm --gpus 1 --at-once 8    on the cluster; comes back at once
+  runyard sweep SWEEP --on slurm      join it with agents on the cluster, as `runyard agents add`
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
   runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     if looks_like_file(args.sweep):
         return _create(args)
     for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
-        if getattr(args, option):
+        if getattr(args, option) and not (option == "dry_run" and args.on == SLURM):
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
