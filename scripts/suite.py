@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -43,7 +43,7 @@ class Record:
         self._file = file
         self._only = set(only)
         self._ended: dict[str, str] = {}
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self._only:
@@ -58,7 +58,7 @@ class Record:
             self._ended[report.nodeid] = "passed"
 
     def pytest_sessionfinish(self) -> None:
-        slowest = self._seconds.most_common(_SLOWEST)
+        slowest = sorted(self._seconds.items(), key=lambda item: -item[1])[:_SLOWEST]
         self._file.write_text(json.dumps({"ended": self._ended, "slowest": slowest}))
 
 
