@@ -40,12 +40,18 @@ def sent(made: Plan, monkeypatch: pytest.MonkeyPatch, size: int = 1001) -> list[
 
 
 def test_agents_side_by_side_each_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = planned(trials=3, agents=Agents(chain=4))
+    made = planned(trials=3, agents=Agents(chain=4, count=3))
     assert (made.form, made.agents, made.at_once) == ("array", 12, 3)
     assert "#SBATCH --array=1-12%3" in script(made)
     assert sent(made, monkeypatch) == [("", 12)]
     fewer = planned(trials=30, agents=Agents(chain=4, count=2))
     assert (fewer.agents, fewer.at_once) == (8, 2)
+
+
+def test_without_a_number_of_agents_one_link_runs_at_a_time() -> None:
+    made = planned(trials=2, agents=Agents(chain=12))
+    assert (made.form, made.agents, made.at_once) == ("array", 12, 1)
+    assert "#SBATCH --array=1-12%1" in script(made)
 
 
 def test_a_chain_too_long_for_one_array_goes_on_in_the_next(
@@ -62,7 +68,7 @@ def test_by_dependency_each_job_waits_for_the_one_before(monkeypatch: pytest.Mon
     assert (alone.form, alone.agents) == ("jobs", 3)
     one_by_one = [("", 1), ("--dependency=afterany:100", 1), ("--dependency=afterany:101", 1)]
     assert sent(alone, monkeypatch) == one_by_one
-    wide = planned(request(by("dependency"), agents=Agents(chain=2)), trials=3)
+    wide = planned(request(by("dependency"), agents=Agents(chain=2, count=3)), trials=3)
     assert sent(wide, monkeypatch) == [("", 3), ("--dependency=afterany:100", 3)]
     jobs = planned(agents=Agents(chain=2, form="jobs", count=2))
     assert sent(jobs, monkeypatch) == [

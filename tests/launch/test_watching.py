@@ -45,6 +45,13 @@ def test_what_the_queue_says() -> None:
     assert starts - started == 7200
 
 
+def test_a_job_over_several_nodes_is_one_task_to_slurm() -> None:
+    done = "40|N/A|COMPLETED|2026-03-01T10:00:00|2026-03-01T10:10:00|n[1-4]|None"
+    news = news_of(_job(array=None, tasks=4), _queue(done), now=100.0)
+    assert news["states"] == {"COMPLETED": 1}
+    assert news["ended_at"] is not None
+
+
 def test_tasks_that_left_the_queue_are_as_they_were_known() -> None:
     before = _job(states={"RUNNING": 2, "COMPLETED": 1, "FAILED": 1})
     news = news_of(before, _queue(RUNNING), now=100.0)

@@ -66,7 +66,7 @@ def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> No
     printed = yard.read("logs", job)
     assert len({line.partition("\t")[0] for line in printed.splitlines()}) > 1
     assert all(f"this is task {number}" in printed for number in range(1, 31))
-    alone = yard.read("logs", f"{job}_1", "-n", "5").splitlines()
+    alone = yard.read("logs", f"{job}_1", "-l", "5").splitlines()
     assert {line.partition("\t")[0] for line in alone} == {f"{job}_1"}
     assert len(alone) == 5
     assert "line3\tno luck today" in yard.read("logs", sweep)
@@ -117,7 +117,7 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
         # At times Slurm's database never learns of it; then it is what we asked for (above).
         assert used.get("memory_asked", 400 << 20) == 400 << 20
         assert 0 < used["cpu_seconds"] <= used["cpu_seconds_held"] + 1
-        assert job in {one["which"] for one in yard.json("jobs", "--all", "-n", "50")} | {
+        assert job in {one["which"] for one in yard.json("jobs", "--all", "-l", "50")} | {
             one["job_id"] for one in yard.json("jobs")
         }
         assert yard.json("usage")["source"] == "Slurm's accounting"

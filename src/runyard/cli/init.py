@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from runyard.cli.clusters import complete_cluster
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.clusters.load import load_profile, profile_folders, profile_names
 from runyard.clusters.place import recognise, this_place
@@ -33,7 +34,9 @@ from runyard.reading.records import kind_of_setting, settings_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take what is found")
+    parser.add_argument(
+        *spelled("--yes"), action="store_true", help="ask nothing; take what is found"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the file; write nothing")
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
     cluster = parser.add_argument(

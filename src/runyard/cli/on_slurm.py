@@ -178,7 +178,8 @@ def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
             **record,
             "job_id": job.job_id,
             "array": job.array,
-            "tasks": job.tasks,
+            # Of Slurm's: agents on the nodes of one job are one task to it.
+            "tasks": 1 if job.array is None else job.tasks,
             "submitted_at": time.time(),
         }
         api.jobs.record(cast("NewJob", new))

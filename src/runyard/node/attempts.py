@@ -71,6 +71,7 @@ class Attempt:
         self._ship: Timer | None = None
         self._next_blow: Timer | None = None
         self._is_signalling = False
+        self._leaves_on_term = False
         self._last_call = GRACE_SECONDS
         self._heard: set[int] = set()
         self._output = self._copy = -1
@@ -159,7 +160,9 @@ class Attempt:
         if found is None:
             return False
         by_signal = found.si_code != os.CLD_EXITED
-        self._is_over(-found.si_status if by_signal else found.si_status)
+        code = -found.si_status if by_signal else found.si_status
+        # Lightning, asked to end by TERM, leaves with 0: cut off all the same.
+        self._is_over(code or (128 + signal.SIGTERM if self._leaves_on_term else 0))
         return True
 
     def end(self, cause: str) -> None:
@@ -235,6 +238,7 @@ class Attempt:
         from runyard.node.client_finish import FINISH_SECONDS, end_programs  # Not at our start.
 
         self._is_signalling = True
+        self._leaves_on_term |= processes.listens(group, self.token, signal.SIGTERM)
         self._next_blow = self._loop.after(2 * FINISH_SECONDS + self._last_call, self.kill)
         ended, held = os.pipe()
         twin = processes.fork_twin(lambda: end_programs([group], [self.token], number), (held,))

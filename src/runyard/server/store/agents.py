@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from runyard.server.store import (
-    archives,
     attempts,
     clients,
     endings,
@@ -20,8 +19,6 @@ from runyard.server.store import (
     sweeps,
     trials,
 )
-from runyard.server.store.history import HISTORY
-from runyard.server.store.merging import merge_rows
 from runyard.server.store.runs import Row
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
@@ -233,45 +230,23 @@ def end_attempt(
     return ended
 
 
-@dataclass(frozen=True)
-class GoneBack:
-    """A run whose history ends at a checkpoint now.
-
-    `owed_since`: rows that were logged after that time may never have been sent; None: all were.
-    """
-
-    owed_since: float | None
+def run_to_rewind(
+    connection: sqlite3.Connection, agent: int, number: int, attempt: int, now: float
+) -> int | None:
+    """The run of an attempt that is about to go on, if the agent still has the trial."""
+    _hear(connection, agent, now)
+    return run_at_work(connection, agent, number, attempt)
 
 
-def go_back(
-    connection: sqlite3.Connection,
-    agent: int,
-    number: int,
-    attempt: int,
-    *,
-    saved_at: float | None,
-    rows: Sequence[str],
-    now: float,
-) -> GoneBack:
-    """Before an attempt goes on: take in what the last one could not send, and rewind.
-
-    `saved_at`: when the checkpoint was made from which it goes on; None: there is none, and it
-    begins anew.
-    """
-    row = _hear(connection, agent, now)
-    trial = trials.by_number(connection, row["sweep"], number)
+def run_at_work(
+    connection: sqlite3.Connection, agent: int, number: int, attempt: int
+) -> int | None:
+    row = by_key(connection, agent)
+    trial = None if row is None else trials.by_number(connection, row["sweep"], number)
     if trial is None or (trial["agent"], trial["attempt"]) != (agent, attempt):
-        return GoneBack(None)
-    run = runs.by_key(connection, trial["run"])
-    if run is None or trial["state"] != "running":
-        return GoneBack(None)
-    if rows:
-        merge_rows(connection, run["key"], HISTORY, rows)
-        runs.update(connection, run["key"], seen_client=1)  # Whoever resumes is told of them.
-    last = archives.go_back(connection, run, saved_at, now, has_more=bool(rows))
-    if saved_at is None or rows or last >= saved_at:
-        return GoneBack(None)
-    return GoneBack(last)
+        return None
+    run: int | None = trial["run"]
+    return run if trial["state"] == "running" else None
 
 
 def leave(connection: sqlite3.Connection, agent: int, why: str | None, now: float) -> int:

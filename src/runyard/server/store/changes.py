@@ -57,6 +57,11 @@ _TOLD = (
     # A rewind or a restart, which takes rows away.
     ("INSERT", "archives", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
     ("INSERT", "archives", Kind.REWOUND, "NEW.run", _PROJECT, "0"),
+    # The end of a rewind, which is made in slices.
+    ("UPDATE", "archives", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
+    ("UPDATE", "archives", Kind.REWOUND, "NEW.run", _PROJECT, "0"),
+    # Rows of a fork's parent, or of a sync.
+    ("INSERT", "segments", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
     ("INSERT", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
     ("UPDATE OF ended_at, cause", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
     ("UPDATE OF usage", "attempts", Kind.USAGE, "NEW.run", _PROJECT, "0"),
