@@ -25,8 +25,9 @@ from pathlib import Path
 from runyard.client.discover import connect, start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Home, prepare, read_discovery
-from runyard.server.store import runs, segments
+from runyard.server.store import runs
 from runyard.server.store.history import HISTORY, put_rows
+from runyard.server.store.joining import join_batches
 from runyard.server.tracker import Tracker, new_key
 
 METRICS = 10
@@ -72,7 +73,7 @@ def fill(home: Home, projects: dict[str, tuple[int, int]]) -> None:
             key: int = row["key"]
             if not first:
                 put_rows(connection, key, HISTORY, 0, lines)  # noqa: B023
-                segments.join_batches(connection, key, HISTORY)
+                join_batches(connection, key, HISTORY)
             for table, columns in COPIED.items():
                 connection.execute(
                     f"INSERT INTO {table} (run, {columns}) SELECT ?, {columns} FROM {table} "

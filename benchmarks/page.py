@@ -28,8 +28,9 @@ from runyard.client.api import Api
 from runyard.client.discover import start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Home, prepare, read_discovery
-from runyard.server.store import runs, segments
+from runyard.server.store import runs
 from runyard.server.store.history import HISTORY, put_rows
+from runyard.server.store.joining import join_batches
 from runyard.server.tracker import Tracker, new_key
 
 CHARTS, RUNS, STEPS, MANY, TIMES = 12, 100, 1_000, 10_000, 5
@@ -139,7 +140,7 @@ def fill(home: Home) -> None:
             for step in range(STEPS if number else STEPS // 2)  # The first one goes on, live.
         ]
         put_rows(connection, row["key"], HISTORY, 0, lines)
-        segments.join_batches(connection, row["key"], HISTORY)
+        join_batches(connection, row["key"], HISTORY)
 
     def add_many(connection: sqlite3.Connection) -> None:
         for number in range(MANY):

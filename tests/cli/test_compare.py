@@ -33,7 +33,7 @@ def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "train.py").write_text(PROGRAM)
     for name, lr in (("slow", "0.5"), ("fast", "0.1")):
         done = run_runyard(
-            "repeat", "--seeds", "3", "-j", "3", "-n", name, "-q", "--",
+            "repeat", "--seeds", "3", "-j", "3", "-e", name, "-q", "--",
             sys.executable, "train.py", "--lr", lr, "--seed", "{seed}",
             cwd=folder,
         )  # fmt: skip
@@ -48,7 +48,7 @@ def _json(*words: str) -> Any:
 
 
 def test_two_lists_of_seeds_are_compared_seed_by_seed() -> None:
-    found = _json("slow", "fast", "-m", "loss")
+    found = _json("slow", "fast", "--metric", "loss")
     slow, fast = found["sides"]
     assert [len(side["runs"]) for side in (slow, fast)] == [3, 3]
     assert slow["less_the_first"] is None
@@ -75,7 +75,7 @@ def test_a_report_of_one_has_the_mean_over_its_seeds() -> None:
 
 
 def test_the_terminal_says_it_in_words() -> None:
-    done = run_runyard("compare", "slow", "fast", "-m", "loss", "--goal", "minimize")
+    done = run_runyard("compare", "slow", "fast", "--metric", "loss", "--goal", "minimize")
     assert "lr" in done.stdout
     assert "0.4 better" in done.stdout.replace(",", "")
     assert "seed by seed, 3 pairs" in done.stdout
@@ -98,7 +98,7 @@ def test_runs_named_by_hand_are_one_side() -> None:
     [
         (("slow",), "cannot be compared"),
         (("slow", "nowhere"), "`runyard runs` and `runyard sweeps`"),
-        (("slow", "fast", "-m", "lost"), "in common: loss"),
+        (("slow", "fast", "--metric", "lost"), "in common: loss"),
         (("slow", ","), "is empty"),
     ],
 )

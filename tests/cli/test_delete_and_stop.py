@@ -24,7 +24,7 @@ def _runs(runyard: RunRunyard) -> list[dict[str, Any]]:
 
 def test_delete(runyard: RunRunyard) -> None:
     for run in ("abc1", "abc2", "xyz3"):
-        runyard("run", "-q", "-p", "one", "-n", f"name-{run}", "true", env={"WANDB_RUN_ID": run})
+        runyard("run", "-q", "-P", "one", "-e", f"name-{run}", "true", env={"WANDB_RUN_ID": run})
 
     unasked = runyard("delete", "abc1")
     assert unasked.returncode == 2
@@ -56,7 +56,7 @@ def test_stop_ends_a_program_without_wandb(runyard: RunRunyard) -> None:
     assert runyard("server", "start").returncode == 0
     program = "import time\nfor _ in range(600):\n    print('on', flush=True)\n    time.sleep(0.1)"
     started = subprocess.Popen(
-        [*RUNYARD, "run", "-n", "long", "--", sys.executable, "-c", program],
+        [*RUNYARD, "run", "-e", "long", "--", sys.executable, "-c", program],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -15,13 +15,13 @@ pytestmark = [pytest.mark.live, pytest.mark.usefixtures("state_folder")]
 
 def test_logs_of_a_long_console_come_in_order() -> None:
     script = "for i in range(300_000): print('line', i)"
-    done = run_runyard("run", "-q", "-n", "long", sys.executable, "-c", script)
+    done = run_runyard("run", "-q", "-e", "long", sys.executable, "-c", script)
     assert run_runyard("logs", "long").stdout == done.stdout
-    assert run_runyard("logs", "long", "-n", "2").stdout == "line 299998\nline 299999\n"
+    assert run_runyard("logs", "long", "-l", "2").stdout == "line 299998\nline 299999\n"
 
 
 def test_logs_follow_a_run_to_its_end() -> None:
-    with started("run", "-n", "followed", "--", "sh", "-c", "echo one; read x; echo two",
+    with started("run", "-e", "followed", "--", "sh", "-c", "echo one; read x; echo two",
                  pipe_input=True) as process:  # fmt: skip
         until(lambda: run_runyard("logs", "followed").stdout == "one\n", "the first line")
         with started("logs", "-f", "followed") as follower:
@@ -33,7 +33,7 @@ def test_logs_follow_a_run_to_its_end() -> None:
 
 
 def test_logs_follow_through_a_restart_of_the_server() -> None:
-    with started("run", "-n", "restarted", "--", "sh", "-c", "echo one; read x; echo two",
+    with started("run", "-e", "restarted", "--", "sh", "-c", "echo one; read x; echo two",
                  pipe_input=True) as process:  # fmt: skip
         until(lambda: run_runyard("logs", "restarted").stdout == "one\n", "the first line")
         with started("logs", "-f", "restarted") as follower:
@@ -46,7 +46,7 @@ def test_logs_follow_through_a_restart_of_the_server() -> None:
 
 
 def test_an_interrupt_ends_a_command_without_a_word() -> None:
-    with started("run", "-n", "waiting", "--", "sleep", "600") as process:
+    with started("run", "-e", "waiting", "--", "sleep", "600") as process:
         until(lambda: "waiting" in run_runyard("runs").stdout, "the run")
         with started("logs", "-f", "waiting") as follower:
             until(lambda: _waits_for_answer(follower.pid), "the request")

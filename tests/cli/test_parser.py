@@ -54,14 +54,14 @@ def test_where_nothing_is_near_help_is_named(
 
 
 @pytest.mark.parametrize(
-    "words", ["runs -n x", "runs -n -3", "logs -n 1.5", "server start --port x"]
+    "words", ["runs -l x", "runs -l -3", "logs -l 1.5", "server start --port x"]
 )
 def test_a_number_is_a_number(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
     assert words.split()[-1] in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", ["run", "run --", "run -n name", "run -n name --"])
+@pytest.mark.parametrize("words", ["run", "run --", "run -e name", "run -e name --"])
 def test_run_wants_a_program(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words.split()) == 2
     assert "which program?" in capsys.readouterr().err
@@ -119,7 +119,7 @@ def test_help_of_a_command(command: str, asked: str, capsys: pytest.CaptureFixtu
 def test_options_of_the_program_are_the_programs() -> None:
     parser, _ = build_parser("run")
     args, unknown = parser.parse_known_args(
-        ["run", "-n", "one", "python", "train.py", "--name", "two", "--debug", "--", "--help"]
+        ["run", "-e", "one", "python", "train.py", "--name", "two", "--debug", "--", "--help"]
     )
     assert not unknown
     assert args.name == "one"

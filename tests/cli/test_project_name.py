@@ -105,7 +105,7 @@ def test_every_command_keeps_to_the_project_of_runyard_yaml(
     assert ran("run").startswith("my-thesis\n")  # The file's command, too.
     ran("sweep", "--no-run", "sweep.yaml")
     ran("farm", "tasks.txt")
-    ran("run", "-p", "another", "--", "true")
+    ran("run", "-P", "another", "--", "true")
     runs = json.loads(runyard("runs", "--json").stdout)
     assert sorted(one["project"] for one in runs) == ["another", "my-thesis", "my-thesis"]
     sweeps = json.loads(runyard("sweeps", "--json").stdout)

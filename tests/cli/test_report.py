@@ -150,12 +150,12 @@ def test_a_job_by_its_number_and_by_a_task(report: Type) -> None:
 
 def test_a_project_and_its_sweeps(told: Told, report: Type) -> None:
     for words in (("--project", "birds"), ("project:birds",), ("birds",),
-                  ("-p", f"{told.yard.me()}/birds")):  # fmt: skip
+                  ("-P", f"{told.yard.me()}/birds")):  # fmt: skip
         found = _data(report(*words, "--json"))
         assert (found["kind"], found["title"]) == ("project", "birds")
         assert [one["sweep"] for one in found["sweeps"]] == [told.sweep["id"]]
         assert found["hours"]["cpu_held"] == 16
-    assert "SWEEPS" in report("-p", "birds").out
+    assert "SWEEPS" in report("-P", "birds").out
 
 
 @pytest.mark.usefixtures("told")

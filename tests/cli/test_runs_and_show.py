@@ -28,10 +28,10 @@ class Yard:
 
 @pytest.fixture(scope="module")
 def yard(module_home: Home) -> Yard:
-    _run("abc1", "-p", "one", "-n", "good", "-t", "a", "-t", "b c", "--notes", "a note",
+    _run("abc1", "-P", "one", "-e", "good", "--tag", "a", "--tag", "b c", "--notes", "a note",
          "printf", "%s", PRINTED)  # fmt: skip
-    _run("abd2", "-p", "one", "-n", "bad", "sh", "-c", "exit 3")
-    _run("abc3", "-p", "two", "-n", "good", "-g", "group é", "true")
+    _run("abd2", "-P", "one", "-e", "bad", "sh", "-c", "exit 3")
+    _run("abc3", "-P", "two", "-e", "good", "--group", "group é", "true")
     return Yard("abc1", "abd2")
 
 
@@ -78,13 +78,13 @@ def test_runs_as_data() -> None:
 @pytest.mark.parametrize(
     ("words", "ids"),
     [
-        ("-p one", ["abd2", "abc1"]),
+        ("-P one", ["abd2", "abc1"]),
         ("--state failed", ["abd2"]),
-        ("-p two --state failed", []),
-        ("-n 1", ["abc3"]),
-        ("-n 2 --all", ["abc3", "abd2", "abc1"]),
-        ("-n 0", []),
-        ("-p nowhere", []),
+        ("-P two --state failed", []),
+        ("-l 1", ["abc3"]),
+        ("-l 2 --all", ["abc3", "abd2", "abc1"]),
+        ("-l 0", []),
+        ("-P nowhere", []),
     ],
 )
 def test_runs_are_chosen(words: str, ids: list[str]) -> None:
@@ -92,8 +92,8 @@ def test_runs_are_chosen(words: str, ids: list[str]) -> None:
     shown = run_runyard("runs", *words.split())
     assert shown.returncode == 0
     assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ids
-    assert ("there are more" in shown.stderr) == (words in ("-n 1", "-n 0"))
-    assert ("no such runs" in shown.stderr) == (not ids and words != "-n 0")
+    assert ("there are more" in shown.stderr) == (words in ("-l 1", "-l 0"))
+    assert ("no such runs" in shown.stderr) == (not ids and words != "-l 0")
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_logs_print_what_the_run_printed() -> None:
     for options, last in (
         ([], PRINTED),
         (["-f"], PRINTED),
-        (["-n", "3"], PRINTED.split("\n", 1)[1]),
-        (["-n", "1"], "fourth"),
-        (["-n", "0"], ""),
+        (["-l", "3"], PRINTED.split("\n", 1)[1]),
+        (["-l", "1"], "fourth"),
+        (["-l", "0"], ""),
     ):
         logs = [*RUNYARD, "logs", "abc1", *options]
         assert subprocess.run(logs, capture_output=True, check=True).stdout == last.encode()

@@ -210,8 +210,8 @@ def test_two_state_folders_stand_side_by_side(
     other = Home(tmp_path / "other")
     there = {"RUNYARD_HOME": str(other.path)}
     try:
-        runyard("run", "-q", "-n", "here", "true")
-        runyard("run", "-q", "-n", "there", "true", env=there)
+        runyard("run", "-q", "-e", "here", "true")
+        runyard("run", "-q", "-e", "there", "true", env=there)
         assert [run["name"] for run in json.loads(runyard("runs", "--json").stdout)] == ["here"]
         told = json.loads(runyard("runs", "--json", env=there).stdout)
         assert [run["name"] for run in told] == ["there"]

@@ -213,10 +213,15 @@ def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
 
 def advice_for(asked: Request) -> str:
     made = planned(asked)
-    home = Home(Path("/home/kim/.runyard"))
-    return " ".join(
-        advise(Submission(made, asked, home, lambda _agents: made, lambda _dry: made.wrapping))
+    submission = Submission(
+        plan=made,
+        request=asked,
+        home=Home(Path("/home/kim/.runyard")),
+        make=lambda _agents: made,
+        settle=lambda _dry: made.wrapping,
+        again=lambda: submission,
     )
+    return " ".join(advise(submission))
 
 
 def test_advice_of_an_old_hand() -> None:

@@ -123,7 +123,7 @@ def test_a_module_is_a_program_too(runyard: RunRunyard, tmp_path: Path) -> None:
 def test_sweeps_are_made_listed_steered_and_found(runyard: RunRunyard, tmp_path: Path) -> None:
     file = write(tmp_path)
     assert "no sweeps yet" in runyard("sweeps").stderr
-    made = runyard("sweep", str(file), "--no-run", "--json", "--name", "first", "-p", "birds")
+    made = runyard("sweep", str(file), "--no-run", "--json", "--name", "first", "-P", "birds")
     sweep = json.loads(made.stdout)
     assert (sweep["name"], sweep["project"], sweep["expected"]) == ("first", "birds", 6)
     assert f"wandb agent {sweep['entity']}/birds/{sweep['id']}" in made.stderr
@@ -133,7 +133,9 @@ def test_sweeps_are_made_listed_steered_and_found(runyard: RunRunyard, tmp_path:
     assert sweep["id"] in listed
     assert "0/6" in listed
     assert "paused" in runyard("sweep", "--pause", "first").stderr
-    assert json.loads(runyard("sweeps", "--json", "-s", "paused").stdout)[0]["id"] == sweep["id"]
+    assert (
+        json.loads(runyard("sweeps", "--json", "--state", "paused").stdout)[0]["id"] == sweep["id"]
+    )
     assert "is running" in runyard("sweep", "--resume", sweep["id"]).stderr
     assert "nobody works on it" in runyard("sweep", "--resume", sweep["id"]).stderr
 

@@ -234,9 +234,9 @@ def test_an_unknown_key_is_answered_with_what_was_meant(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a: [1\n", r"runyard\.yaml:2: .*"),
+        ("a: [1\n", r"runyard\.yaml:1:4: .*"),
         ("- a\n", "is a list, and no mapping"),
-        ("name: a\nname: b\n", r"runyard\.yaml:2: .*stands twice"),
+        ("name: a\nname: b\n", r"runyard\.yaml:2:1: .*stands twice"),
         ("command: python 'a\n", "no closing quotation"),
         ("command: []\n", "a command has at least one word"),
     ],
@@ -367,9 +367,12 @@ def test_the_kind_of_job_follows_and_a_kind_that_is_said_is_held_to(project: Pat
     assert read(project, "", flags("-w", "abc")).job_type == "sweep"
     assert read(project, "sweep: sweep.yaml\n").job_type == "sweep"
     assert read(project, "", flags("-W", "torchrun")).job_type == "distributed"
-    assert read(project, "", flags("-j", "distributed", "-W", "script")).job_type == "distributed"
+    assert (
+        read(project, "", flags("--job-type", "distributed", "-W", "script")).job_type
+        == "distributed"
+    )
     with pytest.raises(ConfigError, match="--job-type distributed: a distributed job says how"):
-        read(project, "", flags("-j", "distributed"))
+        read(project, "", flags("--job-type", "distributed"))
     with pytest.raises(ConfigError, match=r"runyard\.yaml:1: a sweep job says which sweep"):
         read(project, "job_type: sweep\n")
 

@@ -17,6 +17,11 @@ def client_cells() -> list[Cell]:
     return [cell for version in (VERSIONS if IS_WHOLE else _SMALL) for cell in _of(version)]
 
 
+def job_cells() -> list[Cell]:
+    """The same for jobs, of which a small machine runs fewer at a time."""
+    return client_cells() if IS_WHOLE else client_cells()[1:3]
+
+
 def _of(version: str) -> Iterator[Cell]:
     python = ensure_environment(version)
     yield Cell(f"{version}-step", python, "plain.py", ("step",))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cuts.cells import client_cells, framework_cells
+from tests.cuts.cells import framework_cells, job_cells
 from tests.cuts.trials import AT_ONCE, CUTS, IS_WHOLE, Cell, Trials
 from tests.slurm.cluster import FINAL_STATES, SlurmCluster
 from tests.slurm.config import ClusterSpec
@@ -51,7 +51,7 @@ class Jobs:
 
     def add(self) -> None:
         agents = str(len(self.trials.cells))
-        said = self.yard.submit("agents", "add", self.sweep, "-n", agents, *self._options)
+        said = self.yard.submit("agents", "add", self.sweep, "--agents", agents, *self._options)
         self.job = job_of(said)
 
     def wait_for_end(self) -> None:
@@ -114,7 +114,7 @@ WAYS: dict[str, Callable[[Yard, Sequence[Cell]], dict[str, str]]] = {
 def test_no_row_is_lost_and_none_is_there_twice(
     way: str, cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cut_all(way, client_cells(), cluster, tmp_path, monkeypatch)
+    cut_all(way, job_cells(), cluster, tmp_path, monkeypatch)
 
 
 @whole

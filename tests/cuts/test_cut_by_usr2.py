@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,10 @@ def cut(trials: Trials) -> dict[str, str]:
     return trials.faults()
 
 
-def agent(trials: Trials, sweep: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+@contextlib.contextmanager
+def agent(trials: Trials, sweep: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Its keeper ends its programs if it is killed."""
+    process = subprocess.Popen(
         [
             sys.executable, "-m", "runyard.node.agent", "--sweep", sweep,
             "--slots", str(len(trials.cells)), "--time", "3600", "--grace", "1",
@@ -64,3 +67,8 @@ def agent(trials: Trials, sweep: str) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
     )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()

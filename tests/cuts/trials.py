@@ -122,7 +122,20 @@ class Trials:
         )
 
     def _wait_for_checkpoints(self, before: dict[str, float]) -> None:
-        until(lambda: self._has_saved_since(before), lambda: f"newer ones than {before}", LONG)
+        until(
+            lambda: self._has_saved_since(before) or self._over(),
+            lambda: f"newer ones than {before}",
+            LONG,
+        )
+        assert not self._over()
+
+    def _over(self) -> list[str]:
+        """Trials that have ended, which they may not yet."""
+        return [
+            f"{trial['name']}: {trial['state']}, {trial['cause']}, {trial['exit_code']}"
+            for trial in self.all()
+            if trial["state"] not in ("waiting", "running")
+        ]
 
     def _saved(self) -> dict[str, float]:
         places = {file.name: file.read_text() for file in self.folder.glob("may-end.*")}

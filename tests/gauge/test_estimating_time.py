@@ -278,7 +278,7 @@ def _ratio(name: str, words: list[str], folder: Path, runyard: RunRunyard) -> fl
         WHOLE=str(folder / "whole"),
     )
     # The project that the neural equation names itself.
-    done = runyard("run", "-p", "neural-ode", "--", *words, env=environ, cwd=folder, timeout=3600)
+    done = runyard("run", "-P", "neural-ode", "--", *words, env=environ, cwd=folder, timeout=3600)
     assert done.returncode == 0, done.stderr
     truth = float((folder / "whole").read_text())
     lines = (folder / "progress").read_text().splitlines(keepends=True)
@@ -335,7 +335,7 @@ def _command_of(example: str, folder: Path, runyard: RunRunyard) -> list[str]:
         ]  # fmt: skip
     python, program = ensure_framework("jax"), ROOT / "examples" / example / "neural_ode.py"
     made = runyard(
-        "run", "-p", "neural-ode", "--", str(python), str(program), "make-data",
+        "run", "-P", "neural-ode", "--", str(python), str(program), "make-data",
         env=program_environment(), cwd=folder, timeout=600,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr

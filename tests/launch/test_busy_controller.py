@@ -17,7 +17,7 @@ from runyard.clusters.load import load_profile
 from runyard.config.request import Agents
 from runyard.launch.commands import SlurmError, SlurmMissing, ask, find_slurm
 from runyard.launch.plan import Plan
-from runyard.launch.submitting import submit
+from runyard.launch.submitting import is_limit, submit
 from tests.launch.planning import PLACES, planned, request
 
 BUSY = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
@@ -67,8 +67,10 @@ def test_a_busy_controller_is_asked_again_with_longer_and_longer_pauses(
 def test_a_job_that_was_taken_without_a_word_is_not_sent_twice(
     stand_in: StandIn, tmp_path: Path
 ) -> None:
-    environ = stand_in("sbatch", f"cat >script; {times('sbatch')}; echo '{BUSY}' >&2; exit 1")
-    stand_in("squeue", f"echo '7|/elsewhere'; echo '43|{tmp_path / 'job'}'")
+    environ = stand_in(
+        "sbatch", f"cat >script; echo \"$*\" >words; {times('sbatch')}; echo '{BUSY}' >&2; exit 1"
+    )
+    stand_in("squeue", "echo '7|runyard:another|x'; echo \"43|$(cat words)|x\"")
     done = submit(one_job(tmp_path), environ=environ, sleep=lambda _seconds: None)
     assert [job.job_id for job in done.jobs] == ["43"]
     assert (tmp_path / "bin" / "sbatch.asked").read_text().count("x") == 1
@@ -106,6 +108,28 @@ def test_where_a_limit_lets_some_in_the_rest_is_held(stand_in: StandIn, tmp_path
     assert [(part.count, part.offset) for part in done.left] == [(12, 8)]
     assert [job.offset for job in done.jobs] == [0, 5, 7]
     assert done.why_left == "QOSMaxSubmitJobPerUserLimit"
+
+
+# Of "sbatch: error: NAME", from `job_state_reason` in Slurm's sources, 22.05 to 25.05.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AssocMaxSubmitJobLimit",
+        "AssocGrpSubmitJobsLimit",
+        "QOSGrpSubmitJobsLimit",
+        "QOSMaxSubmitJobPerUserLimit",
+        "MaxSubmitJobsPerAccount",
+    ],
+)
+def test_every_limit_on_the_number_of_jobs_means_later(name: str) -> None:
+    general = (
+        "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job "
+        "submit limit, user's size and/or time limits)"
+    )
+    assert is_limit(f"sbatch: error: {name}\n{general}")
+    assert is_limit(general)
+    for size in ("QOSMaxWallDurationPerJobLimit", "AssocGrpCpuLimit", "QOSMaxGRESPerJob"):
+        assert not is_limit(f"sbatch: error: {size}\n{general}")
 
 
 def test_the_folders_are_there_before_slurm_is_asked(stand_in: StandIn, tmp_path: Path) -> None:

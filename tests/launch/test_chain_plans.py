@@ -11,7 +11,7 @@ from runyard.cli.chain_view import ChainState, chain_lines
 from runyard.clusters.load import load_profile
 from runyard.clusters.profile import Elasticity, Profile
 from runyard.config.request import Agents
-from runyard.launch import submitting
+from runyard.launch import sbatch
 from runyard.launch.commands import Answer
 from runyard.launch.plan import Plan
 from runyard.launch.script import script
@@ -33,19 +33,25 @@ def sent(made: Plan, monkeypatch: pytest.MonkeyPatch, size: int = 1001) -> list[
         calls.append((after[0] if after else "", next(parts).count))
         return Answer(0, f"{99 + len(calls)}\n", "")
 
-    monkeypatch.setattr(submitting, "ask", ask)
+    monkeypatch.setattr(sbatch, "ask", ask)
     sheet = Sheet(made.places.job, made.name, made.form, lambda _part: "", follows=follows(made))
     Sender(sheet, {}).send(parts_of(made, size))
     return calls
 
 
 def test_agents_side_by_side_each_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = planned(trials=3, agents=Agents(chain=4))
+    made = planned(trials=3, agents=Agents(chain=4, count=3))
     assert (made.form, made.agents, made.at_once) == ("array", 12, 3)
     assert "#SBATCH --array=1-12%3" in script(made)
     assert sent(made, monkeypatch) == [("", 12)]
     fewer = planned(trials=30, agents=Agents(chain=4, count=2))
     assert (fewer.agents, fewer.at_once) == (8, 2)
+
+
+def test_without_a_number_of_agents_one_link_runs_at_a_time() -> None:
+    made = planned(trials=2, agents=Agents(chain=12))
+    assert (made.form, made.agents, made.at_once) == ("array", 12, 1)
+    assert "#SBATCH --array=1-12%1" in script(made)
 
 
 def test_a_chain_too_long_for_one_array_goes_on_in_the_next(
@@ -62,7 +68,7 @@ def test_by_dependency_each_job_waits_for_the_one_before(monkeypatch: pytest.Mon
     assert (alone.form, alone.agents) == ("jobs", 3)
     one_by_one = [("", 1), ("--dependency=afterany:100", 1), ("--dependency=afterany:101", 1)]
     assert sent(alone, monkeypatch) == one_by_one
-    wide = planned(request(by("dependency"), agents=Agents(chain=2)), trials=3)
+    wide = planned(request(by("dependency"), agents=Agents(chain=2, count=3)), trials=3)
     assert sent(wide, monkeypatch) == [("", 3), ("--dependency=afterany:100", 3)]
     jobs = planned(agents=Agents(chain=2, form="jobs", count=2))
     assert sent(jobs, monkeypatch) == [
@@ -83,7 +89,7 @@ def test_links_that_were_held_back_wait_for_those_that_were_sent(
         words.extend(given)
         return Answer(0, "12\n", "")
 
-    monkeypatch.setattr(submitting, "ask", ask)
+    monkeypatch.setattr(sbatch, "ask", ask)
     sheet = Sheet(made.places.job, made.name, made.form, lambda _part: "", follows=follows(made))
     Sender(sheet, {}, before=["10", "11"]).send(parts_of(made, 1001)[2:3])
     assert "--dependency=afterany:11" in words

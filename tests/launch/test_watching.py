@@ -45,6 +45,13 @@ def test_what_the_queue_says() -> None:
     assert starts - started == 7200
 
 
+def test_a_job_over_several_nodes_is_one_task_to_slurm() -> None:
+    done = "40|N/A|COMPLETED|2026-03-01T10:00:00|2026-03-01T10:10:00|n[1-4]|None"
+    news = news_of(_job(array=None, tasks=4), _queue(done), now=100.0)
+    assert news["states"] == {"COMPLETED": 1}
+    assert news["ended_at"] is not None
+
+
 def test_tasks_that_left_the_queue_are_as_they_were_known() -> None:
     before = _job(states={"RUNNING": 2, "COMPLETED": 1, "FAILED": 1})
     news = news_of(before, _queue(RUNNING), now=100.0)
@@ -100,6 +107,20 @@ SACCT = "\n".join(
         "half a line|COMPLETED",
     )
 )
+
+
+@pytest.mark.parametrize(
+    ("tres", "gpus"),
+    [
+        ("cpu=4,gres/gpu:a100=2,node=1", 2),
+        ("gres/gpu:a100=2,gres/gpu:h100=1", 3),
+        ("gres/gpu=3,gres/gpu:a100=2,gres/gpu:h100=1", 3),
+        ("cpu=4,gres/gpumem=40G,gres/shard=2", 0),
+    ],
+)
+def test_gpus_count_where_a_site_accounts_for_their_types_alone(tres: str, gpus: int) -> None:
+    line = SACCT.splitlines()[0].replace("billing=4,cpu=4,gres/gpu=2,mem=8G,node=1", tres)
+    assert read_records(line)[0].gpus == gpus
 
 
 def test_what_sacct_prints_is_read_by_task() -> None:

@@ -29,7 +29,8 @@ from tests.node.terminals import until
 pytestmark = pytest.mark.live
 
 LONG = 120.0
-# Three ways to live with a job's end; the deaf one has no handler, and a signal would be its end.
+# Four ways to live with a job's end; the deaf one has no handler, and a signal would be its end.
+# The polite one leaves when it is asked to, with 0, as Lightning does.
 LISTENERS = """\
 import os, signal, sys, time
 from pathlib import Path
@@ -42,8 +43,10 @@ if place.exists():
 told = []
 if how == "signal":
     signal.signal(signal.SIGUSR2, lambda *_: told.append(1))
+if how == "polite":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(place.write_text(how) and 0))
 Path(f"ready-{how}").touch()
-while how == "deaf" or not (told if how == "signal" else stop.exists()):
+while how in ("deaf", "polite") or not (told if how == "signal" else stop.exists()):
     time.sleep(0.05)
 place.write_text(how)
 print("saved", float(os.environ.get("RUNYARD_DEADLINE", 0)) - time.time() > 0)
@@ -66,23 +69,28 @@ def test_programs_are_told_before_the_time_is_up_and_go_on_the_next_time(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
     file = write_sweep(
-        tmp_path / "p", LISTENERS, parameters={"how": {"values": ["signal", "file", "deaf"]}}
+        tmp_path / "p",
+        LISTENERS,
+        parameters={"how": {"values": ["signal", "file", "deaf", "polite"]}},
     )
     ended = runyard(
-        "sweep", str(file), "-j", "3", "--time", "20s", "--grace", "10s",
+        "sweep", str(file), "-j", "4", "--time", "20s", "--grace", "10s",
         env=with_python(), timeout=LONG,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     assert "goes back (time)" in ended.stderr
-    assert causes_of(state_folder) == {"signal": ["go-on"], "file": ["go-on"], "deaf": ["time"]}
+    assert causes_of(state_folder) == {
+        "signal": ["go-on"], "file": ["go-on"], "deaf": ["time"], "polite": ["time"],
+    }  # fmt: skip
     assert not processes_of(state_folder, "train|node")
     sweep = sweep_json(runyard)
-    assert (sweep["state"], sweep["counts"]["waiting"]) == ("running", 3)
+    assert (sweep["state"], sweep["counts"]["waiting"]) == ("running", 4)
 
-    runyard("sweep", sweep["id"], "-j", "3", "--count", "3", "--time", "8s",
+    runyard("sweep", sweep["id"], "-j", "4", "--count", "4", "--time", "8s",
             cwd=tmp_path, env=with_python(), timeout=LONG)  # fmt: skip
     found = causes_of(state_folder)
     assert found["signal"] == found["file"] == ["go-on", "finished"]
+    assert found["polite"] == ["time", "finished"]
     trial = next(one for one in trials_of(state_folder) if one["values"]["how"] == "signal")
     logs = runyard("logs", trial["id"]).stdout
     assert logs == "saved True\nwent on with signal stop file: False\n"

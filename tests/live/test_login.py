@@ -132,7 +132,7 @@ def test_a_program_can_log_to_another_server(yard: Home, fresh_home: Path, tmp_p
         (fresh_home / "wandb_credentials.txt").write_text(key)
         (fresh_home / "wandb_credentials.txt").chmod(0o600)
         program = write_program(tmp_path / "project", LOG_STEPS)
-        words = ("run", "-q", "-p", "far", "--tracking", far.url, "--", PYTHON, str(program))
+        words = ("run", "-q", "-P", "far", "--tracking", far.url, "--", PYTHON, str(program))
         done = run_runyard(*words, "4", "100", cwd=program.parent)
         assert done.returncode == 0, done.stderr
         (sent,) = far.runs(project="far")

@@ -269,4 +269,4 @@ def test_a_client_whose_run_is_deleted_goes_on_without_its_server() -> None:
         assert json.loads(deleted.stdout)[0]["id"] == "gone1"
         assert "ended" in _rest(process)
         assert process.wait(180) == 0
-    assert json.loads(run_runyard("runs", "-p", "gone", "--json").stdout) == []
+    assert json.loads(run_runyard("runs", "-P", "gone", "--json").stdout) == []

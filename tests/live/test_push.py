@@ -69,7 +69,7 @@ def tracked(yards: tuple[Home, Home], tmp_path_factory: pytest.TempPathFactory) 
     """A run of the stock client's, with files."""
     program = write_program(tmp_path_factory.mktemp("project"), PROGRAM)
     done = run_runyard(
-        "run", "-q", "-p", "birds", "--", PYTHON, str(program), cwd=program.parent,
+        "run", "-q", "-P", "birds", "--", PYTHON, str(program), cwd=program.parent,
         env={"WANDB_X_STATS_SAMPLING_INTERVAL": "0.3"},
     )  # fmt: skip
     assert done.returncode == 4, done.stderr

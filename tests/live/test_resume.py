@@ -113,7 +113,7 @@ def test_what_was_overwritten_or_rewound_can_be_exported(yard: Yard) -> None:
         ("anew", 1, "restarted"),
         ("back", 1, "rewound"),
     }
-    summary = run_runyard("export", "anew", "--archived", "--what", "summary", "-f", "jsonl")
+    summary = run_runyard("export", "anew", "--archived", "--what", "summary", "--format", "jsonl")
     assert json.loads(summary.stdout)["v"] == 5
     assert "`runyard export anew --archived`" in run_runyard("show", "anew").stdout
 

@@ -90,7 +90,7 @@ def test_all_at_a_glance_and_one_trial_ended(module_home: Home, tmp_path: Path) 
         "echo it broke; exit 4\nuntil test -e go1; do sleep 0.05; done; echo one\n"
         "until test -e go2; do sleep 0.05; done\n"
     )
-    with begun("farm", "tasks.txt", "-j", "2", "-n", "glance", cwd=tmp_path) as farm:
+    with begun("farm", "tasks.txt", "-j", "2", "-e", "glance", cwd=tmp_path) as farm:
         until(lambda: len(processes_of(module_home, "test -e go")) == 2, "both lines")
         [found] = [one for one in status()["sweeps"] if one["name"] == "glance"]
         assert found["counts"]["running"] == 2

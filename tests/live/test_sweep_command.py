@@ -69,7 +69,7 @@ def test_a_grid_runs_from_the_file_to_the_best_trial(
     assert "best  lr1em2_bs16  loss 0.016" in ended.stdout
     assert f"runyard best {sweep['id']}" in ended.stdout
     assert f"wandb agent {sweep['entity']}/spirals/{sweep['id']}" in ended.stderr
-    best = runyard("best", sweep["id"], "-n", "1").stdout
+    best = runyard("best", sweep["id"], "-l", "1").stdout
     assert "lr1em2_bs16" in best
     assert "lr3em3" not in best
     assert "lr1em2_bs16" in runyard("show", sweep["id"]).stdout
@@ -322,7 +322,7 @@ def test_a_sweep_made_here_is_worked_on_by_the_stock_agent(
     file = write_sweep(
         tmp_path / "p", WITH_WANDB, metric=LOSS, parameters={"lr": {"values": [0.01, 0.03]}}
     )
-    made = runyard("sweep", file.name, "--no-run", "--json", "-p", "birds", cwd=file.parent)
+    made = runyard("sweep", file.name, "--no-run", "--json", "-P", "birds", cwd=file.parent)
     found = re.search(r"wandb agent (\S+)", made.stderr)
     assert found is not None
     wandb("agent", found[1], home=state_folder, cwd=file.parent)

@@ -184,8 +184,9 @@ def test_an_unknown_option_starts_nothing(
 def test_the_options_of_run_reach_the_run(runyard: RunRunyard, tmp_path: Path) -> None:
     program = write_program(tmp_path, LOG_STEPS)
     ended = runyard(
-        "run", "-p", "some project", "-n", "my name", "-t", "one", "-t", "two", "-g", "team",
-        "--notes", "why, and how", PYTHON, str(program), "3", "1000", cwd=tmp_path,
+        "run", "-P", "some project", "-e", "my name", "--tag", "one", "--tag", "two",
+        "--group", "team", "--notes", "why, and how", PYTHON, str(program), "3", "1000",
+        cwd=tmp_path,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     (run,) = list_runs(runyard)

@@ -85,7 +85,7 @@ def test_a_program_whose_interpreter_is_missing(tmp_path: Path) -> None:
 
 
 def test_a_program_that_did_not_start_is_a_failed_run(yard: Home) -> None:
-    run_runyard("run", "-n", "nowhere", "--", "no-such-program")
+    run_runyard("run", "-e", "nowhere", "--", "no-such-program")
     shown = run_runyard("show", "nowhere").stdout
     assert "failed (exit code 127)" in shown
     assert list(yard.spool.iterdir()) == []

@@ -32,7 +32,7 @@ def shown(name: str) -> dict[str, Any]:
 def test_the_console_is_what_was_printed(runyard: RunRunyard, state_folder: Home) -> None:
     script = "printf 'one\\ntwo \\303\\251\\n'; printf 'err\\n' >&2; printf '\\377 no end'"
     printed = subprocess.run(
-        [*RUNYARD, "run", "-q", "-n", "printer", "--", "sh", "-c", script],
+        [*RUNYARD, "run", "-q", "-e", "printer", "--", "sh", "-c", script],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=True,
@@ -46,7 +46,7 @@ def test_the_console_is_what_was_printed(runyard: RunRunyard, state_folder: Home
 
 def test_the_console_of_a_terminal_is_what_was_printed(state_folder: Home) -> None:
     with Terminal(
-        [*RUNYARD, "run", "-q", "-n", "bar", "--", "printf", "1%%\\r2%%\\ndone\\n"]
+        [*RUNYARD, "run", "-q", "-e", "bar", "--", "printf", "1%%\\r2%%\\ndone\\n"]
     ) as bar:
         assert bar.wait() == 0
     logged = subprocess.run([*RUNYARD, "logs", "bar"], capture_output=True, check=True).stdout
@@ -68,8 +68,8 @@ def test_a_program_without_wandb_is_recorded(
 
 def test_the_program_gets_what_wandb_needs(runyard: RunRunyard, state_folder: Home) -> None:
     script = "import json, os; print(json.dumps(dict(os.environ)))"
-    done = runyard("run", "-q", "-n", "a name", "-t", "x", "-t", "y", "-g", "g", "-p", "p",
-                   "--notes", "n", sys.executable, "-c", script)  # fmt: skip
+    done = runyard("run", "-q", "-e", "a name", "--tag", "x", "--tag", "y", "--group", "g",
+                   "-P", "p", "--notes", "n", sys.executable, "-c", script)  # fmt: skip
     seen, found = json.loads(done.stdout), shown("a name")
     discovery = read_discovery(state_folder)
     assert discovery is not None
@@ -92,7 +92,7 @@ def test_the_program_gets_what_wandb_needs(runyard: RunRunyard, state_folder: Ho
 
 def test_what_a_killed_runyard_had_is_taken_in(runyard: RunRunyard, state_folder: Home) -> None:
     runyard("server", "start")
-    with started("run", "-n", "orphan", "--", "sh", "-c", ECHO, pipe_input=True) as process:
+    with started("run", "-e", "orphan", "--", "sh", "-c", ECHO, pipe_input=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -114,7 +114,7 @@ def test_a_killed_server_is_revived_and_misses_nothing(
     runyard("server", "start")
     before = read_discovery(state_folder)
     assert before is not None
-    with started("run", "-n", "through", "--", "sh", "-c", ECHO, pipe_input=True) as process:
+    with started("run", "-e", "through", "--", "sh", "-c", ECHO, pipe_input=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -138,7 +138,7 @@ def test_an_end_without_a_server_is_delivered(runyard: RunRunyard, state_folder:
     """The server dies with the program's last breath: `runyard run` starts it once more."""
     runyard("server", "start")
     pid = _pid(state_folder)
-    done = runyard("run", "-n", "last", "--", "sh", "-c", f"echo bye; kill -9 {pid}; exit 5")
+    done = runyard("run", "-e", "last", "--", "sh", "-c", f"echo bye; kill -9 {pid}; exit 5")
     assert done.returncode == 5
     assert "failed after" in done.stderr
     assert runyard("logs", "last").stdout == "bye\n"
@@ -150,7 +150,7 @@ def test_a_spool_that_somebody_emptied_does_not_hurt_the_program(
 ) -> None:
     runyard("server", "start")
     script = f"echo one; rm -rf {state_folder.spool}; echo two; exit 6"
-    done = runyard("run", "-n", "emptied", "--", "sh", "-c", script)
+    done = runyard("run", "-e", "emptied", "--", "sh", "-c", script)
     assert (done.returncode, done.stdout) == (6, "one\ntwo\n")
     assert "Traceback" not in done.stderr
     assert shown("emptied")["exit_code"] == 6
@@ -213,7 +213,7 @@ def test_a_disk_that_fills_up_does_not_stop_the_program(
     assert runyard("server", "start").returncode == 0
     (small_disk / "filler").write_bytes(bytes(2 << 20))
     script = "for i in range(60_000): print('a line of output that fills up the disk', i)\nexit(7)"
-    with started("run", "-n", "filler", "--", sys.executable, "-c", script) as process:
+    with started("run", "-e", "filler", "--", sys.executable, "-c", script) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(60_000)]
         (small_disk / "filler").unlink()

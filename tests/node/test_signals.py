@@ -118,7 +118,7 @@ def test_what_ends_runyard_ends_the_program_and_kills_the_run(
 ) -> None:
     name = f"ended-by-{number.name}"
     script = f"echo $$ > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/ready; exec sleep 60"
-    with started("run", "-q", "-n", name, "--", "sh", "-c", script) as process:
+    with started("run", "-q", "-e", name, "--", "sh", "-c", script) as process:
         pid = wait_ready(tmp_path)
         process.send_signal(number)
         assert process.wait(PATIENCE) == -number
@@ -188,7 +188,7 @@ def test_nohup_outlives_a_hangup(tmp_path: Path) -> None:
 
 def test_a_closed_terminal_ends_the_program(tmp_path: Path) -> None:
     script = f"echo $$ > {tmp_path}/pid; mv {tmp_path}/pid {tmp_path}/ready; exec sleep 60"
-    with Terminal([*RUNYARD, "run", "-n", "hung-up", "--", "sh", "-c", script]) as terminal:
+    with Terminal([*RUNYARD, "run", "-e", "hung-up", "--", "sh", "-c", script]) as terminal:
         pid = wait_ready(tmp_path)
         terminal.hang_up()
         until(lambda: not _lives(pid), "the program's end")
@@ -213,7 +213,7 @@ def test_an_impatient_user_is_not_held_up_by_the_delivery(yard: Home) -> None:
     run_runyard("run", "-q", "true")
     server = json.loads(run_runyard("server", "status", "--json").stdout)["pid"]
     with started(
-        "run", "-n", "impatient", "--", "sh", "-c", "echo ready; kill -STOP $0; exit 4", str(server)
+        "run", "-e", "impatient", "--", "sh", "-c", "echo ready; kill -STOP $0; exit 4", str(server)
     ) as process:
         try:
             assert process.stdout is not None
@@ -260,7 +260,7 @@ def test_a_signal_between_the_programs_end_and_the_delivery_is_heard(
     script = "kill -STOP $0; exit 4" if server_hangs else "exit 4"
     try:
         done = subprocess.run(
-            [sys.executable, "-c", HEARS_LATE, "run", "-n", name, "--", "sh", "-c", script,
+            [sys.executable, "-c", HEARS_LATE, "run", "-e", name, "--", "sh", "-c", script,
              str(server)],
             capture_output=True, timeout=PATIENCE, check=False,
         )  # fmt: skip

@@ -57,7 +57,7 @@ def test_merged_keys_have_the_line_where_they_are_written() -> None:
     ("text", "line", "words"),
     [
         ("a: 1\nb: 2\na: 3\n", 3, '"a" stands twice in one mapping, first in line 1'),
-        ("a: [1, 2\nb: 3\n", 2, "flow sequence"),
+        ("a: [1, 2\nb: 3\n", 1, "is not closed"),
         ("a: !!python/object:os.system x", 1, "not allowed"),
         ("a: !!set {b, c}", 1, "not allowed"),
         ("&a [*a]", 1, "inside of what it repeats"),
@@ -65,7 +65,7 @@ def test_merged_keys_have_the_line_where_they_are_written() -> None:
         ("[" * 5000, 1, "nested deeper"),
         ("a: !!int abc", None, "cannot be read"),
         ("a: " + "9" * 6000, None, "cannot be read"),
-        ("a: \x00", None, "not allowed"),
+        ("a: \x00", 1, "a character that is none"),
         ("\ud800", None, "characters"),
         ("a: 1\n---\nb: 2\n", 2, "another document"),
         ("x" * 4_000_001, None, "longer than"),

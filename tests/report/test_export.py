@@ -46,7 +46,7 @@ def export(api: Api) -> RunRunyard:
 
 
 def test_csv_has_every_row_and_the_columns_of_all_runs(export: RunRunyard) -> None:
-    done = export("export", "-p", "birds")
+    done = export("export", "-P", "birds")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert len(rows) == 12
     assert set(rows[0]) == {"run", "name", "project", "_step", "loss", "acc", "deep.er"}
@@ -97,7 +97,7 @@ def test_a_dataframe(api: Api) -> None:
     ("words", "told"),
     [
         (["-o", "runs.xls"], ".csv"),
-        (["-p", "nothing"], "no runs in project nothing"),
+        (["-P", "nothing"], "no runs in project nothing"),
         (["nobody"], "no run 'nobody'"),
         (["--format", "parquet"], "-o"),
     ],

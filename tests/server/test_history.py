@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.store import segments
 from runyard.server.store.curves import read_curve, read_named_curves
 from runyard.server.store.dotted_names import keys_of_names, names_of_run
 from runyard.server.store.history import (
@@ -25,6 +24,7 @@ from runyard.server.store.history import (
     read_objects,
     read_rows,
 )
+from runyard.server.store.joining import join_batches
 from runyard.server.store.keys import known_keys
 from tests.server.memory import empty_store
 
@@ -64,7 +64,7 @@ def test_any_order_of_batches_equals_a_plain_table(
             put(connection, start, rows)
             model.update(enumerate(rows, start))
         elif action == "join":
-            segments.join_batches(connection, 1, HISTORY)
+            join_batches(connection, 1, HISTORY)
         else:
             stop = start + len(rows) if action == "cut" else None
             cut_rows(connection, 1, HISTORY, start, stop)
@@ -88,7 +88,7 @@ def test_gaps_count_and_can_be_filled(store: sqlite3.Connection) -> None:
 def test_a_batch_sent_twice_is_there_once(store: sqlite3.Connection) -> None:
     for _ in range(3):
         put(store, 0, [{"a": 1}, {"a": 2}])
-        segments.join_batches(store, 1, HISTORY)
+        join_batches(store, 1, HISTORY)
     assert stored(store) == {0: {"a": 1}, 1: {"a": 2}}
 
 
@@ -110,7 +110,7 @@ def test_a_curve_keeps_its_ends_and_its_spikes(store: sqlite3.Connection, joined
         rows = range(part * 5000, part * 5000 + 5000)
         put(store, rows.start, [{"_step": 2 * row, "a": values[row]} for row in rows])
         if part < joined:
-            segments.join_batches(store, 1, HISTORY)
+            join_batches(store, 1, HISTORY)
     keys = known_keys(store, ["a", "_step"])
     for points in (100, 1000, 10_000, 100_000):
         curve = read_curve(store, 1, HISTORY, keys["a"], points)
@@ -129,7 +129,7 @@ def test_a_curve_keeps_its_ends_and_its_spikes(store: sqlite3.Connection, joined
 def test_a_curve_of_mixed_numbers_with_nan(store: sqlite3.Connection) -> None:
     rows = [{"a": value} for value in (1, 2.5, math.nan, True, math.inf, "text")] * 40
     put(store, 0, rows)
-    segments.join_batches(store, 1, HISTORY)
+    join_batches(store, 1, HISTORY)
     key = known_keys(store, ["a"])["a"]
     curve = read_curve(store, 1, HISTORY, key, 1000)
     assert curve is not None
@@ -154,7 +154,7 @@ def test_many_runs_at_once_and_another_metric_below(store: sqlite3.Connection) -
     for run in range(1, 4):
         rows = [{"_step": row, "a": row * run, "epoch": row / 10} for row in range(500 * run)]
         put(store, 0, rows[:300], run)
-        segments.join_batches(store, run, HISTORY)
+        join_batches(store, run, HISTORY)
         put(store, 300, rows[300:], run)
     put(store, 0, [{"_step": 0, "b": 1}], run=4)
     curves = read_named_curves(store, [1, 2, 3, 4, 5], HISTORY, ["a"], 50)["a"]

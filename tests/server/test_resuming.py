@@ -10,8 +10,9 @@ import pytest
 
 from runyard.server.graphql.executor import Source
 from runyard.server.graphql.runs import resume_fields
-from runyard.server.joiner import join_if_due
 from runyard.server.store import runs
+from runyard.server.store.joining import Join
+from runyard.server.store.transfers import carry_out
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.processes import REWIND, Process, history_of, run_of, steps_of
@@ -87,7 +88,7 @@ def test_the_same_id_without_resuming_begins_anew_and_keeps_the_old_rows(
     client: Client, tracker: Tracker
 ) -> None:
     first, _ = _finished(client)
-    tracker._database.write(lambda connection: join_if_due(connection, 1)).result()
+    tracker._database.write(lambda connection: carry_out(connection, Join(1))).result()
     first.post({"wandb-summary.json": (0, ['{"best": 1}'])})
     second = Process(client)
     assert second.start({"lr": 2})["historyLineCount"] == 0
@@ -205,7 +206,7 @@ def test_a_rewind_that_cannot_be(client: Client, step: object, run: str, metric:
 
 def test_a_fork_begins_with_its_parents_rows(client: Client, tracker: Tracker) -> None:
     parent, _ = _finished(client)
-    tracker._database.write(lambda connection: join_if_due(connection, 1)).result()
+    tracker._database.write(lambda connection: carry_out(connection, Join(1))).result()
     child = Process(client, "child")
     branch = {"branch_point": {"run_id": "run1", "step": 4}}
     assert child.start(internals=branch)["historyLineCount"] == 5

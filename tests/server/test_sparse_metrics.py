@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from runyard.server.charts import unpack
-from runyard.server.store import leases, segments
+from runyard.server.store import leases
 from runyard.server.store.history import HISTORY
+from runyard.server.store.joining import join_batches
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
@@ -47,7 +48,7 @@ class History:
 
     def join(self) -> None:
         self._tracker._database.write(
-            lambda connection: segments.join_batches(connection, self._key, HISTORY)
+            lambda connection: join_batches(connection, self._key, HISTORY)
         ).result()
 
     def send_and_join(self, rows: list[dict[str, Any]], every: int, batch: int = 1) -> None:

@@ -111,3 +111,17 @@ def test_a_trial_whose_run_is_deleted(client: Client) -> None:
     assert (over["state"], over["counts"]["finished"], over["counts"]["canceled"]) == (
         "finished", 6, 2,
     )  # fmt: skip
+
+
+def test_only_a_sweep_that_nobody_has_worked_on_is_deleted(client: Client) -> None:
+    unused, used = create(client), create(client)
+    Agent(client, used["key"])
+    refused = client.request("DELETE", f"/api/sweeps/{used['key']}")
+    assert (refused.status, "can be canceled" in refused.text) == (409, True)
+    assert show(client, used)["state"] == "running"
+    gone = client.request("DELETE", f"/api/sweeps/{unused['key']}")
+    assert gone.json() == {"deleted": unused["id"]}
+    assert client.get(f"/api/sweeps/{unused['key']}").status == 404
+    assert [sweep["id"] for sweep in client.get("/api/sweeps").json()] == [used["id"]]
+    # No later sweep gets its key: a job that comes late would work for that one.
+    assert create(client)["key"] > used["key"]

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 
@@ -187,6 +187,21 @@ class SlurmCluster:
         finally:
             daemons.start_again("slurmctld")
             self._wait_for_nodes(daemons, states="idle,alloc,mix,comp,down")
+
+    @contextlib.contextmanager
+    def stopped_controller(self) -> Iterator[Callable[[], None]]:
+        """slurmctld stands still, and what it is asked piles up; calling what is given lets it go
+        on, and so does the end."""
+        pid = self._running_daemons().find("slurmctld").process.pid
+
+        def go_on() -> None:
+            os.kill(pid, signal.SIGCONT)
+
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield go_on
+        finally:
+            go_on()
 
     @contextlib.contextmanager
     def without_node(self, name: str) -> Iterator[None]:

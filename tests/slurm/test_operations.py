@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from runyard.launch.slurm import poll
 from tests.conftest import ask_runyard, run_runyard
 from tests.node.terminals import RUNYARD, Terminal
 from tests.slurm.test_cluster import wait_until
@@ -65,7 +66,7 @@ def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> No
     printed = yard.read("logs", job)
     assert len({line.partition("\t")[0] for line in printed.splitlines()}) > 1
     assert all(f"this is task {number}" in printed for number in range(1, 31))
-    alone = yard.read("logs", f"{job}_1", "-n", "5").splitlines()
+    alone = yard.read("logs", f"{job}_1", "-l", "5").splitlines()
     assert {line.partition("\t")[0] for line in alone} == {f"{job}_1"}
     assert len(alone) == 5
     assert "line3\tno luck today" in yard.read("logs", sweep)
@@ -116,7 +117,7 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
         # At times Slurm's database never learns of it; then it is what we asked for (above).
         assert used.get("memory_asked", 400 << 20) == 400 << 20
         assert 0 < used["cpu_seconds"] <= used["cpu_seconds_held"] + 1
-        assert job in {one["which"] for one in yard.json("jobs", "--all", "-n", "50")} | {
+        assert job in {one["which"] for one in yard.json("jobs", "--all", "-l", "50")} | {
             one["job_id"] for one in yard.json("jobs")
         }
         assert yard.json("usage")["source"] == "Slurm's accounting"
@@ -153,6 +154,15 @@ def _check_report(yard: Yard, sweep: str, job: str) -> None:
     shown = ask_runyard("report", job, cwd=yard.project)
     assert "ASKED AND USED" in shown.stdout
     assert ("the site keeps no accounting" in shown.stdout) is not has_accounting(yard)
+
+
+def test_a_long_list_of_tasks_is_counted_whole(yard: Yard) -> None:
+    # No range describes it: squeue writes each of them.
+    tasks = sorted({number * number for number in range(1, 31)})
+    job = yard.cluster.submit("true", "--hold", f"--array={','.join(map(str, tasks))}")
+    found = poll([job], yard.cluster.env)[job]
+    assert found.states == {"PENDING": 30}
+    yard.cluster.run("scancel", job)
 
 
 def test_a_job_a_task_or_a_sweep_is_cancelled(yard: Yard) -> None:

@@ -122,7 +122,17 @@ def test_agents_are_added_to_a_running_sweep(yard: Yard, tmp_path: Path, form: s
     yard.write("train.py", MEETS.format(place=str(tmp_path)))
     first = yard.submit("sweep", sweep, "--on", "slurm", "--agents", "1")
     more = yard.submit(
-        "agents", "add", first["sweep"], "-n", "4", "--on", "slurm", "--form", form, "--cpus", "2"
+        "agents",
+        "add",
+        first["sweep"],
+        "--agents",
+        "4",
+        "--on",
+        "slurm",
+        "--form",
+        form,
+        "--cpus",
+        "2",
     )
     arrays = {"array": ["1-4"], "nodes": [None], "jobs": [None] * 4}
     assert [job["array"] or None for job in more["jobs"]] == arrays[form]

@@ -61,7 +61,22 @@ def test_what_a_limit_keeps_out_is_sent_when_there_is_room(
     refused = yard.type("farm", "tasks.txt", "--on", "slurm", check=False)
     assert refused.returncode == 1
     assert "takes no more jobs of yours now" in refused.stderr
-    assert yard.api.sweeps.sweeps(limit=1)[0]["state"] == "canceled"
+    assert yard.api.sweeps.sweeps(limit=1)[0]["id"] == said["sweep"]
+
+    # What an account or a QOS has in common is a matter of waiting as well.
+    cluster.run("sacctmgr", "--immediate", "modify", "user", "root", "set", "maxsubmitjobs=-1")
+    for whose, limit in (
+        (("account", "lab"), "AssocGrpSubmitJobsLimit"),
+        (("qos", "normal"), "QOSGrpSubmitJobsLimit"),
+    ):
+        cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=3")
+        more = ("--trials-each", "1", "--account", "lab", "--json")
+        done = yard.type("farm", "tasks.txt", "--on", "slurm", *more)
+        said = json.loads(done.stdout)
+        assert limit in done.stderr
+        assert said["held"] == 7 - sum(job["tasks"] for job in said["jobs"]) > 0
+        assert yard.ended(said["sweep"], seconds=180)["counts"]["finished"] == 7
+        cluster.run("sacctmgr", "--immediate", "modify", *whose, "set", "grpsubmitjobs=-1")
 
 
 def test_without_slurm_the_way_to_run_here_is_told(state_folder: Home, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class Yard:
     def submit(self, name: str, lines: list[str], *more: str) -> tuple[str, str]:
         """A list as an array of agents: the sweep's id, and the job's."""
         (self.project / f"{name}.txt").write_text("\n".join(lines) + "\n")
-        words = ("farm", f"{name}.txt", "--on", "slurm", "--yes", "-n", name, *more)
+        words = ("farm", f"{name}.txt", "--on", "slurm", "--yes", "-e", name, *more)
         told = json.loads(self.type(*words, "--json"))
         return told["sweep"], told["jobs"][0]["job_id"]
 

@@ -35,7 +35,7 @@ def test_tracked_on_one_rank_and_over_a_cut(
 ) -> None:
     def train(**more: str) -> int:
         ended = runyard(
-            "run", "-p", "cnn-regressor", "--", str(torch_python), str(EXAMPLE),
+            "run", "-P", "cnn-regressor", "--", str(torch_python), str(EXAMPLE),
             "--config=laptop", f"--root_dir={tmp_path}", "--max_epochs=3", "--lr=2E-3",
             env=program_environment(WANDB_RUN_ID="thesame", **more), cwd=tmp_path, timeout=600,
         )  # fmt: skip

@@ -3,9 +3,10 @@
   runyard agents                       those at work, and what they have
   runyard agents drain AGENT           it begins no more, and goes when what it runs has finished
   runyard agents add SWEEP -j 2        one more on this machine, in the background
-  runyard agents add SWEEP -n 8 --on slurm --gpus 1      eight more, as an array of jobs
-  runyard agents add SWEEP -n 4 --on slurm --form nodes  one on each node of one job
+  runyard agents add SWEEP --agents 8 --on slurm --gpus 1      eight more, as an array of jobs
+  runyard agents add SWEEP --agents 4 --on slurm --form nodes  one on each node of one job
 
+On Slurm they get what the sweep's last job asked for, but for what is said here.
 An agent takes trials of its sweep until none is left or its time is up; SWEEP is an id, a name, or
 a part of either.
 """
@@ -20,6 +21,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from runyard.cli.asked_before import keep_asked
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_sweep, server
 from runyard.cli.on_slurm import (
@@ -55,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.completer = complete_sweep  # type: ignore[attr-defined]
     add_slot_arguments(parser)
     parser.add_argument(
-        "-n", "--agents", type=positive, metavar="N",
+        "--agents", type=positive, metavar="N",
         help="with add: how many (default 1; on slurm, as many as trials are left)",
     )  # fmt: skip
     parser.add_argument("--server", metavar="URL|cloud",
@@ -176,6 +178,10 @@ def add_on_slurm(args: argparse.Namespace, found: Sweep) -> int:
     from runyard.cli.sweep_watch import working_folder
 
     refuse_ended(found)
+    jobs = server(quiet=True).jobs.jobs(sweep=found["key"], limit=1)
+    if jobs:
+        keep_asked(args, jobs[0]["asked"])
+        say(f"what is not said here is asked for as by job {jobs[0]['job_id']}")
     folder = Path(working_folder(found["folder"]))
     waits = found["expected"]
     left = None if waits is None else max(1, waits - _done(found))

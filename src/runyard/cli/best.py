@@ -1,7 +1,7 @@
 """Show a sweep's best trials.
 
   runyard best                 of the newest sweep
-  runyard best SWEEP -n 20     the first twenty
+  runyard best SWEEP -l 20     the first twenty
   runyard best SWEEP --json    for scripts
 
 Trials of one setting with several seeds count together: mean ± standard deviation. With several
@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runyard.cli.connect import complete_sweep, server
+from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say
 from runyard.cli.parser import positive
 from runyard.cli.sweeps import find_sweep
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sweep", nargs="?", metavar="SWEEP", help="which sweep (default: the newest)"
     )
     argument.completer = complete_sweep  # type: ignore[attr-defined]
-    parser.add_argument("-n", "--limit", type=positive, help=f"so many (default {_LIMIT})")
+    parser.add_argument(*spelled("--limit"), type=positive, help=f"so many (default {_LIMIT})")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if front:
         say(f"the Pareto front: nothing is better than one of these in all {len(aims)} metrics")
     elif len(settings) > len(shown):
-        say(f"{len(settings)} in all: -n {len(settings)} shows them")
+        say(f"{len(settings)} in all: -l {len(settings)} shows them")
     return 0
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from runyard.cli import naming
 from runyard.cli.connect import server
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.sweep_steer import steer
 from runyard.client.api import Api
@@ -30,7 +31,7 @@ _MANY = 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument("what", metavar=naming.METAVAR, help="what is to end")
     which.completer = naming.complete  # type: ignore[attr-defined]
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument(*spelled("--yes"), action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print what became of it as JSON")
 
 

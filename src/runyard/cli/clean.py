@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from runyard.cli.connect import server
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration
 from runyard.client.api import Api
@@ -33,8 +34,8 @@ _WAIT_SECONDS = 600.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--snapshots", action="store_true", help="copies of code")
     parser.add_argument("--nodes", action="store_true", help="left-overs on the nodes' own disks")
-    parser.add_argument("-p", "--partition", metavar="NAME", help="whose nodes")
-    parser.add_argument("-a", "--account", metavar="NAME", help="who pays for the jobs")
+    parser.add_argument(*spelled("--partition"), metavar="NAME", help="whose nodes")
+    parser.add_argument(*spelled("--account"), metavar="NAME", help="who pays for the jobs")
     parser.add_argument("--wait", type=duration, default=_WAIT_SECONDS, metavar="TIME",
                         help="how long to wait for nodes that are busy (default 10m)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="say what would go")

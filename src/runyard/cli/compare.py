@@ -2,7 +2,7 @@
 
   runyard compare a1b2c3d4 e5f6a7b8              two runs
   runyard compare baseline new                   two `runyard repeat`s: a test over their seeds
-  runyard compare a1,a2,a3 b1,b2,b3 -m accuracy  repeats named by hand
+  runyard compare a1,a2,a3 b1,b2,b3 --metric accuracy  repeats named by hand
   runyard compare sweep-a sweep-b sweep-c        the best setting of each, against the first one
 
 A sweep stands for its best setting, with all its seeds; a list of seeds for all its runs. Where
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sides.completer = lambda prefix, **rest: [  # type: ignore[attr-defined]
         *complete_run(prefix, **rest), *complete_sweep(prefix, **rest)
     ]  # fmt: skip
-    parser.add_argument("-m", "--metric", action="append", default=[],
+    parser.add_argument("--metric", action="append", default=[],
                         help="compare by this one (default: the sweeps', or all)")  # fmt: skip
     parser.add_argument("--goal", choices=("minimize", "maximize"),
                         help="which way is better (default: the sweeps')")  # fmt: skip
@@ -172,7 +172,7 @@ def _print(
         ((name, *map(_measure, samples[name]), "") for name in shown),
     )
     if len(samples) > len(shown):
-        say(f"{len(samples)} metrics in common: -m NAME chooses")
+        say(f"{len(samples)} metrics in common: --metric NAME chooses")
     console().print()
     _print_curves(api, sides, labels, shown[0])
     maximize = None if goal is None else goal == "maximize"

@@ -13,6 +13,7 @@ import argparse
 import sys
 
 from runyard.cli.connect import complete_run, server
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say, size
 from runyard.cli.show import find_run
 from runyard.client.api import RunDetail
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="delete the artifacts too that no other run has logged",
     )
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument(*spelled("--yes"), action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print what was deleted as JSON")
 
 

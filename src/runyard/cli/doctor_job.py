@@ -18,6 +18,7 @@ from runyard.config.project_file import read_project
 from runyard.config.request import Request
 from runyard.errors import ConfigError, RunyardError
 from runyard.home import Home, prepare
+from runyard.launch.header import put_together
 from runyard.reading.units import slurm_time
 
 _SECONDS = 300.0
@@ -48,7 +49,7 @@ def look_from_inside(
     outcome = run_probe(
         ask,
         profile,
-        options=list(_options(request, profile)),
+        options=put_together(_options(request, profile)).lines(),
         folders=folders,
         home=home.path,
         keys=keys,

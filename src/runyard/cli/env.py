@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.cli.tracking import add_tracking, other_server
+from runyard.client.discover import LOOPBACK
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
 from runyard.errors import UsageError
@@ -68,6 +70,11 @@ def _own() -> dict[str, str]:
         return {"WANDB_MODE": "offline", "WANDB_DIR": str(folder)}
     discovery = read_discovery(home)
     assert discovery is not None
+    if shutil.which("sbatch") and discovery.listen in LOOPBACK:
+        say(
+            f"{discovery.url} is reached from this machine alone, not from compute nodes;  try:  "
+            "runyard server restart --listen cluster"
+        )
     return wandb_environment(discovery.url, discovery.key, os.environ)
 
 

@@ -1,6 +1,6 @@
 """Write runs as a table: every row they logged, or one row a run.
 
-  runyard export -p spirals -o runs.csv
+  runyard export -P spirals -o runs.csv
   runyard export a1b2c3d4 --metric loss --metric accuracy | column -ts,
   runyard export --what summary -o runs.parquet      (needs `runyard[export]`)
   runyard export a1b2c3d4 --archived                 what was overwritten or rewound
@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from runyard.cli.connect import complete_run, server
+from runyard.cli.letters import spelled
 from runyard.cli.output import say
 from runyard.cli.show import find_run
 from runyard.cli.streams import unfiltered
@@ -27,17 +28,15 @@ from runyard.report.export import FORMATS, WHAT, select_rows, write_table
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     runs = parser.add_argument("run", nargs="*", metavar="RUN", help="which runs (default: all)")
     runs.completer = complete_run  # type: ignore[attr-defined]
-    parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
-    parser.add_argument("-w", "--what", choices=WHAT, default="history",
+    parser.add_argument(*spelled("--project"), help="only this project's (NAME or ENTITY/NAME)")
+    parser.add_argument("--what", choices=WHAT, default="history",
                         help="history (default), system, or summary: one row a run")  # fmt: skip
-    parser.add_argument("-m", "--metric", action="append", default=[],
+    parser.add_argument("--metric", action="append", default=[],
                         help="only this metric; may be repeated")  # fmt: skip
     parser.add_argument("--archived", action="store_true",
                         help="what was overwritten, by using an id again, or rewound")  # fmt: skip
-    parser.add_argument("-o", "--output", type=Path, help="file (default: standard output)")
-    parser.add_argument(
-        "-f", "--format", choices=FORMATS, help="default: by the file's name, or csv"
-    )
+    parser.add_argument(*spelled("--output"), type=Path, help="file (default: standard output)")
+    parser.add_argument("--format", choices=FORMATS, help="default: by the file's name, or csv")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file, server
 from runyard.cli.halting import halt
+from runyard.cli.letters import spelled
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say
 from runyard.cli.owner import find_owner
@@ -82,11 +83,13 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
     parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
                         help="whether less or more is better (default: minimize)")  # fmt: skip
-    parser.add_argument("-n", "--name", help="name of the sweep")
-    parser.add_argument("-p", "--project", help="project (default: runyard.yaml's, or this "
+    parser.add_argument(*spelled("--name"), help="name of the sweep")
+    parser.add_argument(*spelled("--project"), help="project (default: runyard.yaml's, or this "
                         "folder's name)")  # fmt: skip
-    parser.add_argument("-e", "--entity", help="user or team to whom it belongs")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show progress, not the output")
+    parser.add_argument(*spelled("--entity"), help="user or team to whom it belongs")
+    parser.add_argument(
+        *spelled("--quiet"), action="store_true", help="show progress, not the output"
+    )
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.cli.connect import complete_file
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.owner import find_owner
 from runyard.cli.parser import duration, positive
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_slot_arguments(parser, "programs")
     parser.add_argument("--kind", metavar="NAME", help="kind of experiment under which it is kept "
                         "(default: the program's name)")  # fmt: skip
-    parser.add_argument("-p", "--project", help="project (default: runyard.yaml's, or this "
+    parser.add_argument(*spelled("--project"), help="project (default: runyard.yaml's, or this "
                         "folder's name)")  # fmt: skip
     parser.add_argument("--write", action="store_true", help="write it into runyard.yaml")
     parser.add_argument("--no-keep", action="store_true", help="keep no figures on the server")

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from runyard.cli.clusters import complete_cluster
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.clusters.load import load_profile, profile_folders, profile_names
 from runyard.clusters.place import recognise, this_place
@@ -25,6 +26,7 @@ from runyard.config.project_file import read_project
 from runyard.config.project_look import Look, look
 from runyard.config.project_text import FILE_NAME, find_project_file, read_project_text
 from runyard.config.request import Resources
+from runyard.config.sweep_file import read_sweep_file
 from runyard.errors import ConfigError, StateError, UsageError
 from runyard.home import write_whole
 from runyard.reading.kinds import Unfit
@@ -33,7 +35,9 @@ from runyard.reading.records import kind_of_setting, settings_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing; take what is found")
+    parser.add_argument(
+        *spelled("--yes"), action="store_true", help="ask nothing; take what is found"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the file; write nothing")
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
     cluster = parser.add_argument(
@@ -86,6 +90,8 @@ def _say_objections(folder: Path) -> None:
     """What the cluster would say to it, as it is."""
     try:
         checked = check(read_project(folder))
+        if checked.request.sweep_file is not None:
+            read_sweep_file(folder / checked.request.sweep_file, needs_program=True)
     except ConfigError as error:
         say(f"{error.what}{f'; {error.mend}' if error.mend else ''}")
         return

@@ -29,6 +29,7 @@ from runyard.cli.job_view import (
     memory_text,
     print_lines,
 )
+from runyard.cli.letters import spelled
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.parser import count, positive
 from runyard.client.api import Api
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what", nargs="?", metavar=naming.METAVAR, help="one job, or a sweep's (default: all)"
     )
     which.completer = naming.complete  # type: ignore[attr-defined]
-    parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
+    parser.add_argument(*spelled("--limit"), type=count, help=f"at most so many (default {_LIMIT})")
     parser.add_argument("--script", action="store_true", help="print a job's script, nothing else")
     parser.add_argument("--all", action="store_true", help="also jobs that runyard did not submit")
     parser.add_argument("--days", type=positive, default=7, metavar="N",
@@ -291,7 +292,7 @@ def _print_all(args: argparse.Namespace) -> int:
         ),
     )  # fmt: skip
     if len(found) > len(shown):
-        say(f"there are {len(found) - len(shown)} more: -n {len(found)} lists them")
+        say(f"there are {len(found) - len(shown)} more: -l {len(found)} lists them")
     return 0
 
 

@@ -16,6 +16,7 @@ import time
 
 from runyard.cli import naming
 from runyard.cli.connect import server
+from runyard.cli.letters import spelled
 from runyard.cli.parser import count
 from runyard.cli.show import find_run
 from runyard.cli.streams import print_console
@@ -31,8 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what", nargs="?", metavar=naming.METAVAR, help="which one (default: the newest run)"
     )
     which.completer = naming.complete  # type: ignore[attr-defined]
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
-    parser.add_argument("-n", "--lines", type=count, help="only the last so many lines, then go on")
+    parser.add_argument(*spelled("--follow"), action="store_true", help="go on until it ends")
+    parser.add_argument(
+        *spelled("--lines"), type=count, help="only the last so many lines, then go on"
+    )
     parser.add_argument(
         "--raw", action="store_true", help="others' output too with all that a terminal obeys"
     )

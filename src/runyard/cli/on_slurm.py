@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from runyard.launch.submitting import Submitted
 
 _LONG_SECONDS = 6 * 3600.0
+# A file that changes while the code is copied is being saved, and is whole in a moment.
+_COPIES, _COPY_PAUSE = 5, 0.5
 _PATIENCE_IN_A_JOB = 60.0
 
 
@@ -48,29 +50,35 @@ class Submission:
     """The plan for another number of agents."""
     settle: Callable[[bool], Wrapping]
     """What programs need around them; with True nothing is built or looked at."""
+    again: Callable[[], Submission]
+    """The same of the project as it is now."""
     copy: Snapshot | None = None
     """The code to be copied, unless it is there."""
     notes: tuple[str, ...] = ()
     """What the site changes in what was asked."""
     trials: int | None = None
+    agents: int | None = None
+    """How many the user wants, where they were asked."""
     subject: Subject | None = None
     """Of what kind they are, for an estimate; None: nobody wants one."""
 
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing."""
+        from runyard.launch.sbatch import command
         from runyard.launch.script import arguments, script
-        from runyard.launch.submitting import follows, parts_of
+        from runyard.launch.submitting import follows, key_of, parts_of
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
         self._say_estimate()
         parts = parts_of(self.plan, self.plan.profile.limits.array_size)
-        words = ["sbatch", "--parsable", *arguments(self.plan.places.job)]
+        text, job = script(self.plan, parts[0]), self.plan.places.job
+        words = command(text, key_of(job, parts[0]), arguments(job))
         say(f"this is sent to:  {shlex.join(words)}")
         if len(parts) > 1:
             after = ", each after the one before it" if follows(self.plan) else ""
             say(f"as {len(parts)} jobs{after}, of {parts[0].count} and fewer tasks; the first is:")
-        sys.stdout.write(script(self.plan, parts[0]))
+        sys.stdout.write(text)
         say("nothing was made or submitted")
 
     def confirmed(self, args: argparse.Namespace) -> Submission | None:
@@ -88,8 +96,7 @@ class Submission:
         say(describe(found.plan))
         if asks and not ask_yes("submit this?"):
             return None
-        found.make_ready()
-        return found
+        return found.make_ready()
 
     def _say_estimate(self) -> None:
         if self.subject is not None:
@@ -97,15 +104,28 @@ class Submission:
 
             say_estimate(self.subject, asked_of(self, self.trials), self.request)
 
-    def make_ready(self) -> None:
-        """The environment is built or looked at; the server listens to the compute nodes."""
+    def make_ready(self) -> Submission:
+        """The environment is built or looked at, the server listens to the compute nodes, and the
+        code is copied: of a project that changes meanwhile, as it is then."""
         from runyard.launch.serving import server_for_jobs
 
         self.settle(False)
         server_for_jobs(self.home, self.plan.profile, say)
+        ready = self
+        for _ in range(_COPIES):
+            changed = ready._copy_code()
+            if changed is None:
+                return ready
+            time.sleep(_COPY_PAUSE)
+            ready = self.again()
+            ready = ready if self.agents is None else ready.with_agents(self.agents)
+        raise UsageError(
+            f"{changed} keeps changing while the code is copied; nothing was submitted",
+            mend="end what writes it, name it in .gitignore, or submit with --no-snapshot",
+        )
 
     def with_agents(self, count: int) -> Submission:
-        return replace(self, plan=self.make(count))
+        return replace(self, plan=self.make(count), agents=count)
 
     def send(self, api: Api, sweep: Sweep) -> Submitted:
         """Submit it for this sweep, and have the server remember the jobs."""
@@ -115,8 +135,6 @@ class Submission:
         from runyard.launch.submitting import ask_array_size, submit, with_sweep
 
         plan = with_sweep(self.plan, sweep["key"])
-        if self.copy is not None:
-            self._store(self.copy)
         size = ask_array_size(os.environ) if plan.form == "array" else None
         done = submit(plan, environ=os.environ, array_size=size, notice=say)
         record = {
@@ -141,16 +159,16 @@ class Submission:
             keep_estimate(api, sweep, self.subject, asked_of(self, self.trials), gpu)
         return done
 
-    def _store(self, copy: Snapshot) -> None:
+    def _copy_code(self) -> str | None:
+        """The file that changed meanwhile, if one did."""
         from runyard.launch.snapshot import Changed, store
 
         try:
-            store(self.home.path, copy)
+            if self.copy is not None:
+                store(self.home.path, self.copy)
         except Changed as changed:
-            raise UsageError(
-                f"{changed} changed while the code was copied; nothing was submitted",
-                mend="type the same again when it is saved",
-            ) from None
+            return str(changed)
+        return None
 
 
 def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
@@ -160,7 +178,8 @@ def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
             **record,
             "job_id": job.job_id,
             "array": job.array,
-            "tasks": job.tasks,
+            # Of Slurm's: agents on the nodes of one job are one task to it.
+            "tasks": 1 if job.array is None else job.tasks,
             "submitted_at": time.time(),
         }
         api.jobs.record(cast("NewJob", new))
@@ -248,9 +267,23 @@ def plan_submission(
             snapshot=code if copy is None else copy.record,
         )
 
-    notes = (*request.warnings, *checked.notes, *warned)
-    about = None if subject is None else subject(request)
-    return Submission(make(None), request, home, make, settle, copy, notes, trials, about)
+    def again() -> Submission:
+        return plan_submission(
+            args, kind=kind, folder=folder, trials=trials, slots=slots, code=code, subject=subject
+        )
+
+    return Submission(
+        plan=make(None),
+        request=request,
+        home=home,
+        make=make,
+        settle=settle,
+        again=again,
+        copy=copy,
+        notes=(*request.warnings, *checked.notes, *warned),
+        trials=trials,
+        subject=None if subject is None else subject(request),
+    )
 
 
 def with_environment(request: Request, environ: Mapping[str, str]) -> Request:
@@ -372,17 +405,23 @@ def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
 def send_or_undo(
     submission: Submission, sweep: Sweep, *, as_json: bool, is_new: bool = True
 ) -> int:
-    """Submit; a sweep that was made for it and gets no job is canceled."""
+    """Submit; a sweep that was made for it and gets no job is deleted."""
+    from runyard.launch.commands import SlurmSilent
+
     api = server(quiet=True)
     try:
         done = submission.send(api, sweep)
-    except (RunyardError, KeyboardInterrupt) as error:
+    except (SlurmSilent, KeyboardInterrupt):
+        # Slurm may have taken the job: it then finds a sweep with nothing to do, and ends.
         if is_new:
             api.sweeps.set_state(sweep["key"], "canceled")
-        if isinstance(error, KeyboardInterrupt):
-            # Slurm may have taken the job in that moment: it then finds nothing to do, and ends.
-            fate = "is canceled" if is_new else "is as it was"
-            say(f"interrupted while Slurm was asked: sweep {sweep['id']} {fate}")
+        fate = "is canceled" if is_new else "is as it was"
+        say(f"it is not known whether Slurm took the job: sweep {sweep['id']} {fate}")
+        raise
+    except RunyardError:
+        if is_new:
+            api.sweeps.delete(sweep["key"])
+            say(f"sweep {sweep['id']} is deleted")
         raise
     tell(submission.plan, done, sweep, as_json=as_json)
     return 0

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 from runyard.cli.connect import complete_run, server
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.show import find_run
 from runyard.client.api import Api, Run
@@ -31,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     runs = parser.add_argument("runs", nargs="*", metavar="RUN", help="which runs")
     runs.completer = complete_run  # type: ignore[attr-defined]
     parser.add_argument("--to", required=True, metavar="WHERE", help="cloud, or a server's URL")
-    parser.add_argument("-a", "--all", action="store_true", help="all runs (of --from-project)")
+    parser.add_argument("--all", action="store_true", help="all runs (of --from-project)")
     parser.add_argument("--from-project", metavar="NAME", help="with --all: only this project's")
     parser.add_argument("--entity", help="user or team there (default: the key's own)")
     parser.add_argument("--project", help="project there (default: the same name)")
     parser.add_argument("--account", metavar="NAME", help="the key's name in keys.json")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be sent")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument(*spelled("--quiet"), action="store_true", help="print no progress")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

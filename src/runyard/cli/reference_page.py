@@ -7,6 +7,7 @@ import sys
 from unittest import mock
 
 from runyard.cli.catalog import COMMANDS
+from runyard.cli.letters import LETTERS
 from runyard.cli.overview import EXIT_CODES
 from runyard.cli.parser import build_parser
 
@@ -16,6 +17,15 @@ _HEAD = """\
 
 What `runyard COMMAND --help` says, written by `scripts/command_pages.py` from the commands.
 
+"""
+_LETTERS = """\
+
+## Letters
+
+One letter means one thing, behind every command that has it.
+
+| letter | meaning | option |
+| --- | --- | --- |
 """
 _CODES = """\
 
@@ -32,7 +42,11 @@ def commands_page() -> str:
     for name in COMMANDS:
         parts.append(f"\n## runyard {name}\n\n```text\n{_help(name).strip()}\n```\n")
     rows = [f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items()]
-    return "".join((*parts, _CODES, *rows))
+    letters = [
+        f"| `{letter}` | {meaning} | {', '.join(f'`{option}`' for option in options)} |\n"
+        for letter, (meaning, options) in LETTERS.items()
+    ]
+    return "".join((*parts, _LETTERS, *letters, _CODES, *rows))
 
 
 def _help(name: str) -> str:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from runyard.cli import naming
 from runyard.cli.connect import complete_file, complete_project, complete_sweep, server
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.streams import unfiltered
 from runyard.errors import UsageError
@@ -39,11 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     which.completer = _complete  # type: ignore[attr-defined]
     project = parser.add_argument(
-        "-p", "--project", metavar="NAME", help="report on this project (NAME or ENTITY/NAME)"
+        *spelled("--project"), metavar="NAME", help="report on this project (NAME or ENTITY/NAME)"
     )
     project.completer = complete_project  # type: ignore[attr-defined]
     output = parser.add_argument(
-        "-o", "--output", type=Path, action="append", default=[], metavar="FILE",
+        *spelled("--output"), type=Path, action="append", default=[], metavar="FILE",
         help="write it there: .html .md .tex .csv .json .txt .svg .png, or a folder for all; "
         "may be repeated",
     )  # fmt: skip

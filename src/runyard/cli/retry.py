@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.cli import naming
+from runyard.cli.asked_before import KEPT, keep_asked
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import nearest
@@ -39,10 +40,6 @@ from runyard.home import locate
 # How config/flags names what a command line gives.
 _MEMORY, _TIME, _EXCLUDE = (
     "request:resources.memory", "request:resources.time", "request:resources.exclude",
-)  # fmt: skip
-_KEPT = (
-    "gpus", "gpu_type", "cpus", "memory", "time", "nodes", "tasks_per_node", "partition",
-    "account", "qos", "constraint", "reservation",
 )  # fmt: skip
 
 
@@ -192,7 +189,7 @@ def _change(args: argparse.Namespace, asked: dict[str, Any], failed_on: list[str
     from runyard.config.flags import Given
 
     values = vars(args)
-    for name in _KEPT:
+    for name in KEPT:
         path = f"request:resources.{name}"
         given = values.get(path)
         if isinstance(given, Given) and isinstance(given.value, More):
@@ -204,8 +201,7 @@ def _change(args: argparse.Namespace, asked: dict[str, Any], failed_on: list[str
                 )
             more = math.ceil(float(asked[name]) * given.value.factor)
             values[path] = Given(more, given.value.text)
-        elif given is None and asked.get(name) is not None:
-            values[path] = Given(asked[name], str(asked[name]))
+    keep_asked(args, asked)
     nodes = str(asked.get("exclude") or "").split(",")
     if args.exclude_node:
         nodes += failed_on

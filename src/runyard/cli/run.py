@@ -1,7 +1,7 @@
 """Run a program on this machine and track it.
 
   runyard run -- python train.py --lr 0.1
-  runyard run -n baseline -t paper -- python train.py    a name, and a tag to find it by
+  runyard run -e baseline --tag paper -- python train.py    a name, and a tag to find it by
   runyard run                                            the command of runyard.yaml
   runyard run --tracking cloud -- python train.py        its wandb calls go to W&B's cloud
 
@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 from runyard.cli.connect import server
+from runyard.cli.letters import spelled
 from runyard.cli.output import duration, say
 from runyard.cli.owner import RULE, find_owner, is_name
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
@@ -42,14 +43,16 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard run [options] [--] PROGRAM [ARGUMENTS ...]"
     parser.add_argument(
-        "-p", "--project", help="project (default: runyard.yaml's, or this folder's name)"
+        *spelled("--project"), help="project (default: runyard.yaml's, or this folder's name)"
     )
-    parser.add_argument("-n", "--name", help="name of the run (default: two words and a number)")
-    parser.add_argument("-t", "--tag", action="append", default=[], help="tag; may be repeated")
-    parser.add_argument("-g", "--group", help="group of runs to which it belongs")
+    parser.add_argument(
+        *spelled("--name"), help="name of the run (default: two words and a number)"
+    )
+    parser.add_argument("--tag", action="append", default=[], help="tag; may be repeated")
+    parser.add_argument("--group", help="group of runs to which it belongs")
     parser.add_argument("--notes", help="a sentence about it")
     parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print nothing but the program's"
+        *spelled("--quiet"), action="store_true", help="print nothing but the program's"
     )
     parser.add_argument("--no-check", action="store_true",
                         help="with --on slurm: submit it even if the program is not here, or does "

@@ -1,7 +1,7 @@
 """List runs, the newest first.
 
   runyard runs                        the newest ones
-  runyard runs -p spirals -n 50       of one project
+  runyard runs -P spirals -l 50       of one project
   runyard runs --sweep SWEEP --state failed
   runyard runs --json                 for scripts
 
@@ -14,6 +14,7 @@ import argparse
 import time
 
 from runyard.cli.connect import complete_sweep, server
+from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say, state_text
 from runyard.cli.parser import count
 from runyard.cli.sweeps import find_sweep
@@ -26,13 +27,13 @@ _LIMIT = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
-    parser.add_argument("-s", "--state", choices=STATES, metavar="STATE",
+    parser.add_argument(*spelled("--project"), help="only this project's (NAME or ENTITY/NAME)")
+    parser.add_argument("--state", choices=STATES, metavar="STATE",
                         help=f"only runs in this state: {', '.join(STATES)}")  # fmt: skip
     sweep = parser.add_argument("--sweep", metavar="SWEEP", help="only this sweep's")
     sweep.completer = complete_sweep  # type: ignore[attr-defined]
-    parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
-    parser.add_argument("-a", "--all", action="store_true", help="all of them")
+    parser.add_argument(*spelled("--limit"), type=count, help=f"at most so many (default {_LIMIT})")
+    parser.add_argument("--all", action="store_true", help="all of them")
     parser.add_argument("--json", action="store_true", help="print JSON (all runs, unless --limit)")
 
 

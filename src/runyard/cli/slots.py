@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from runyard.cli.letters import spelled
 from runyard.cli.parser import positive
 from runyard.client.sweeps import Sweep
 
@@ -46,7 +47,7 @@ class Slots:
 
 
 def add_slot_arguments(parser: argparse.ArgumentParser, what: str = "trials") -> None:
-    parser.add_argument("-j", "--slots", type=positive, metavar="N",
+    parser.add_argument(*spelled("--slots"), type=positive, metavar="N",
                         help=f"{what} at a time on this machine (default 1; with --per-gpu, "
                         "at most so many)")  # fmt: skip
     parser.add_argument("--per-gpu", type=per_gpu, metavar="K|auto",

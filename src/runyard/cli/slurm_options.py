@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from runyard.cli.letters import spelled
 from runyard.errors import UsageError
 
 HERE, SLURM = "here", "slurm"
@@ -16,7 +17,9 @@ def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE)
     """What every command has that can work on the cluster. Call it after the command's own."""
     parser.add_argument("--on", choices=(HERE, SLURM), default=default,
                         help=f"where it runs (default {default})")  # fmt: skip
-    parser.add_argument("-y", "--yes", action="store_true", help="ask nothing before submitting")
+    parser.add_argument(
+        *spelled("--yes"), action="store_true", help="ask nothing before submitting"
+    )
     parser.add_argument("--no-snapshot", action="store_true",
                         help="run the project's files as they are when a job starts, not as they "
                         "are now")  # fmt: skip

@@ -34,6 +34,7 @@ from runyard.cli.job_view import (
     slurm_json,
     task_lines,
 )
+from runyard.cli.letters import spelled
 from runyard.cli.output import ago, duration, number, print_json, say
 from runyard.cli.streams import unfiltered
 from runyard.cli.sweep_view import ENDED, STATES
@@ -59,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what", nargs="?", metavar=naming.METAVAR, help="which one (default: all that is at work)"
     )
     which.completer = naming.complete  # type: ignore[attr-defined]
-    parser.add_argument("-w", "--watch", action="store_true", help="show it anew until it is over")
+    parser.add_argument(
+        *spelled("--watch"), action="store_true", help="show it anew until it is over"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

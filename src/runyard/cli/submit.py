@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runyard.cli.farm import submit_list
+from runyard.cli.letters import spelled
 from runyard.cli.parser import count, positive
 from runyard.cli.repeat import seeds, with_seed
 from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=seeds, metavar="N|LIST",
                         help="a job a seed: 5, 1,2,3 or 10..14; --seed N is added, or stands where "
                         "the command says {seed}")  # fmt: skip
-    parser.add_argument("-j", "--slots", type=positive, default=1, metavar="N",
+    parser.add_argument(*spelled("--slots"), type=positive, default=1, metavar="N",
                         help="so many programs at a time in a job (default 1)")  # fmt: skip
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip

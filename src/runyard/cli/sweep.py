@@ -6,6 +6,7 @@
   runyard sweep sweep.yaml --dry-run  what it would run
   runyard sweep sweep.yaml --check    try four settings for a few steps each; make nothing
   runyard sweep sweep.yaml --on slurm --gpus 1 --at-once 8    on the cluster; comes back at once
+  runyard sweep SWEEP --on slurm      join it with agents on the cluster, as `runyard agents add`
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
   runyard sweep --stop SWEEP          let what runs finish, then end (--cancel ends it at once)
   runyard sweep --server cloud ENTITY/PROJECT/SWEEP   work for a sweep at W&B
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.cli.connect import complete_sweep_or_file, server
+from runyard.cli.letters import spelled
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
@@ -49,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--count", type=positive, metavar="N", help="take at most N trials, then end"
     )
-    parser.add_argument("--time", type=duration, metavar="TIME",
+    parser.add_argument(*spelled("--time"), type=duration, metavar="TIME",
                         help="end after this long (90s, 30m, 2h, 1-12:00:00): what runs saves "
                         "and goes on the next time")  # fmt: skip
     parser.add_argument("--grace", type=duration, metavar="TIME",
@@ -71,13 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="make it even if the program does not know a parameter")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
-    made.add_argument("-n", "--name", help="name of the sweep")
+    made.add_argument(*spelled("--name"), help="name of the sweep")
     made.add_argument(
-        "-p",
-        "--project",
+        *spelled("--project"),
         help="project (default: the file's, runyard.yaml's, or this folder's name)",
     )
-    made.add_argument("-e", "--entity", help="user or team to whom it belongs")
+    made.add_argument(*spelled("--entity"), help="user or team to whom it belongs")
     made.add_argument("--method", choices=("grid", "random", "bayes", "tpe", "cmaes", "qmc"),
                       help="how settings are chosen, instead of as the file says")  # fmt: skip
     made.add_argument("--run-cap", type=positive, metavar="N", help="at most N trials in all")
@@ -85,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                       help="a parameter (lr=0.1, lr=[0.1,0.2]) or a key of the file "
                       "(runyard.seeds=3); may be repeated")  # fmt: skip
-    made.add_argument("-R", "--prior-run", action="append", default=[], metavar="RUN",
+    made.add_argument(*spelled("--prior-run"), action="append", default=[], metavar="RUN",
                       help="a run that the search knows of; may be repeated")  # fmt: skip
     add_slurm_arguments(parser)
     steering = parser.add_argument_group("steer a sweep").add_mutually_exclusive_group()
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     if looks_like_file(args.sweep):
         return _create(args)
     for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
-        if getattr(args, option):
+        if getattr(args, option) and not (option == "dry_run" and args.on == SLURM):
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",

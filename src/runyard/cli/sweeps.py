@@ -1,7 +1,7 @@
 """List sweeps, the newest first.
 
   runyard sweeps                 those of all projects
-  runyard sweeps -p spirals      of one project
+  runyard sweeps -P spirals      of one project
   runyard sweeps --json          for scripts
 
 `runyard status SWEEP` tells more of one, `runyard best SWEEP` its best trials.
@@ -13,6 +13,7 @@ import argparse
 import time
 
 from runyard.cli.connect import server
+from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say, state_text
 from runyard.cli.parser import count, nearest
 from runyard.client.api import Api
@@ -24,10 +25,10 @@ _LIMIT = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-p", "--project", help="only this project's (NAME or ENTITY/NAME)")
-    parser.add_argument("-s", "--state", choices=STATES, metavar="STATE",
+    parser.add_argument(*spelled("--project"), help="only this project's (NAME or ENTITY/NAME)")
+    parser.add_argument("--state", choices=STATES, metavar="STATE",
                         help=f"only sweeps in this state: {', '.join(STATES)}")  # fmt: skip
-    parser.add_argument("-n", "--limit", type=count, help=f"at most so many (default {_LIMIT})")
+    parser.add_argument(*spelled("--limit"), type=count, help=f"at most so many (default {_LIMIT})")
     parser.add_argument("--json", action="store_true", help="print JSON (all, unless --limit)")
 
 
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         ),
     )
     if len(found) > len(shown):
-        say(f"there are {len(found) - len(shown)} more: -n {len(found)} lists them")
+        say(f"there are {len(found) - len(shown)} more: -l {len(found)} lists them")
     return 0
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.cli.connect import server
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help="a run's id, or a wandb folder")
     parser.add_argument("--all", action="store_true", help="every run that is owed (the default)")
     parser.add_argument("--again", action="store_true", help="also what was brought in before")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print only what goes wrong")
+    parser.add_argument(*spelled("--quiet"), action="store_true", help="print only what goes wrong")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

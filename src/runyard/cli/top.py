@@ -19,6 +19,7 @@ from typing import Any
 from runyard.cli import naming
 from runyard.cli.connect import server
 from runyard.cli.job_view import memory_text
+from runyard.cli.letters import spelled
 from runyard.cli.output import console, duration, print_json, print_table, say
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what", nargs="?", metavar=naming.METAVAR, help="which one (default: all that runs)"
     )
     which.completer = naming.complete  # type: ignore[attr-defined]
-    parser.add_argument("-w", "--watch", action="store_true", help="show it anew until Ctrl-C")
+    parser.add_argument(*spelled("--watch"), action="store_true", help="show it anew until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -32,7 +32,7 @@ START_SECONDS = 60.0
 _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT)
 
 
@@ -105,7 +105,7 @@ def open_to_nodes(home: Home, listen: str) -> Found:
     """
     found = ensure_server(home)
     discovery = read_discovery(home)
-    if discovery is None or discovery.listen not in _LOOPBACK:
+    if discovery is None or discovery.listen not in LOOPBACK:
         return found
     if discovery.hostname != socket.gethostname():
         raise _silent_server(home)
@@ -202,13 +202,13 @@ def _is_out_of_reach(home: Home) -> bool:
     """Whether the server is on another machine and listens there only: waiting does not help."""
     discovery = read_discovery(home)
     elsewhere = discovery is not None and discovery.hostname != socket.gethostname()
-    return discovery is not None and elsewhere and discovery.listen in _LOOPBACK
+    return discovery is not None and elsewhere and discovery.listen in LOOPBACK
 
 
 def _may_send_key(discovery: Discovery, home: Home) -> bool:
     # A dead server's port can be taken by any user of the machine: ask only while ours lives.
     if discovery.hostname != socket.gethostname():
-        return discovery.listen not in _LOOPBACK
+        return discovery.listen not in LOOPBACK
     return is_locked(home)
 
 
@@ -309,7 +309,7 @@ def _silent_server(home: Home) -> Unreachable:
             mend=f"wait a moment and try again; else look at {home.log}",
         )
     if discovery.hostname != here:
-        local = discovery.listen in _LOOPBACK
+        local = discovery.listen in LOOPBACK
         reach = (
             f"it listens on that machine only: there, `runyard server restart --listen cluster`, "
             f"or type this command on {discovery.hostname}"

@@ -199,8 +199,15 @@ class Stop(Held):
     why: Literal["stopped", "canceled", "paused", "lost"]
 
 
+class Over(Held):
+    """An attempt whose client has ended the run, with the exit code that it told."""
+
+    exit_code: int
+
+
 class Renewed(TypedDict):
     stop: list[Stop]
+    over: list[Over]
     lease_seconds: float
 
 
@@ -284,6 +291,10 @@ class SweepApi:
         """Resume, pause, stop (trials at work go on) or cancel (they end)."""
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/state", {"state": state})
         return changed
+
+    def delete(self, key: int) -> None:
+        """Delete a sweep that nobody has worked on; ServerError where somebody has."""
+        self._connection.request("DELETE", f"/api/sweeps/{key}", query=None)
 
     def set_cap(self, key: int, run_cap: int | None) -> Sweep:
         changed: Sweep = self._connection.post(f"/api/sweeps/{key}/cap", {"run_cap": run_cap})

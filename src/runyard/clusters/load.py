@@ -174,8 +174,7 @@ def _read(name: str, path: Path, part: Callable[[str], str] | None = None) -> Pr
     except UnicodeDecodeError:
         raise ConfigError(f"{path} is no UTF-8 text", mend="save it as UTF-8") from None
     except DocumentError as error:
-        where = f"{path}:{error.line}" if error.line else str(path)
-        raise ConfigError(f"{where}: {error.message}", mend=error.mend) from None
+        raise ConfigError(error.told(str(path)), mend=error.mend) from None
     if document.data is not None and not isinstance(document.data, Mapping):
         raise ConfigError(
             f"{path} is {kind_of(document.data)}, and no profile",

@@ -74,7 +74,8 @@ def add_resource_flags(
             if one.metadata.get("shared"):
                 shared[path] = taken[longest[0]].dest
                 continue
-            free = [f"--slurm-{longest[0].removeprefix('--')}"]
+            letters = [option for option in free if not option.startswith("--")]
+            free = [*letters, f"--slurm-{longest[0].removeprefix('--')}"]
         _add(group, path, one, free)
     parser.set_defaults(**{_SHARED: shared})
 

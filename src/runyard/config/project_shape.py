@@ -67,7 +67,7 @@ class ClusterFile:
     )  # fmt: skip
     job_type: str | None = setting(
         Word(*JOB_TYPES), "what kind of job it is; it follows from the rest, and is checked",
-        flags=("-j", "--job-type"),
+        flags=("--job-type",),
     )  # fmt: skip
     distributed: str | None = setting(
         Word(*DISTRIBUTED, also={"script": "torchrun"}),

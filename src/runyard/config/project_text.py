@@ -114,8 +114,7 @@ def read_project_text(path: Path | None) -> ProjectText:
     except UnicodeDecodeError:
         raise ConfigError(f"{file.shown} is no UTF-8 text", mend="save it as UTF-8") from None
     except DocumentError as error:
-        where = f"{file.shown}:{error.line}" if error.line else file.shown
-        raise ConfigError(f"{where}: {error.message}", mend=error.mend) from None
+        raise ConfigError(error.told(file.shown), mend=error.mend) from None
     if document.data is not None and not isinstance(document.data, Mapping):
         raise ConfigError(
             f"{file.shown} is {kind_of(document.data)}, and no mapping",

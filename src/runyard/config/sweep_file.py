@@ -47,7 +47,7 @@ def read_sweep_file(
     try:
         document = read_document(text, typed=TYPED)
     except DocumentError as error:
-        raise _no_document(source, error) from None
+        raise ConfigError(error.told(source), mend=error.mend) from None
     data, origins = apply(document.data, overrides or Overrides())
     sweep, problems = read_sweep(data)
     if needs_program and sweep and sweep.program is None and sweep.command is None:
@@ -127,8 +127,3 @@ def _near(path: Path) -> str:
     if not found:
         return "name the file with the sweep, or write - for standard input"
     return f"there is {', '.join(found[:5])}"
-
-
-def _no_document(source: str, error: DocumentError) -> ConfigError:
-    where = ":".join(str(part) for part in (source, error.line, error.column) if part is not None)
-    return ConfigError(f"{where}: {error.message}", mend=error.mend)

@@ -185,9 +185,13 @@ def _record(which: str, told: Mapping[str, str]) -> Record:
 
 
 def _tres(text: str, name: str) -> int:
-    """A count out of billing=4,cpu=4,gres/gpu=1,mem=8000M,node=1."""
-    found = re.search(rf"(?:^|,){re.escape(name)}=(\d+)", text)
-    return int(found[1]) if found else 0
+    """A count out of billing=4,cpu=4,gres/gpu=3,gres/gpu:a100=2,gres/gpu:h100=1,mem=8000M,node=1.
+
+    A site may account for typed ones alone: then their sum.
+    """
+    plain = re.search(rf"(?:^|,){re.escape(name)}=(\d+)", text)
+    typed = re.findall(rf"(?:^|,){re.escape(name)}:[^=,]+=(\d+)", text)
+    return int(plain[1]) if plain else sum(map(int, typed))
 
 
 def _whole(text: str) -> int:

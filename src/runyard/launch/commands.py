@@ -34,6 +34,10 @@ class SlurmError(RunyardError):
     """Slurm refused, or did not answer."""
 
 
+class SlurmSilent(SlurmError):
+    """Slurm did not say whether it took a job."""
+
+
 class SlurmMissing(SlurmError):
     """There is no Slurm here."""
 
@@ -70,15 +74,11 @@ def ask(
     environ: Mapping[str, str] | None = None,
     patience: float = PATIENCE_SECONDS,
     seconds: float = ANSWER_SECONDS,
-    before_again: Callable[[], Answer | None] | None = None,
     notice: Callable[[str], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Answer:
-    """Run a command until it is answered, by a yes or by a no.
-
-    `before_again` is asked before a command is repeated whose answer got lost: it may know the
-    answer by now. Where the controller stays silent, the last answer says so.
-    """
+    """Run a command until it is answered, by a yes or by a no; not one that must not be done twice
+    (`sbatch.py` sends jobs). Where the controller stays silent, the last answer says so."""
     end, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         with _told_when_slow(words[0], notice):
@@ -88,9 +88,6 @@ def ask(
         if notice is not None:
             notice(f"Slurm is busy ({answer.words}); asking again in {pause:.0f} s")
         sleep(pause)
-        known = before_again() if before_again is not None else None
-        if known is not None:
-            return known
         pause = min(_LONGEST_PAUSE, pause * 2)
 
 
@@ -118,7 +115,9 @@ def for_reading(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     liked = ("SQUEUE_", "SINFO_", "SACCT_", "SREPORT_", "SLURM_TIME_FORMAT")
     given = os.environ if environ is None else environ
     kept = {name: value for name, value in given.items() if not name.startswith(liked)}
-    return {**kept, "SLURM_TIME_FORMAT": "standard", "LC_ALL": "C.UTF-8"}
+    # Lists of an array's tasks are cut after 64 characters unless that is 0.
+    forms = {"SLURM_TIME_FORMAT": "standard", "SLURM_BITSTR_LEN": "0", "LC_ALL": "C.UTF-8"}
+    return {**kept, **forms}
 
 
 def refused(what: str, answer: Answer, mend: str | None = None) -> SlurmError:

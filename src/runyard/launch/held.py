@@ -123,10 +123,13 @@ def _send(
         follows=content["follows"],
     )
     try:
-        done = Sender(sheet, environ, before=content["before"]).send(parts)
-    except SlurmError:  # Too many, still; or Slurm is away. Whoever comes next tries again.
+        # Whoever tried last may not have heard that Slurm took the first part.
+        sender = Sender(sheet, environ, before=content["before"], may_be_there=True)
+        done = sender.send(parts)
+    except SlurmError:  # It is wrong by now, as it seems. Whoever comes next tries again.
         return 0
-    taken(content["record"], done)
+    if done.jobs:
+        taken(content["record"], done)
     if done.left:
         content["before"] += [one.job_id for one in done.jobs]
         _write(file, content, done.left)

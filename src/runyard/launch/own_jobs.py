@@ -5,6 +5,8 @@ What a site demands and forbids holds for them as for any job; the script is as 
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +15,10 @@ from typing import TYPE_CHECKING
 from runyard.config.check import check
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.commands import ask, refused
+from runyard.launch.commands import SlurmSilent, refused
 from runyard.launch.header import header
 from runyard.launch.rules import follow_rules
+from runyard.launch.sbatch import mark_of, send
 from runyard.launch.script import is_plain
 from runyard.launch.shell_words import expandable, module_lines, quote
 from runyard.version import __version__
@@ -88,6 +91,7 @@ def submit_own(
     environ: Mapping[str, str],
     more: tuple[str, ...] = (),
     notice: Callable[[str], None] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> str:
     """Send a script; the job's id. `more` are options that change from job to job."""
     try:
@@ -104,12 +108,18 @@ def submit_own(
         for name, value in environ.items()
         if name in _KEPT or not name.startswith(_DROPPED)
     }
-    words = ["sbatch", "--parsable", *more]
-    answer = ask(words, stdin=text, environ=clean, notice=notice)
-    job_id = answer.said.strip().partition(";")[0]
-    if not answer.is_good or not job_id.isdecimal():
+    key = f"{folder}\n{secrets.token_hex(8)}"
+    answer = send(text, key, options=more, environ=clean, notice=notice, sleep=sleep)
+    if answer.is_busy:
+        raise SlurmSilent(
+            "nobody knows whether Slurm took the job",
+            said=answer.words,
+            mend=f"`squeue --me --format='%A %k' | grep {mark_of(key)}` shows it when Slurm is "
+            "back: cancel it with scancel, then type the same once more",
+        )
+    if not answer.is_good:
         raise refused("Slurm does not take the job", answer, f"it was sent {folder}/script.sh")
-    return job_id
+    return answer.said
 
 
 def allowed_length(seconds: float, request: Request) -> float:

@@ -213,10 +213,22 @@ def plan(
         before=(*profile.script.before, *request.environment.before),
         job={name: value for name, value in job.items() if value not in (None, [])},
         notes=wrapping.notes,
-        asked={**ruled.asked, **({} if chain is None else {"chain": chain.record})},
+        asked={
+            **ruled.asked,
+            **_nodes_asked(request),
+            **({} if chain is None else {"chain": chain.record}),
+        },
         chain=chain,
         environment=_environment(request, profile),
     )
+
+
+def _nodes_asked(request: Request) -> dict[str, int]:
+    """Of a trial that is more than one process; in the form `nodes`, nodes are agents."""
+    resources = request.resources
+    nodes = None if request.agents.form == "nodes" else resources.nodes
+    named = {"nodes": nodes, "tasks_per_node": resources.tasks_per_node}
+    return {name: number for name, number in named.items() if number is not None and number > 1}
 
 
 def _environment(request: Request, profile: Profile) -> dict[str, Any]:
@@ -290,6 +302,9 @@ def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int 
     count = agents.count
     if count is None and agents.form == "nodes":
         count = resources.nodes
+    if count is None and agents.chain is not None:
+        # A chain is one after another; whoever wants several of them at a time says how many.
+        count = 1
     if count is None:
         # One for each that can be run: late ones that find nothing to do end at once.
         each = _slots(request, work) * (agents.trials_each or 1)

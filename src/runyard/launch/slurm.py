@@ -121,7 +121,7 @@ def count_tasks(spec: str) -> int:
     total = 0
     for piece in bare.split(","):
         found = _RANGE.fullmatch(piece.strip())
-        if found is None:  # "1-5,..." is how squeue cuts a long list.
+        if found is None:  # "1-5,..." is how a release that knows no other way cuts a long list.
             continue
         first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
         total += max(0, (last - first) // max(1, step) + 1)

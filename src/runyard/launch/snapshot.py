@@ -23,6 +23,7 @@ from typing import Any
 
 from runyard.errors import StateError, UsageError
 from runyard.launch.listing import Listing, list_project
+from runyard.launch.own_output import FileId, output_files
 
 MANIFEST = "manifest.json"
 # A copy of more than this is no code any more.
@@ -61,12 +62,13 @@ class Snapshot:
 
 
 def look(root: Path) -> Snapshot:
-    """The project's code, hashed."""
+    """The project's code, hashed; without the files that this command's own output goes to."""
     listing = list_project(root)
     _refuse_too_much(root, listing)
     files: dict[str, tuple[str, int]] = {}
+    outputs = output_files()
     for path in listing.code:
-        found = _fingerprint(root / path)
+        found = _fingerprint(root / path, outputs)
         if found is not None:
             files[path] = found
     whole = hashlib.sha256()
@@ -165,9 +167,11 @@ def clean(
     return removed
 
 
-def _fingerprint(path: Path) -> tuple[str, int] | None:
+def _fingerprint(path: Path, outputs: Collection[FileId]) -> tuple[str, int] | None:
     try:
         found = path.lstat()
+        if (found.st_dev, found.st_ino) in outputs:
+            return None
         if stat.S_ISLNK(found.st_mode):
             return str(path.readlink()), 0o777
         if not stat.S_ISREG(found.st_mode):

@@ -1,7 +1,7 @@
 """Sending a plan to Slurm: the folder first, then one job or several, as many as Slurm takes now.
 
 What a submit limit keeps out is *held*: written down in the job folder, and sent by a later command
-or by one of the jobs at its end (`topping.py`). Trials are bound to agents late, so what has been
+or by one of the jobs at its end (`held.py`). Trials are bound to agents late, so what has been
 taken already works on all of them.
 """
 
@@ -17,15 +17,19 @@ from typing import TYPE_CHECKING
 
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.commands import Answer, SlurmError, ask, refused
-from runyard.launch.script import Part, arguments, is_plain, script
+from runyard.launch.commands import Answer, SlurmError, SlurmSilent, ask, refused
+from runyard.launch.sbatch import send as send_script
+from runyard.launch.script import Part, arguments, script
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
 
-# Slurm's words for "you have enough jobs in the queue". The general ones stand for limits of size
-# and time as well; a line before them says which, where the release is not too old for it.
-_LIMIT = re.compile(r"MaxSubmit|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE)
+# Slurm's words for "there are enough jobs in the queue": yours, your account's, a QOS's, or all.
+# The general ones stand for limits of size and time as well; a line before them says which, where
+# the release is not too old for it.
+_LIMIT = re.compile(
+    r"(Max|Grp)SubmitJob|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE
+)
 _ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w+")
 # Of the shell's own settings for sbatch, those that may stand where nobody says anything else: an
 # account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
@@ -49,11 +53,16 @@ class SubmittedJob:
 
 @dataclass(frozen=True)
 class Submitted:
-    """What became of a plan. `left`: what a limit kept out, and Slurm's words for that."""
+    """What became of a plan. `left`: what was not taken; `answer`: what Slurm said to the first of
+    it. Where that is busy, this part may have been taken all the same."""
 
     jobs: tuple[SubmittedJob, ...]
     left: tuple[Part, ...] = ()
-    why_left: str | None = None
+    answer: Answer | None = None
+
+    @property
+    def why_left(self) -> str | None:
+        return None if self.answer is None else self.answer.words
 
     @property
     def held(self) -> int:
@@ -114,7 +123,21 @@ def submit(
         pause=plan.profile.limits.pause,
         follows=follows(plan),
     )
-    return Sender(sheet, environ, notice, sleep).send(parts)
+    done = Sender(sheet, environ, notice, sleep).send(parts)
+    if done.jobs:
+        return done
+    if done.answer is not None and done.answer.is_busy:
+        raise _refusal(done.answer, plan.name)
+    raise TooMany(
+        "Slurm takes no more jobs of yours now",
+        said=done.why_left,
+        mend="wait until some of them have ended (`squeue --me`), then type it again",
+    )
+
+
+def key_of(job: Path, part: Part) -> str:
+    """Names a part among all that were ever sent: the folder is its submission's own."""
+    return f"{job}\n{part.offset}+{part.count}"
 
 
 def follows(plan: Plan) -> int:
@@ -127,7 +150,8 @@ def follows(plan: Plan) -> int:
 class Sender:
     """Sends parts one after another, and remembers what was taken.
 
-    `before`: the ids of jobs of a chain that were sent earlier.
+    `before`: the ids of jobs of this submission that were sent earlier. `may_be_there`: an earlier
+    command may have sent the first part, and not have heard of it.
     """
 
     def __init__(
@@ -137,16 +161,21 @@ class Sender:
         notice: Callable[[str], None] | None = None,
         sleep: Callable[[float], None] = time.sleep,
         before: Sequence[str] = (),
+        *,
+        may_be_there: bool = False,
     ) -> None:
         self._before = list(before)
+        self._may_be_there = may_be_there
         self._sheet = sheet
         self._environ = clean_environment(environ, sheet.options)
         self._notice = notice
         self._sleep = sleep
         self._jobs: list[SubmittedJob] = []
+        self._complaint: Answer | None = None
 
     def send(self, parts: Sequence[Part]) -> Submitted:
-        left, why = list(parts), None
+        """As much as Slurm takes; SlurmError where it says that the job is wrong."""
+        left = list(parts)
         while left:
             part = left[0]
             if self._jobs and self._sheet.pause:
@@ -155,48 +184,46 @@ class Sender:
             if answer is None:
                 left.pop(0)
                 continue
-            why = answer.words
             if is_limit(answer.complained):
                 left[:1] = self._send_some(part)
-            elif not self._jobs:
+            elif not self._jobs and not answer.is_busy:
                 raise _refusal(answer, self._sheet.name)
             break
-        if not self._jobs:
-            raise TooMany(
-                "Slurm takes no more jobs of yours now",
-                said=why,
-                mend="wait until some of them have ended (`squeue --me`), then type it again",
-            )
-        return Submitted(tuple(self._jobs), tuple(left), why)
+        return Submitted(tuple(self._jobs), tuple(left), self._complaint)
 
     def _send_some(self, part: Part) -> list[Part]:
         """As much of an array as a limit lets in; the rest. Halving finds it in a few questions."""
         offset, left, size = part.offset, part.count, part.count // 2
         while size and left:
             some = Part(min(size, left), offset)
-            if self._send(some) is None:
+            answer = self._send(some)
+            if answer is None:
                 offset, left = offset + some.count, left - some.count
+            elif answer.is_busy:
+                # It may have been taken: who tries again must look for just this part.
+                rest = Part(left - some.count, offset + some.count)
+                return [some, rest] if rest.count else [some]
             size //= 2
         return [Part(left, offset)] if left else []
 
     def _send(self, part: Part) -> Answer | None:
         """None where Slurm took it, else its answer."""
         sheet = self._sheet
-        answer = ask(
-            ["sbatch", "--parsable", *self._dependency(), *arguments(sheet.job)],
-            stdin=sheet.text(part),
+        answer = send_script(
+            sheet.text(part),
+            key_of(sheet.job, part),
+            options=[*self._dependency(), *arguments(sheet.job)],
             environ=self._environ,
-            before_again=self._find_taken,
+            may_be_there=self._may_be_there,
             notice=self._notice,
             sleep=self._sleep,
         )
+        self._may_be_there = False
         if not answer.is_good:
+            self._complaint = answer
             return answer
-        job_id = answer.said.strip().rpartition("\n")[2].partition(";")[0]
-        if not job_id.isdecimal():
-            return Answer(1, "", f"sbatch: error: it answered {answer.said.strip()!r}")
         array = f"1-{part.count}" if sheet.form == "array" else None
-        self._jobs.append(SubmittedJob(job_id, part.count, array, part.offset))
+        self._jobs.append(SubmittedJob(answer.said, part.count, array, part.offset))
         return None
 
     def _dependency(self) -> list[str]:
@@ -204,19 +231,6 @@ class Sender:
         sent = [*self._before, *(one.job_id for one in self._jobs)]
         back = self._sheet.follows
         return [f"--dependency=afterany:{sent[-back]}"] if 0 < back <= len(sent) else []
-
-    def _find_taken(self) -> Answer | None:
-        """Whether a submission whose answer got lost was taken all the same."""
-        if not is_plain(self._sheet.job):
-            return None
-        words = ["squeue", "--me", "--noheader", "--states=all", "--format=%F|%Z"]
-        found = ask(words, environ=self._environ, sleep=self._sleep)
-        known = {one.job_id for one in self._jobs}
-        for line in found.said.splitlines():
-            job_id, _, folder = line.partition("|")
-            if folder.strip() == str(self._sheet.job) and job_id not in known:
-                return Answer(0, job_id, "")
-        return None
 
 
 def write_folder(plan: Plan) -> None:
@@ -270,6 +284,12 @@ def is_limit(complaint: str) -> bool:
 
 
 def _refusal(answer: Answer, name: str) -> SlurmError:
+    if answer.is_busy:
+        return SlurmSilent(
+            f"Slurm does not say whether it took the job {name}",
+            said=answer.words,
+            mend="wait until `squeue --me` answers; type the same if the job is not there",
+        )
     mends = {
         "invalid account": "`--account NAME`; `sacctmgr show user $USER -s` lists yours",
         "invalid partition": "`--partition NAME`; `sinfo -s` lists them",

@@ -133,7 +133,7 @@ def news_of(
     """What is to be remembered of a job: what the queue says, and of tasks that have left it what
     accounting says, what was known before, or what its agents told."""
     counts = dict(state.states) if state.tasks else {}
-    missing = job["tasks"] - sum(counts.values())
+    missing = _count_tasks(job) - sum(counts.values())
     for name, count in _left(job, known, counts, detail).items():
         counts[name] = counts.get(name, 0) + min(count, max(0, missing))
         missing -= count
@@ -184,7 +184,12 @@ def _has_lost_tasks(job: Job, state: JobState) -> bool:
     present = state.states if state.tasks else {}
     shown = sum(present.values())
     still = sum(n for name, n in present.items() if not read_state(name).is_open)
-    return job["tasks"] > shown + max(0, ended - still) or not state.tasks
+    return _count_tasks(job) > shown + max(0, ended - still) or not state.tasks
+
+
+def _count_tasks(job: Job) -> int:
+    """Only an array has several; older records say how many agents a job over nodes has."""
+    return 1 if job["array"] is None else job["tasks"]
 
 
 def _left(

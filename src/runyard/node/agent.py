@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from runyard.node.claiming import Claiming
     from runyard.node.cloud import Cloud
     from runyard.node.echo import Show
+    from runyard.node.hung import HungWatch
     from runyard.node.keeper import Keeper
     from runyard.node.layout import Layout
     from runyard.node.loop import Timer
@@ -119,6 +120,7 @@ class Agent:
         self._helpers: set[int] = set()
         self._asked_at: float | None = None
         self._trouble: str | None = None
+        self._hung: HungWatch | None = None
 
     def run(self) -> int:
         """Until the sweep has no more for us; the exit code."""
@@ -329,6 +331,11 @@ class Agent:
             if attempt is not None:
                 # Lost: somebody else has the trial by now, and there must not be two.
                 attempt.end("node" if stop["why"] == "lost" else stop["why"])
+        if told.get("over") or self._hung is not None:
+            from runyard.node.hung import HungWatch  # Where a run is over before its program.
+
+            self._hung = self._hung or HungWatch(self._work.report)
+            self._hung.look(told.get("over", ()), held)
 
     def _reap(self) -> None:
         for attempt in self._work.held():

@@ -71,10 +71,12 @@ class Attempt:
         self._ship: Timer | None = None
         self._next_blow: Timer | None = None
         self._is_signalling = False
+        self._leaves_on_term = False
         self._last_call = GRACE_SECONDS
         self._heard: set[int] = set()
         self._output = self._copy = -1
         self._is_settled = False
+        self._run_code: int | None = None
         self.seconds = 0.0
         self.cause: str | None = None
         self._waits_for = {"console", "end"}
@@ -158,13 +160,21 @@ class Attempt:
         if found is None:
             return False
         by_signal = found.si_code != os.CLD_EXITED
-        self._is_over(-found.si_status if by_signal else found.si_status)
+        code = -found.si_status if by_signal else found.si_status
+        # Lightning, asked to end by TERM, leaves with 0: cut off all the same.
+        self._is_over(code or (128 + signal.SIGTERM if self._leaves_on_term else 0))
         return True
 
     def end(self, cause: str) -> None:
         """Ask it to end now. The first cause is the one that counts."""
         if self.runs and self.ending is None:
             self.ending = cause
+            self._blow_after(0.0, signal.SIGTERM)
+
+    def end_as(self, exit_code: int) -> None:
+        """End it now, and count it as what its run said: that is over, and it hangs."""
+        if self.runs and self.ending is None:
+            self._run_code = exit_code
             self._blow_after(0.0, signal.SIGTERM)
 
     def leave(self, cause: str, seconds: float, last_call: float = GRACE_SECONDS) -> None:
@@ -228,6 +238,7 @@ class Attempt:
         from runyard.node.client_finish import FINISH_SECONDS, end_programs  # Not at our start.
 
         self._is_signalling = True
+        self._leaves_on_term |= processes.listens(group, self.token, signal.SIGTERM)
         self._next_blow = self._loop.after(2 * FINISH_SECONDS + self._last_call, self.kill)
         ended, held = os.pipe()
         twin = processes.fork_twin(lambda: end_programs([group], [self.token], number), (held,))
@@ -246,6 +257,8 @@ class Attempt:
         self._loop.watch(ended, READ, has_signalled)
 
     def _is_over(self, exit_code: int) -> None:
+        if self._run_code is not None:
+            exit_code = self._run_code
         self.exit_code = exit_code
         self.seconds = time.monotonic() - self.begun
         if self._next_blow is not None:

@@ -17,6 +17,7 @@ from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.resolver import Resolver
 
+from runyard.reading.faults import find_fault, snippet
 from runyard.reading.problems import Path, show
 
 MOST_CHARACTERS = 4_000_000
@@ -39,29 +40,32 @@ except ImportError:  # PyYAML built without libyaml: the same events, slower
 
 # What PyYAML's words ask for, in ours.
 _MENDS = (
-    ("tab character", "indent with spaces; YAML allows no tabs there"),
     ("mapping values are not allowed", "quote text that holds a colon, and mind the indentation"),
-    ("expected <block end>", "give keys of one mapping the same indentation"),
-    ("did not find expected key", "give keys of one mapping the same indentation"),
-    ("could not find expected ':'", "write a colon and a space behind the key"),
-    ("did not find expected ',' or", "close the bracket, or put a comma between the values"),
     ("stands twice", "remove one of the two"),
-    ("undefined alias", "write the anchor (&name) above the alias (*name)"),
     ("another document", "write one sweep a file"),
-    ("cannot start any token", "quote text that begins with a special character"),
 )
 
 
 class DocumentError(Exception):
     """The text is no document. `line` and `column` count from 1."""
 
-    def __init__(self, line: int | None, column: int | None, message: str) -> None:
+    def __init__(
+        self, line: int | None, column: int | None, message: str, mend: str | None = None
+    ) -> None:
         super().__init__(message)
         self.line = line
         self.column = column
         self.message = message
         known = (mend for words, mend in _MENDS if words in message)
-        self.mend = next(known, "write YAML or JSON, as a sweep file has it")
+        self.mend = mend or next(known, "write YAML or JSON, as a sweep file has it")
+        # The line with a caret below the fault, once the text is known.
+        self.snippet = ""
+
+    def told(self, source: str) -> str:
+        """The place, what is wrong with it, and the line itself."""
+        parts = (source, self.line, self.column)
+        where = ":".join(str(part) for part in parts if part is not None)
+        return f"{where}: {self.message}" + (f"\n{self.snippet}" if self.snippet else "")
 
 
 class Document:
@@ -91,6 +95,15 @@ def read_document(text: str, *, clocks: bool = False, typed: Sequence[Path] = ()
     if len(text) > MOST_CHARACTERS:
         raise DocumentError(None, None, f"the text is longer than {MOST_CHARACTERS:,} characters")
     try:
+        return _read(text, clocks, typed)
+    except DocumentError as error:
+        if error.line is not None and error.column is not None:
+            error.snippet = snippet(text, error.line, error.column)
+        raise
+
+
+def _read(text: str, clocks: bool, typed: Sequence[Path]) -> Document:
+    try:
         loader = _Loader(text, clocks)
         root = loader.get_single_node()
         if root is None:
@@ -99,16 +112,8 @@ def read_document(text: str, *, clocks: bool = False, typed: Sequence[Path] = ()
         for path in typed:
             _keep_text(root, path)
         data = loader.construct_document(root)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        said = " ".join(part for part in (error.context, error.problem) if part)
-        if mark is None:
-            raise DocumentError(None, None, _plain(said)) from None
-        if _is_tab(text, mark):
-            said = "a tab character stands where YAML wants spaces"
-        raise DocumentError(mark.line + 1, mark.column + 1, _plain(said)) from None
     except yaml.YAMLError as error:
-        raise DocumentError(None, None, _plain(str(error))) from None
+        raise _explained(text, error) from None
     except UnicodeError:
         raise DocumentError(None, None, "the text holds characters that are none") from None
     except (ValueError, OverflowError) as error:  # `!!int abc`, and integers of 5,000 digits
@@ -203,6 +208,9 @@ def _check_keys(node: MappingNode) -> None:
     for key, _ in node.value:
         if not isinstance(key, ScalarNode):
             raise _refusal(key, "a list or a mapping is no key")
+        if key.style not in ("'", '"') and key.value[:1].isspace():
+            raise _refusal(key, "a no-break space stands where YAML wants spaces",
+                           "write spaces, which look the same")  # fmt: skip
         name = (key.tag, key.value)
         if name in lines:
             raise _refusal(
@@ -239,13 +247,21 @@ def _line(node: Node) -> int:
     return int(node.start_mark.line) + 1
 
 
-def _refusal(node: Node, message: str) -> DocumentError:
-    return DocumentError(_line(node), int(node.start_mark.column) + 1, message)
+def _refusal(node: Node, message: str, mend: str | None = None) -> DocumentError:
+    return DocumentError(_line(node), int(node.start_mark.column) + 1, message, mend)
 
 
-def _is_tab(text: str, mark: yaml.Mark) -> bool:
-    lines = text.split("\n")
-    return mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t"
+def _explained(text: str, error: yaml.YAMLError) -> DocumentError:
+    fault = find_fault(text, error)
+    if fault is not None:
+        return DocumentError(fault.line, fault.column, fault.message, fault.mend)
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return DocumentError(None, None, _plain(str(error)))
+    mark = error.problem_mark or error.context_mark
+    said = _plain(" ".join(part for part in (error.context, error.problem) if part))
+    if mark is None:
+        return DocumentError(None, None, said)
+    return DocumentError(mark.line + 1, mark.column + 1, said)
 
 
 def _plain(said: str) -> str:

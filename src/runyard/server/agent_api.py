@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -13,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.search.tasks import COMMAND_LINE, NUMBER
-from runyard.server import arguments
+from runyard.server import arguments, going_back
 from runyard.server.access import caller_of, own_sweep, tracker_of
 from runyard.server.answers import (
     Unacceptable,
@@ -124,7 +125,7 @@ async def renew(request: Request) -> Response:
         (arguments.field(one, "trial", int), arguments.field(one, "attempt", int)) for one in told
     ]
     usages = (read_usage(one.get("usage")) for one in told)
-    stops = await lulls.renew(
+    renewed = await lulls.renew(
         tracker_of(request),
         agent["key"],
         agent["sweep"],
@@ -135,8 +136,10 @@ async def renew(request: Request) -> Response:
     return quick_answer(
         {
             "stop": [
-                {"trial": stop.trial, "attempt": stop.attempt, "why": stop.why} for stop in stops
+                {"trial": stop.trial, "attempt": stop.attempt, "why": stop.why}
+                for stop in renewed.stops
             ],
+            "over": [asdict(over) for over in renewed.over],
             "lease_seconds": leases.LEASE_SECONDS,
         }
     )
@@ -182,16 +185,15 @@ async def go_back(request: Request) -> Response:
     rows = given.get("rows") or []
     if not isinstance(rows, list) or not all(isinstance(line, str) for line in rows):
         raise Unacceptable(400, "rows: a list of texts, each a row as JSON")
-    found = await tracker_of(request).write(
-        agents.go_back,
+    owed_since = await going_back.go_back(
+        tracker_of(request),
         agent["key"],
         arguments.field(given, "trial", int),
         arguments.field(given, "attempt", int),
         saved_at=saved_at,
         rows=rows,
-        now=time.time(),
     )
-    return answer({"owed_since": found.owed_since})
+    return answer({"owed_since": owed_since})
 
 
 async def leave(request: Request) -> Response:

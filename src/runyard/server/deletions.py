@@ -14,9 +14,12 @@ from runyard.server.tracker import Tracker
 async def delete_run(
     tracker: Tracker, caller: Caller, key: int, *, with_artifacts: bool = False
 ) -> bool:
-    """Rows first, then files: cut short in between, the next start removes the files."""
+    """Rows first, then files: cut short in between, the next start removes the files.
 
-    def change(connection: sqlite3.Connection) -> tuple[bool, list[tuple[str, str]]]:
+    What the run logged goes in slices before the run itself does; cut short there, it is shorter.
+    """
+
+    def delete(connection: sqlite3.Connection) -> tuple[bool, list[tuple[str, str]]]:
         freed = (
             artifact_deletion.delete_made_by(
                 connection, key, lambda entity: tracker.may_write(caller, entity)
@@ -26,7 +29,8 @@ async def delete_run(
         )
         return deletion.delete_run(connection, key, time.time()), freed
 
-    was_there, freed = await tracker.write(change)
+    await tracker.transfer(key, deletion.Empty(key))
+    was_there, freed = await tracker.write(delete)
     if was_there:
         await asyncio.to_thread(tracker.uploads.remove_run, key)
         tracker.vacuum.note()

@@ -19,7 +19,9 @@ from runyard.server.access import caller_of, must_write
 from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_json, whole_text
 from runyard.server.store import deletion, streams
 from runyard.server.store.history import EVENTS, HISTORY
+from runyard.server.store.merging import Merge
 from runyard.server.store.streams import Post
+from runyard.server.store.transfers import Needed
 from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
@@ -37,7 +39,7 @@ async def file_stream(request: Request) -> Response:
     # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
     must_write(request, caller_of(request), place[0])
     post = read_post(await read_json(request, LARGEST_BODY), read_writer(request.headers))
-    recorded = await tracker.write(streams.record, *place, post, time.time())
+    recorded = await _record(tracker, place, post)
     if recorded is None:
         if await tracker.read(deletion.is_deleted, *place):
             # On purpose: nothing more can come of this stream, and its client shall know.
@@ -53,6 +55,32 @@ async def file_stream(request: Request) -> Response:
         stop = await tracker.sweeps.hear(recorded, post.rows.get(HISTORY, (0, ()))[1]) or stop
     told = {"stopped": True} if stop else {}
     return answer({"exitcode": None, "limits": {}, **told})
+
+
+async def _record(
+    tracker: Tracker, place: tuple[str, str, str], post: Post
+) -> streams.Recorded | None:
+    """Store a post, a long one in parts; what the last part came to, and the first row's place."""
+    first, *rest = post.parts()
+    recorded = await _record_part(tracker, place, first)
+    for part in rest:
+        if recorded is None:
+            return None
+        later = await _record_part(tracker, place, part)
+        recorded = None if later is None else later._replace(place=recorded.place)
+    return recorded
+
+
+async def _record_part(
+    tracker: Tracker, place: tuple[str, str, str], post: Post
+) -> streams.Recorded | None:
+    while True:
+        try:
+            return await tracker.write(streams.record, *place, post, time.time())
+        except Needed as needed:
+            await tracker.transfer(needed.run, needed.transfer)
+            if isinstance(needed.transfer, Merge):
+                post = post.without(needed.transfer.stream)
 
 
 def read_writer(headers: Mapping[str, str]) -> str:

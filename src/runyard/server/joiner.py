@@ -8,9 +8,9 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
-from runyard.server import states
-from runyard.server.store import runs, segments
+from runyard.server.store import segments
 from runyard.server.store.history import EVENTS, HISTORY
+from runyard.server.store.joining import MAY_GROW, Join
 
 if TYPE_CHECKING:
     from runyard.server.tracker import Tracker
@@ -20,9 +20,6 @@ log = logging.getLogger(__name__)
 _LOOK_EVERY = 2.0
 # Runs that end without a last word (crashed, or while we were down) are looked for this rarely.
 _SEARCH_EVERY = 60.0
-
-
-_MAY_GROW = (*states.ALIVE, "pending")
 
 
 class Joiner:
@@ -58,9 +55,7 @@ class Joiner:
                 self._to_look_at |= await _search(tracker)
             for run in self.take_due():
                 try:
-                    # One stretch a change: others get their turn in between.
-                    while await tracker.write(join_if_due, run):
-                        pass
+                    await tracker.transfer(run, Join(run))
                 except Exception:
                     log.exception("could not join the history of run %d", run)
 
@@ -75,23 +70,10 @@ async def _search(tracker: Tracker) -> set[int]:
 
 def ended_unjoined(connection: sqlite3.Connection) -> set[int]:
     """Runs that are over and have batches to be joined."""
-    alive = ", ".join(f"'{state}'" for state in _MAY_GROW)
+    alive = ", ".join(f"'{state}'" for state in MAY_GROW)
     rows = connection.execute(
         "SELECT batches.run FROM batches JOIN runs ON runs.key = batches.run "  # noqa: S608
         f"WHERE batches.stream IN ({HISTORY}, {EVENTS}) AND runs.state NOT IN ({alive}) "
         "GROUP BY batches.run, batches.stream HAVING count(*) > 1"
     )
     return {row["run"] for row in rows}
-
-
-def join_if_due(connection: sqlite3.Connection, run: int) -> bool:
-    """Join one stretch of a run's batches where it is time to. Says whether it did."""
-    row = runs.by_key(connection, run)
-    if row is None:
-        return False
-    ended = row["state"] not in _MAY_GROW
-    for stream in (HISTORY, EVENTS):
-        due = segments.waiting(connection, run, stream) > 1 if ended else False
-        if due or segments.due(connection, run, stream):
-            return segments.join_batches(connection, run, stream)
-    return False

@@ -139,6 +139,18 @@ async def retry(request: Request) -> Response:
     return await _changed(request, row, sweep_changes.retry, numbers)
 
 
+async def delete(request: Request) -> Response:
+    """Of a sweep that nobody has worked on, such as one whose jobs Slurm refused."""
+    row = await own_sweep(request)
+    tracker = tracker_of(request)
+    try:
+        await tracker.write(sweep_changes.delete, row["key"], time.time())
+    except sweep_changes.Refused as error:
+        raise Unacceptable(409, str(error)) from error
+    tracker.sweeps.wake(row["key"])
+    return answer({"deleted": row["id"]})
+
+
 async def _changed(request: Request, row: Row, change: Any, given: Any) -> Response:
     tracker = tracker_of(request)
     try:
@@ -182,6 +194,7 @@ ROUTES = [
     Route("/api/sweeps", list_sweeps),
     Route("/api/sweeps", create_sweep, methods=["POST"]),
     Route("/api/sweeps/{key:int}", show_sweep),
+    Route("/api/sweeps/{key:int}", delete, methods=["DELETE"]),
     Route("/api/sweeps/{key:int}/trials", list_trials),
     Route("/api/sweeps/{key:int}/work", list_work),
     Route("/api/sweeps/{key:int}/state", change_state, methods=["POST"]),

@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
@@ -22,7 +23,9 @@ from runyard.server.permissions import Caller, may_write
 from runyard.server.store import deletion, leases, leftovers, people, wishes
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.field_memory import FieldMemory
+from runyard.server.store.pieces import Changed
 from runyard.server.store.project_keys import ProjectKeys
+from runyard.server.store.transfers import Transfer, carry_out
 from runyard.server.sweeps.desks import Desks
 from runyard.server.uploads import Uploads
 from runyard.server.vacuum import Vacuum
@@ -30,7 +33,8 @@ from runyard.server.vacuum import Vacuum
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-
+# A transfer is planned anew so often where others change what it was planned with.
+_MOST_PLANS = 10
 _NOT_IN_NAMES = str.maketrans(dict.fromkeys("/\\#?%:", "-"))
 
 
@@ -45,6 +49,8 @@ class Tracker:
         self.writer_times = self._database.times
         self._people = people.People()
         self._uses: dict[str, float] = {}
+        # Of runs whose rows are being moved; gone when nobody waits for it.
+        self._transferring: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self.own_key = ""
         self.addresses: Addresses
         self.sessions: Sessions
@@ -174,6 +180,19 @@ class Tracker:
             self._database.plan(lambda connection: question(connection, *args, **kwargs))
         )
 
+    async def transfer(self, run: int, transfer: Transfer) -> None:
+        """Move rows of a run, in slices; others write in between."""
+        async with self._transferring.setdefault(run, asyncio.Lock()):
+            failures = 0
+            while (part := await self.plan(transfer.plan)) is not None:
+                try:
+                    await self.write(part)
+                except Changed:
+                    transfer.restart()
+                    failures += 1
+                    if failures == _MOST_PLANS:  # Somebody writes without a pause: all at once.
+                        await self.write(carry_out, transfer)
+
     async def read_apart(
         self,
         question: Callable[Concatenate[sqlite3.Connection, Given], Result],
@@ -190,7 +209,7 @@ def _name_of(change: Callable[..., object]) -> str:
     """Under which the writer's time for such changes is counted: `streams.record`."""
     module = getattr(change, "__module__", "").rpartition(".")[2]
     function = getattr(change, "__qualname__", type(change).__name__)
-    return f"{module}.{function.rpartition('>.')[2].lstrip('_')}"
+    return f"{module}.{function.rpartition('.')[2].lstrip('_')}"
 
 
 def new_key() -> str:

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 import torch
 from transformers import (
@@ -12,7 +13,6 @@ from transformers import (
     TrainerCallback,
     TrainingArguments,
 )
-from transformers.trainer_utils import get_last_checkpoint
 
 
 class Model(PreTrainedModel):
@@ -50,4 +50,7 @@ trainer = Trainer(
     train_dataset=[{"inputs": torch.randn(4)} for _ in range(1000)],
     callbacks=[MayEnd()],
 )
-trainer.train(resume_from_checkpoint=get_last_checkpoint(folder))
+# A checkpoint that was being written has no state yet.
+whole = [path.parent for path in Path(folder).glob("checkpoint-*/trainer_state.json")]
+last = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+trainer.train(resume_from_checkpoint=None if last is None else str(last))

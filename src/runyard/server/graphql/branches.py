@@ -30,7 +30,13 @@ def mutations(request: Request) -> Source:
         step = given.get("metricValue")
         if isinstance(step, bool) or not isinstance(step, int | float) or not math.isfinite(step):
             raise Refusal("metricValue is not a step")
-        row = await request.tracker.write(_rewind, entity, project, run, step, time.time())
+        row = await request.tracker.read(runs.by_path, entity, project, run)
+        if row is not None:
+            rewind = archives.Rewind(
+                row["key"], lambda steps, _times: steps > step, time.time(), keeps_own=False
+            )
+            await request.tracker.transfer(row["key"], rewind)
+            row = await request.tracker.write(_go_on, row["key"], time.time())
         if row is None:
             raise Refusal(f"no run {run[:100]} in {entity}/{project}")
         return {"rewoundRun": await request.tracker.read(upserted_fields, row)}
@@ -38,13 +44,11 @@ def mutations(request: Request) -> Source:
     return {"rewindRun": rewind_run}
 
 
-def _rewind(
-    connection: sqlite3.Connection, entity: str, project: str, run_id: str, step: float, now: float
-) -> Row | None:
-    row = runs.by_path(connection, entity, project, run_id)
+def _go_on(connection: sqlite3.Connection, key: int, now: float) -> Row | None:
+    """A process goes on from the step that the run was rewound to."""
+    row = runs.by_key(connection, key)
     if row is None:
         return None
-    archives.rewind(connection, row, step, now)
     # Up to 0.19 at least, who rewinds says nothing else before its rows come.
     clients.begin(connection, row["key"], "live", now=now)
     runs.update(

@@ -17,9 +17,12 @@ from runyard.server.graphql.pages import timestamp
 from runyard.server.graphql.request import Request
 from runyard.server.graphql.upsert_input import read_upsert
 from runyard.server.store import clients, runs, upserts
+from runyard.server.store.forks import Fork
 from runyard.server.store.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.store.origins import read_internals
 from runyard.server.store.runs import Row
+from runyard.server.store.transfers import Needed, Transfer
+from runyard.server.tracker import Tracker
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
@@ -47,13 +50,29 @@ def mutations(request: Request) -> Source:
         said = read_upsert(as_object(arguments, "input"), request.caller, request.writer)
         await _refuse_foreign(request, said)
         try:
-            row, inserted = await request.tracker.write(upserts.upsert, said, time.time())
+            row, inserted = await _upsert(request.tracker, said)
         except upserts.Unknown as error:
             raise Refusal(str(error)) from error
         bucket = await request.tracker.read(upserted_fields, row)
         return {"bucket": {**run_fields(request, row), **bucket}, "inserted": inserted}
 
     return {"upsertBucket": upsert_bucket}
+
+
+async def _upsert(tracker: Tracker, said: upserts.Upsert) -> tuple[Row, bool]:
+    made: list[Transfer] = []
+    while True:
+        try:
+            return await tracker.write(upserts.upsert, said, time.time(), made)
+        except Needed as needed:
+            transfer = needed.transfer
+            if isinstance(transfer, Fork):
+                child = await tracker.write(upserts.ensure, said, time.time())
+                transfer = transfer.into(child)
+                await tracker.transfer(child, transfer)
+            else:
+                await tracker.transfer(needed.run, transfer)
+            made.append(transfer)
 
 
 async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from runyard.server.store import (
-    archives,
     attempts,
+    clients,
     endings,
     leases,
     programs,
@@ -19,8 +19,6 @@ from runyard.server.store import (
     sweeps,
     trials,
 )
-from runyard.server.store.history import HISTORY
-from runyard.server.store.merging import merge_rows
 from runyard.server.store.runs import Row
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
@@ -115,11 +113,22 @@ def runs_of(connection: sqlite3.Connection, sweep: int, agent: int) -> list[Row]
 
 
 @dataclass(frozen=True)
+class Over:
+    """An attempt whose client has said that the run is over, and with which exit code."""
+
+    trial: int
+    attempt: int
+    exit_code: int
+
+
+@dataclass(frozen=True)
 class Renewed:
     """What an agent hears, and until when it would hear the same if nothing changes."""
 
     stops: Sequence[Stop]
     quiet_until: float
+    over: Sequence[Over] = ()
+    """Attempts whose program runs on, although its client has ended the run."""
 
 
 def renew(
@@ -140,6 +149,7 @@ def renew(
     if slots is not None and slots != row["slots"]:
         connection.execute("UPDATE agents SET slots = ? WHERE key = ?", (slots, agent))
     stops = []
+    over = []
     quiet_until = now + leases.LEASE_SECONDS * (1 - leases.FRESH)
     for number, attempt in running:
         trial = trials.by_number(connection, row["sweep"], number)
@@ -161,7 +171,10 @@ def renew(
             attempts.set_usage(connection, trial["run"], attempt, usage[number, attempt])
         if is_to_be_told(connection, trial, now):
             stops.append(Stop(number, attempt, trial["id"], trial["stop"]))
-    return Renewed(stops, quiet_until)
+        client = clients.newest_after(connection, trial["run"], trial["clients"])
+        if client is not None and client["ended_at"] is not None:
+            over.append(Over(number, attempt, client["exit_code"] or 0))
+    return Renewed(stops, quiet_until, over)
 
 
 def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> bool:
@@ -217,45 +230,23 @@ def end_attempt(
     return ended
 
 
-@dataclass(frozen=True)
-class GoneBack:
-    """A run whose history ends at a checkpoint now.
-
-    `owed_since`: rows that were logged after that time may never have been sent; None: all were.
-    """
-
-    owed_since: float | None
+def run_to_rewind(
+    connection: sqlite3.Connection, agent: int, number: int, attempt: int, now: float
+) -> int | None:
+    """The run of an attempt that is about to go on, if the agent still has the trial."""
+    _hear(connection, agent, now)
+    return run_at_work(connection, agent, number, attempt)
 
 
-def go_back(
-    connection: sqlite3.Connection,
-    agent: int,
-    number: int,
-    attempt: int,
-    *,
-    saved_at: float | None,
-    rows: Sequence[str],
-    now: float,
-) -> GoneBack:
-    """Before an attempt goes on: take in what the last one could not send, and rewind.
-
-    `saved_at`: when the checkpoint was made from which it goes on; None: there is none, and it
-    begins anew.
-    """
-    row = _hear(connection, agent, now)
-    trial = trials.by_number(connection, row["sweep"], number)
+def run_at_work(
+    connection: sqlite3.Connection, agent: int, number: int, attempt: int
+) -> int | None:
+    row = by_key(connection, agent)
+    trial = None if row is None else trials.by_number(connection, row["sweep"], number)
     if trial is None or (trial["agent"], trial["attempt"]) != (agent, attempt):
-        return GoneBack(None)
-    run = runs.by_key(connection, trial["run"])
-    if run is None or trial["state"] != "running":
-        return GoneBack(None)
-    if rows:
-        merge_rows(connection, run["key"], HISTORY, rows)
-        runs.update(connection, run["key"], seen_client=1)  # Whoever resumes is told of them.
-    last = archives.go_back(connection, run, saved_at, now, has_more=bool(rows))
-    if saved_at is None or rows or last >= saved_at:
-        return GoneBack(None)
-    return GoneBack(last)
+        return None
+    run: int | None = trial["run"]
+    return run if trial["state"] == "running" else None
 
 
 def leave(connection: sqlite3.Connection, agent: int, why: str | None, now: float) -> int:

@@ -23,6 +23,7 @@ class Kind(str, Enum):
     RUN = "run"
     DELETED = "deleted"
     MOVED = "moved"
+    REWOUND = "rewound"
     HISTORY = "history"
     CONSOLE = "console"
     FILES = "files"
@@ -53,8 +54,14 @@ _TOLD = (
     # For each project that a run has left: the one where it is now is told of it as a run's change.
     ("UPDATE OF project", "runs", Kind.MOVED, "OLD.key", "OLD.project", "OLD.project"),
     ("INSERT", "batches", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
-    # A rewind, which takes rows away.
+    # A rewind or a restart, which takes rows away.
     ("INSERT", "archives", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
+    ("INSERT", "archives", Kind.REWOUND, "NEW.run", _PROJECT, "0"),
+    # The end of a rewind, which is made in slices.
+    ("UPDATE", "archives", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
+    ("UPDATE", "archives", Kind.REWOUND, "NEW.run", _PROJECT, "0"),
+    # Rows of a fork's parent, or of a sync.
+    ("INSERT", "segments", Kind.HISTORY, "NEW.run", _PROJECT, "0"),
     ("INSERT", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
     ("UPDATE OF ended_at, cause", "attempts", Kind.RUN, "NEW.run", _PROJECT, "0"),
     ("UPDATE OF usage", "attempts", Kind.USAGE, "NEW.run", _PROJECT, "0"),

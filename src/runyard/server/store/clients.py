@@ -15,6 +15,7 @@ from runyard.server.store.history import EVENTS, HISTORY, count_rows
 from runyard.server.store.lines import count_lines, get_lines
 from runyard.server.store.origins import Origin
 from runyard.server.store.runs import Row
+from runyard.server.store.transfers import Needed
 
 # Some clients tell the start of a process in whole seconds.
 _SAME_START, _SAME_SECOND = 0.05, 1.1
@@ -166,7 +167,10 @@ def end(connection: sqlite3.Connection, client: Row, exit_code: int, now: float)
 
 
 def note(connection: sqlite3.Connection, run: int, origin: Origin, writer: str) -> None:
-    """What a client tells of itself later than with its first words."""
+    """What a client tells of itself later than with its first words.
+
+    Raises `Needed` where an archive is to be brought back first.
+    """
     if not origin.is_known:
         return
     newest = _newest(connection, run, "writer = ?", writer)
@@ -175,9 +179,9 @@ def note(connection: sqlite3.Connection, run: int, origin: Origin, writer: str) 
     if origin.started_at is not None and newest["started_at"] is None:
         _set(connection, newest, started_at=origin.started_at)
     if origin.is_sync and newest["kind"] == "live":
+        if newest["archive"] is not None and archives.is_there(connection, run, newest["archive"]):
+            raise Needed(run, archives.Restore(run, newest["archive"]))
         _set(connection, newest, kind="sync")
-        if newest["archive"] is not None:
-            archives.restore(connection, run, newest["archive"])
 
 
 def has_logged(client: Row, stream: int) -> bool:

@@ -83,6 +83,22 @@ def encode(
     return b"".join([_MAGIC, _COUNT.pack(len(heads)), *heads, *bodies])
 
 
+def pack(columns: Sequence[Column], start: int, stop: int) -> bytes:
+    """Columns of the lines `start` to `stop` as one blob."""
+    heads, bodies = [], []
+    for column in columns:
+        dense = len(column.lines) == stop - start
+        rows = b"" if dense else (column.lines - start).astype(np.uint32).tobytes()
+        if isinstance(column.values, list):
+            body = rows + zlib.compress(_join_text(column.values), 1)
+        else:
+            body = rows + column.values.tobytes()
+        count = len(column.lines)
+        heads.append(_HEAD.pack(column.key, column.kind, dense, 0, count, len(body)))
+        bodies.append(body)
+    return b"".join([_MAGIC, _COUNT.pack(len(heads)), *heads, *bodies])
+
+
 def decode(blob: bytes, start: int, wanted: frozenset[int] | None = None) -> list[Column]:
     """The columns of a blob whose first row is line `start`; all, or those of some keys."""
     count = _COUNT.unpack_from(blob, len(_MAGIC))[0]

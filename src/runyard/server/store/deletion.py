@@ -9,6 +9,35 @@ from __future__ import annotations
 import sqlite3
 
 from runyard.server.store import runs, settling
+from runyard.server.store.transfers import Slice, Transfer
+
+# Of which a run may have so much that deleting it at once would hold up everybody; and how many
+# rows of it go at a time.
+_LARGE_TABLES = {"series": 20, "batches": 100, "console": 20, "lines": 100}
+
+
+class Empty(Transfer):
+    """Removes what a run logged and printed. The run is deleted next."""
+
+    def __init__(self, run: int) -> None:
+        self._run = run
+        self._tables = list(_LARGE_TABLES)
+
+    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+        while self._tables:
+            question = f"SELECT 1 FROM {self._tables[0]} WHERE run = ? LIMIT 1"  # noqa: S608
+            if connection.execute(question, (self._run,)).fetchone() is not None:
+                return self._delete_some
+            del self._tables[0]
+        return None
+
+    def _delete_some(self, connection: sqlite3.Connection) -> None:
+        table = self._tables[0]
+        connection.execute(
+            f"DELETE FROM {table} WHERE rowid IN "  # noqa: S608
+            f"(SELECT rowid FROM {table} WHERE run = ? LIMIT {_LARGE_TABLES[table]})",
+            (self._run,),
+        )
 
 
 def delete_run(connection: sqlite3.Connection, key: int, now: float) -> bool:

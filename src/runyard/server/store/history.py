@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from runyard.server.store import segments
-from runyard.server.store.columns import Column, decode, encode, keys_in, to_rows
+from runyard.server.store import pieces, segments
+from runyard.server.store.columns import Column, decode, encode, keys_in, merge, to_rows
 from runyard.server.store.keys import key_reader, number_keys
 
 HISTORY, EVENTS = 0, 1
@@ -27,9 +27,35 @@ def put_rows(
     if not lines:
         return
     stop = start + len(lines)
+    blob = encode(lines, lambda names: number_keys(connection, names))
     if start < count_rows(connection, run, stream):
+        if _is_there(connection, run, stream, start, stop, blob):
+            return
         cut_rows(connection, run, stream, start, stop)
-    _insert(connection, run, stream, start, lines)
+    pieces.store(connection, run, stream, pieces.Piece(start, stop, blob))
+
+
+def _is_there(
+    connection: sqlite3.Connection, run: int, stream: int, start: int, stop: int, blob: bytes
+) -> bool:
+    """Whether these very rows are stored: most that come again are, and a look is cheaper."""
+    columns = [
+        pieces.between(column, start, stop)
+        for extent in pieces.extents(connection, run, stream, start, stop)
+        for column in pieces.columns_of(connection, run, stream, extent)
+    ]
+    return _contents(columns) == _contents(decode(blob, start))
+
+
+def _contents(columns: Iterable[Column]) -> dict[tuple[int, int], tuple[bytes, object]]:
+    return {
+        (column.key, column.kind): (
+            column.lines.tobytes(),
+            column.values if isinstance(column.values, list) else column.values.tobytes(),
+        )
+        for column in merge(columns)
+        if len(column.lines)
+    }
 
 
 def count_rows(connection: sqlite3.Connection, run: int, stream: int) -> int:
@@ -48,30 +74,16 @@ def cut_rows(
 ) -> None:
     """Remove rows `start` to `stop` (to the end, if None)."""
     bound = 2**62 if stop is None else stop
-    for table in ("batches", "segments"):
-        overlapping = connection.execute(
-            f"SELECT start, stop FROM {table} "  # noqa: S608
-            "WHERE run = ? AND stream = ? AND start < ? AND stop > ?",
-            (run, stream, bound, start),
-        ).fetchall()
-        for row in overlapping:
-            kept = []
-            if row["start"] < start or bound < row["stop"]:
-                kept = [
-                    (number, line)
-                    for number, line in read_rows(
-                        connection, run, stream, row["start"], row["stop"]
-                    )
-                    if number < start or number >= bound
-                ]
-            connection.execute(
-                f"DELETE FROM {table} WHERE run = ? AND stream = ? AND start = ?",  # noqa: S608
-                (run, stream, row["start"]),
-            )
-            if table == "segments":
-                segments.remove(connection, run, stream, row["start"])
-            for first, lines in _stretches(kept):
-                _insert(connection, run, stream, first, lines)
+    for extent in pieces.extents(connection, run, stream, start, bound):
+        kept: list[pieces.Piece] = []
+        if extent.start < start or bound < extent.stop:
+            columns = pieces.columns_of(connection, run, stream, extent)
+            for first, last in ((0, start), (bound, 2**62)):
+                part = [pieces.between(column, first, last) for column in columns]
+                kept += pieces.remake(connection, extent, part)
+        pieces.remove(connection, run, stream, extent)
+        for piece in kept:
+            pieces.store(connection, run, stream, piece)
 
 
 def read_rows(
@@ -98,9 +110,9 @@ def read_objects(
     bound = 2**62 if stop is None else stop
     name_of = key_reader(connection)
     for columns in _pieces(connection, run, stream, start, bound, keys):
-        for number, row in to_rows(columns, name_of).items():
-            if start <= number < bound:
-                yield number, row
+        # A row is dear to put together: only those that are wanted.
+        wanted = [pieces.between(column, start, bound) for column in columns]
+        yield from to_rows(wanted, name_of).items()
 
 
 def read_columns(
@@ -136,47 +148,8 @@ def _pieces(
     keys: frozenset[int] | None,
 ) -> Iterator[list[Column]]:
     """Columns, batch by batch and segment by segment, in the order of rows."""
-    places = connection.execute(
-        "SELECT start, 0 AS joined FROM batches "
-        "WHERE run = :run AND stream = :stream AND start < :stop AND stop > :start UNION ALL "
-        "SELECT start, 1 FROM segments "
-        "WHERE run = :run AND stream = :stream AND start < :stop AND stop > :start ORDER BY start",
-        {"run": run, "stream": stream, "start": start, "stop": stop},
-    ).fetchall()
-    for place in places:
-        if place["joined"]:
-            yield segments.read(connection, run, stream, place["start"], keys)
-        else:
-            data = connection.execute(
-                "SELECT data FROM batches WHERE run = ? AND stream = ? AND start = ?",
-                (run, stream, place["start"]),
-            ).fetchone()["data"]
-            yield decode(data, place["start"], keys)
-
-
-def _insert(
-    connection: sqlite3.Connection, run: int, stream: int, start: int, lines: Sequence[str]
-) -> None:
-    data = encode(lines, lambda names: number_keys(connection, names))
-    connection.execute(
-        "INSERT INTO batches (run, stream, start, stop, data) VALUES (?, ?, ?, ?, ?)",
-        (run, stream, start, start + len(lines), data),
-    )
-
-
-def _stretches(rows: list[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
-    """Rows in a row: where each stretch begins, and its lines."""
-    lines: list[str] = []
-    first = 0
-    for number, line in rows:
-        if lines and number != first + len(lines):
-            yield first, lines
-            lines = []
-        if not lines:
-            first = number
-        lines.append(line)
-    if lines:
-        yield first, lines
+    for extent in pieces.extents(connection, run, stream, start, stop):
+        yield pieces.columns_of(connection, run, stream, extent, keys)
 
 
 def count_rows_of(

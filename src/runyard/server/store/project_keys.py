@@ -19,6 +19,8 @@ from runyard.server.store.columns import LAST_NUMBER, heads
 from runyard.server.store.history import HISTORY
 from runyard.server.store.keys import dotted, key_reader
 
+# After these a name may be nobody's any more.
+_TAKES_AWAY = (Kind.DELETED, Kind.MOVED, Kind.REWOUND)
 _MOST_PROJECTS = 50
 _MOST_NAMES = 5_000
 _AT_ONCE = 500
@@ -74,9 +76,9 @@ class ProjectKeys:
         """Runs with another row, and runs with other points; None: look at all of them."""
         if not self._changes.knows(since):
             return None
-        kinds = (Kind.RUN, Kind.HISTORY, Kind.DELETED, Kind.MOVED)
+        kinds = (Kind.RUN, Kind.HISTORY, *_TAKES_AWAY)
         found = [one for one in self._changes.since(since, kinds) if one.project == project]
-        if any(one.kind in (Kind.DELETED, Kind.MOVED) for one in found):
+        if any(one.kind in _TAKES_AWAY for one in found):
             return None
         return (
             [one.key for one in found if one.kind is Kind.RUN],

@@ -19,17 +19,16 @@ from runyard.server.store.columns import (
     TRUTH,
     Column,
     Numbers,
-    decode,
-    merge,
     pack_values,
     unpack_values,
 )
-from runyard.server.store.keys import STEP, known_keys
 
 WIDTHS = {1: 10, 2: 100}
 # A segment is made when this many rows or batches wait, and again at the run's end.
 ROWS, BATCHES = 20_000, 100
-_LARGEST_SEGMENT = 100_000
+
+# Columns of the table of that name: key, level, kind, count, lines, data.
+Series = tuple[int, int, int, int, bytes | None, bytes]
 
 
 def due(connection: sqlite3.Connection, run: int, stream: int) -> bool:
@@ -46,43 +45,6 @@ def waiting(connection: sqlite3.Connection, run: int, stream: int) -> int:
         "SELECT count(*) FROM batches WHERE run = ? AND stream = ?", (run, stream)
     ).fetchone()[0]
     return found
-
-
-def join_batches(connection: sqlite3.Connection, run: int, stream: int) -> bool:
-    """Make a segment of the oldest batches that wait. Says whether there were any."""
-    rows = connection.execute(
-        "SELECT start, stop, data FROM batches WHERE run = ? AND stream = ? ORDER BY start",
-        (run, stream),
-    ).fetchall()
-    taken: list[sqlite3.Row] = []
-    for row in rows:
-        # Nothing may stand between them: segments and batches keep one order.
-        if taken and (
-            row["stop"] - taken[0]["start"] > _LARGEST_SEGMENT
-            or _has_segment(connection, run, stream, taken[-1]["stop"], row["start"])
-        ):
-            break
-        taken.append(row)
-    if not taken:
-        return False
-    start, stop = taken[0]["start"], taken[-1]["stop"]
-    columns = merge(column for row in taken for column in decode(row["data"], row["start"]))
-    connection.execute(
-        "INSERT INTO segments (run, stream, start, stop) VALUES (?, ?, ?, ?)",
-        (run, stream, start, stop),
-    )
-    for column in columns:
-        _write(connection, run, stream, start, column)
-    found = {key: (lines, numbers) for key, lines, numbers in drawable(columns)}
-    step = known_keys(connection, [STEP]).get(STEP)
-    for key, (lines, numbers) in found.items():
-        x = align(lines, *found[step]) if step in found else lines.astype(np.float64)
-        _write_levels(connection, (run, stream, key, start), lines, x, numbers)
-    connection.execute(
-        "DELETE FROM batches WHERE run = ? AND stream = ? AND start >= ? AND start < ?",
-        (run, stream, start, stop),
-    )
-    return True
 
 
 def read(
@@ -188,42 +150,27 @@ def summarise(lines: Numbers, x: Numbers, numbers: Numbers, width: int) -> Numbe
     return np.stack([lines[lasts].astype(np.float64), x[lasts], numbers[lasts], low, high])
 
 
-def _write(
-    connection: sqlite3.Connection, run: int, stream: int, start: int, column: Column
-) -> None:
-    relative = column.lines - start
-    count = len(relative)
-    connection.execute(
-        "INSERT INTO series (run, stream, key, level, start, kind, count, lines, data) "
-        "VALUES (?, ?, ?, 0, ?, ?, ?, ?, ?)",
+def series_of(columns: Sequence[Column], start: int, step: int | None) -> list[Series]:
+    """What the table of series holds of a segment: every value, and the coarser levels."""
+    rows: list[Series] = [
         (
-            run,
-            stream,
             column.key,
-            start,
+            0,
             column.kind,
-            count,
-            _pack_lines(relative),
+            len(column.lines),
+            _pack_lines(column.lines - start),
             pack_values(column.values),
-        ),
-    )
-
-
-def _write_levels(
-    connection: sqlite3.Connection,
-    place: tuple[int, int, int, int],
-    lines: Numbers,
-    x: Numbers,
-    numbers: Numbers,
-) -> None:
-    for level, width in WIDTHS.items():
-        if len(numbers) >= width:
-            table = summarise(lines, x, numbers, width)
-            connection.execute(
-                "INSERT INTO series (run, stream, key, start, level, kind, count, data) "
-                "VALUES (?, ?, ?, ?, ?, 0, ?, ?)",
-                (*place, level, table.shape[1], table.tobytes()),
-            )
+        )
+        for column in columns
+    ]
+    numbers_of = {key: (lines, numbers) for key, lines, numbers in drawable(columns)}
+    for key, (lines, numbers) in numbers_of.items():
+        x = align(lines, *numbers_of[step]) if step in numbers_of else lines.astype(np.float64)
+        for level, width in WIDTHS.items():
+            if len(numbers) >= width:
+                table = summarise(lines, x, numbers, width)
+                rows.append((key, level, 0, table.shape[1], None, table.tobytes()))
+    return rows
 
 
 def _pack_lines(relative: Numbers) -> bytes | None:
@@ -237,16 +184,6 @@ def _unpack_lines(data: bytes | None, count: int, start: int) -> Numbers:
     if data is None:
         return np.arange(start, start + count, dtype=np.int64)
     return np.cumsum(np.frombuffer(zlib.decompress(data), np.uint32).astype(np.int64)) + start
-
-
-def _has_segment(
-    connection: sqlite3.Connection, run: int, stream: int, start: int, stop: int
-) -> bool:
-    found = connection.execute(
-        "SELECT 1 FROM segments WHERE run = ? AND stream = ? AND start >= ? AND start < ?",
-        (run, stream, start, stop),
-    ).fetchone()
-    return found is not None
 
 
 def level_for(count: int, points: int) -> int:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from runyard.server import states
 from runyard.server.store import attempts, clients, leases, runs, trials
 from runyard.server.store.history import HISTORY, count_rows, put_rows
 from runyard.server.store.lines import put_lines
-from runyard.server.store.merging import merge_rows
+from runyard.server.store.merging import Merge
 from runyard.server.store.origins import read_origin
 from runyard.server.store.shared import put_shared_rows
 from runyard.server.store.summaries import merge_summaries
+from runyard.server.store.transfers import Needed
 from runyard.server.store.unrepeated import unrepeated_rows
+
+# Characters of rows: some 20 ms of the writer's time.
+_LARGEST_PART = 500_000
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,24 @@ class Post:
     exit_code: int = 0
     writer: str = ""
 
+    def parts(self) -> Iterator[Post]:
+        """The same in posts of which none holds the writer for long; all but rows in the last."""
+        rows = dict(self.rows)
+        for stream, (start, lines) in self.rows.items():
+            size, first = 0, 0
+            for number, line in enumerate(lines):
+                size += len(line)
+                if size > _LARGEST_PART and number > first:
+                    part = {stream: (start + first, lines[first:number])}
+                    yield Post(rows=part, writer=self.writer)
+                    size, first = len(line), number
+            rows[stream] = (start + first, lines[first:])
+        yield replace(self, rows=rows)
+
+    def without(self, stream: int) -> Post:
+        """The rest, once the rows of a stream are merged."""
+        return replace(self, rows={**self.rows, stream: (0, ())})
+
 
 class Recorded(NamedTuple):
     run: int
@@ -43,7 +65,11 @@ class Recorded(NamedTuple):
 def record(
     connection: sqlite3.Connection, entity: str, project: str, run_id: str, post: Post, now: float
 ) -> Recorded | None:
-    """Store a post. Says of which run, and whether that shall stop; None if there is none."""
+    """Store a post. Says of which run, and whether that shall stop; None if there is none.
+
+    Raises `Needed` where the rows are to be merged with others first; the rest of the post comes
+    after that.
+    """
     row = runs.by_path(connection, entity, project, run_id)
     if row is None:
         return None
@@ -102,7 +128,8 @@ def _put(
     if client["kind"] == "shared":
         put_shared_rows(connection, run, stream, client["writer"], start, rows)
     elif may_be_sync or client["kind"] == "sync":
-        merge_rows(connection, run, stream, rows)
+        if rows:
+            raise Needed(run, Merge(run, stream, rows))
     else:
         more = 0
         if rows and stream == HISTORY and not clients.has_logged(client, stream):

@@ -59,6 +59,21 @@ def _bring_back(connection: sqlite3.Connection, key: int) -> None:
             waiting.return_to_queue(connection, trial)
 
 
+def delete(connection: sqlite3.Connection, key: int, now: float) -> None:
+    """Forget a sweep of which there is nothing but its file."""
+    used = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM agents WHERE sweep = :sweep)"
+        " OR EXISTS (SELECT 1 FROM jobs WHERE sweep = :sweep)"
+        " OR EXISTS (SELECT 1 FROM trials WHERE sweep = :sweep AND run IS NOT NULL)",
+        {"sweep": key},
+    ).fetchone()
+    if used[0]:
+        raise Refused("it has had agents, jobs or runs: it can be canceled")
+    # Ended first: whoever has it on a page, or waits for its trials, hears of that.
+    set_state(connection, key, "canceled", now)
+    connection.execute("DELETE FROM sweeps WHERE key = ?", (key,))
+
+
 def set_cap(connection: sqlite3.Connection, key: int, run_cap: int | None, now: float) -> Row:
     """How many trials there may be at most. More than before lets a finished sweep go on."""
     sweep = sweeps.get(connection, key)

@@ -14,6 +14,7 @@ from typing import Any
 
 from runyard.server.store.archives import stream_of
 from runyard.server.store.history import HISTORY, count_rows, read_rows
+from runyard.server.store.pieces import extents
 
 # More than are logged between a checkpoint and the end of its step.
 _MOST_ROWS = 100
@@ -36,7 +37,9 @@ def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> lis
         if (row := _read(line)) is not None
     ]
     lines: list[str] = []
-    for _, line in read_rows(connection, run, stream_of(archive, HISTORY), 0, _MOST_ROWS):
+    aside = stream_of(archive, HISTORY)
+    start = next((extent.start for extent in extents(connection, run, aside)), 0)
+    for _, line in read_rows(connection, run, aside, start, start + _MOST_ROWS):
         row = _read(line)
         if row is None or not _is_between(kept, row, next_row):
             break

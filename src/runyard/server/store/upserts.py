@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runyard.server import states
 from runyard.server.store import archives, attempts, clients, deletion, leases, runs
+from runyard.server.store.forks import Fork
 from runyard.server.store.history import HISTORY, count_rows
 from runyard.server.store.names import invent_name, new_run_id
-from runyard.server.store.origins import Origin, read_internals, read_origin
+from runyard.server.store.origins import Branch, Origin, read_internals, read_origin
 from runyard.server.store.runs import Row
+from runyard.server.store.transfers import Needed, Transfer
 
 
 class Unknown(LookupError):
@@ -67,8 +70,14 @@ class Upsert:
         return {name: value for name, value in given.items() if value is not None}
 
 
-def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Row, bool]:
-    """Create or update the run a client speaks of. Says whether it is new to clients."""
+def upsert(
+    connection: sqlite3.Connection, said: Upsert, now: float, made: Sequence[Transfer] = ()
+) -> tuple[Row, bool]:
+    """Create or update the run a client speaks of. Says whether it is new to clients.
+
+    Raises `Needed` where rows have to be moved first; it is then called again, with the transfers
+    that were `made`.
+    """
     run = _find(connection, said, now)
     origin = read_origin(said.config, said.program)
     columns = said.columns()
@@ -80,7 +89,7 @@ def upsert(connection: sqlite3.Connection, said: Upsert, now: float) -> tuple[Ro
         created = not run["seen_client"]
         key = run["key"]
     if said.starts_client:
-        columns |= _begin_client(connection, key, run, said, origin, now)
+        columns |= _begin_client(connection, key, run, said, origin, now, made)
     else:
         clients.note(connection, key, origin, said.writer)
     if run is not None and run["seen_client"] and (said.writer or origin.is_sync):
@@ -108,6 +117,7 @@ def _begin_client(
     said: Upsert,
     origin: Origin,
     now: float,
+    made: Sequence[Transfer],
 ) -> dict[str, Any]:
     """A process begins to write: what becomes of the run, and of what it holds already."""
     columns: dict[str, Any] = {"seen_client": 1, "heartbeat_at": now}
@@ -122,12 +132,12 @@ def _begin_client(
             clients.note(connection, key, origin, said.writer)
             return columns
     if run is not None and not resumes and _begins_anew(run, origin, kind):
-        archive = archives.archive_run(connection, run, now)
+        if archives.has_rows(connection, key):
+            raise Needed(key, archives.Restart(key, now))
+        archive = next((one.number for one in made if isinstance(one, archives.Restart)), None)
         columns["summary"] = said.summary or "{}"
-    if origin.branch is not None and not count_rows(connection, key, HISTORY):
-        parent = runs.by_path(connection, said.entity, said.project, origin.branch.run_id)
-        if parent is not None and parent["key"] != key:
-            archives.fork(connection, parent["key"], key, origin.branch.step)
+    if origin.branch is not None and not any(isinstance(one, Fork) for one in made):
+        _fork_first(connection, key, run, said, origin.branch)
     clients.begin(
         connection,
         key,
@@ -145,12 +155,31 @@ def _begin_client(
     return columns
 
 
+def _fork_first(
+    connection: sqlite3.Connection, key: int, run: Row | None, said: Upsert, branch: Branch
+) -> None:
+    """A fork begins with rows of its parent. Until it has them, no client of it has begun."""
+    parent = runs.by_path(connection, said.entity, said.project, branch.run_id)
+    if parent is None or parent["key"] == key:
+        return
+    has_begun = run is not None and run["seen_client"]
+    if not has_begun or not count_rows(connection, key, HISTORY):
+        raise Needed(key if run is not None else 0, Fork(parent["key"], key, branch.step))
+
+
+def ensure(connection: sqlite3.Connection, said: Upsert, now: float) -> int:
+    """The key of the run a client speaks of, which no client has begun yet."""
+    run = _find(connection, said, now)
+    return _create(connection, said, now) if run is None else run["key"]
+
+
 def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
     """Whether a process that does not resume uses the id of a run that has ended.
 
-    W&B documents that this overwrites.
+    W&B documents that this overwrites. Rows of a run that no client has begun are a fork's.
     """
-    return kind == "live" and origin.is_known and run["state"] not in states.ALIVE
+    has_ended = run["seen_client"] and run["state"] not in states.ALIVE
+    return kind == "live" and origin.is_known and bool(has_ended)
 
 
 def _comes_alive(

@@ -51,7 +51,7 @@ def read_file(given: str | dict[str, Any]) -> SweepFile:
         data = read_document(text, typed=TYPED).data if isinstance(given, str) else given
     except DocumentError as error:
         place = f"line {error.line}: " if error.line else ""
-        raise BadSweep([Problem((), f"{place}{error}", "mend the YAML there")]) from error
+        raise BadSweep([Problem((), f"{place}{error}", error.mend)]) from error
     sweep, problems = read_sweep(data)
     if sweep is None:
         raise BadSweep([problem for problem in problems if problem.is_error])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runyard.server.store import agents, leases
-from runyard.server.store.agents import Stop
+from runyard.server.store.agents import Renewed
 
 if TYPE_CHECKING:
     from runyard.server.tracker import Tracker
@@ -42,7 +42,7 @@ async def renew(
     *,
     slots: int | None,
     usage: Mapping[tuple[int, int], str],
-) -> Sequence[Stop]:
+) -> Renewed:
     """An agent of ours says what it has, each trial with its attempt. What of it is to end.
 
     `slots` and `usage` are news, and are written down.
@@ -53,8 +53,8 @@ async def renew(
     known = desks.lulls.get(agent)
     has_news = slots is not None or bool(usage)
     if not has_news and known is not None and known.holds(running, changes, now):
-        return ()
+        return Renewed((), known.until)
     renewed = await tracker.write(agents.renew, agent, running, now, slots=slots, usage=usage)
-    if not renewed.stops:
+    if not renewed.stops and not renewed.over:
         desks.lulls[agent] = Lull(frozenset(running), changes, renewed.quiet_until)
-    return renewed.stops
+    return renewed

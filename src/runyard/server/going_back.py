@@ -1,0 +1,62 @@
+"""Before a trial goes on from a checkpoint, its run's history ends there."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from runyard.server.store import agents, runs
+from runyard.server.store.archives import Flags, Rewind, Superseded
+from runyard.server.store.columns import Numbers
+from runyard.server.store.history import HISTORY
+from runyard.server.store.merging import Merge
+from runyard.server.tracker import Tracker
+
+
+async def go_back(
+    tracker: Tracker,
+    agent: int,
+    number: int,
+    attempt: int,
+    *,
+    saved_at: float | None,
+    rows: Sequence[str],
+) -> float | None:
+    """Take in what the last attempt could not send, then put aside what it logged later.
+
+    `saved_at`: when the checkpoint was made from which it goes on; None: there is none, and it
+    begins anew. Rows that were logged after what is returned may never have been sent; None: all
+    were.
+    """
+    trial = (agent, number, attempt)
+    run = await tracker.write(agents.run_to_rewind, *trial, time.time())
+    if run is None:
+        return None
+    if rows:
+        await tracker.transfer(run, Merge(run, HISTORY, rows))
+        await tracker.write(_show_to_clients, run)
+
+    def later(_steps: Numbers, times: Numbers) -> Flags:
+        return np.ones(len(times), bool) if saved_at is None else times > saved_at
+
+    def is_still_ours(connection: sqlite3.Connection) -> bool:
+        return agents.run_at_work(connection, *trial) == run
+
+    rewind = Rewind(
+        run, later, time.time(), keeps_own=True, has_more=bool(rows), guard=is_still_ours
+    )
+    try:
+        await tracker.transfer(run, rewind)
+    except Superseded:
+        return None
+    if saved_at is None or rows or rewind.aside.newest >= saved_at:
+        return None
+    return rewind.aside.newest
+
+
+def _show_to_clients(connection: sqlite3.Connection, run: int) -> None:
+    """Whoever resumes is told of the rows that were brought in."""
+    runs.update(connection, run, seen_client=1)

@@ -1,0 +1,74 @@
+"""A run that begins with the rows of another.
+
+Rows are copied from the first on, each with the number that it has in the parent. So what an
+interrupted fork has copied is a beginning, and the next try goes on behind it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+
+from runyard.server.store import pieces
+from runyard.server.store.columns import FLOAT, INTEGER, Column, Numbers
+from runyard.server.store.history import HISTORY, count_rows
+from runyard.server.store.keys import STEP, known_keys
+from runyard.server.store.transfers import Slice, Transfer
+
+
+class Fork(Transfer):
+    """Begins a run with another's rows up to a step, the first ones first."""
+
+    def __init__(self, parent: int, child: int, step: float) -> None:
+        self._parent, self._child, self._step = parent, child, step
+        self._next: int | None = None
+
+    def into(self, child: int) -> Fork:
+        return Fork(self._parent, child, self._step)
+
+    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+        if self._next is None:
+            # What an interrupted fork has copied already is there.
+            self._next = count_rows(connection, self._child, HISTORY)
+        step = known_keys(connection, [STEP]).get(STEP, -1)
+        for extent in pieces.extents(connection, self._parent, HISTORY):
+            if extent.stop <= self._next:
+                continue
+            start, self._next = self._next, extent.stop
+            later = _rows_after(
+                pieces.columns_of(connection, self._parent, HISTORY, extent, frozenset([step])),
+                self._step,
+            )
+            if start <= extent.start and not len(later):
+                whole = pieces.load(connection, self._parent, HISTORY, extent)
+                if whole.blob is not None or _values(whole) <= pieces.MOST_VALUES:
+                    return self._copy([whole])
+            columns = pieces.columns_of(connection, self._parent, HISTORY, extent)
+            _, kept = pieces.split(columns, later)
+            kept = [pieces.between(column, start, extent.stop) for column in kept]
+            made = pieces.make(connection, kept)
+            if made:
+                return self._copy(made)
+        return None
+
+    def _copy(self, copies: list[pieces.Piece]) -> Slice:
+        def fork(connection: sqlite3.Connection) -> None:
+            for piece in copies:
+                pieces.store(connection, self._child, HISTORY, piece)
+
+        return fork
+
+
+def _rows_after(steps: list[Column], step: float) -> Numbers:
+    """The numbers of rows with a later step."""
+    later = [
+        column.lines[np.asarray(column.values, np.float64) > step]
+        for column in steps
+        if column.kind in (FLOAT, INTEGER)
+    ]
+    return np.sort(np.concatenate(later)) if later else np.empty(0, np.int64)
+
+
+def _values(piece: pieces.Piece) -> int:
+    return sum(count for _, level, _, count, _, _ in piece.series if level == 0)

@@ -1,0 +1,107 @@
+"""One letter means one thing, whichever command it is typed behind."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runyard.cli.catalog import COMMANDS
+from runyard.cli.letters import LETTERS
+from runyard.cli.parser import build_parser
+from runyard.config.flags import flag_fields
+
+ROOT = Path(__file__).parents[2]
+# The letters of the submit scripts that our users come from, as those scripts document them.
+OF_OLD_SCRIPTS = {
+    "-a": "--account", "-g": "--gpus", "-c": "--cpus", "-W": "--distributed", "-t": "--time",
+    "-m": "--mem-per-gpu", "-G": "--gpu-type", "-e": "--exp-name", "-w": "--sweep-id",
+    "-n": "--nodes", "-d": "--data", "-C": "--configs", "-p": "--partition", "-s": "--container",
+}  # fmt: skip
+
+
+def actions_of(command: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[argparse.Action]:
+    """All options of a command, the cluster's too."""
+    monkeypatch.setattr(sys, "argv", ["runyard", command, "--help"])
+    _, parser = build_parser(command)
+    assert parser is not None
+    yield from parser._actions
+
+
+def letters_of(action: argparse.Action) -> list[str]:
+    return [word for word in action.option_strings if len(word) == 2]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_letter_of_a_command_means_what_it_means_everywhere(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for action in actions_of(command, monkeypatch):
+        for letter in letters_of(action):
+            assert letter in LETTERS, f"{command} {letter} is not in the table"
+            _, options = LETTERS[letter]
+            # Where a command has the long option for something else: --slurm-account.
+            spellings = {word.replace("--slurm-", "--") for word in action.option_strings}
+            assert spellings & set(options), (command, action.option_strings)
+
+
+@pytest.mark.parametrize("command", ["submit", "run", "sweep", "farm", "repeat"])
+def test_the_commands_that_stand_for_submit_scripts_have_their_letters(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {letter for action in actions_of(command, monkeypatch) for letter in letters_of(action)}
+    assert set(OF_OLD_SCRIPTS) <= there
+
+
+def test_the_old_scripts_letters_are_in_the_table() -> None:
+    for letter, option in OF_OLD_SCRIPTS.items():
+        assert option in LETTERS[letter][1]
+
+
+def test_no_option_has_two_letters() -> None:
+    options = [option for _, options in LETTERS.values() for option in options]
+    assert len(options) == len(set(options))
+
+
+def test_the_letters_of_runyard_yamls_settings_are_those_of_the_table() -> None:
+    for path, field in flag_fields():
+        words = field.metadata["flags"]
+        for letter in (word for word in words if len(word) == 2):
+            assert set(words) & set(LETTERS[letter][1]), path
+
+
+# `runyard COMMAND ... -x` in documents, examples, messages and our own tests: a letter that the
+# command has not is what somebody copies, and is refused.
+_TYPED = re.compile(r"runyard ([a-z]+)((?: [^\s`|;)\"']+)*)")
+
+
+def places() -> Iterator[tuple[str, str, list[str]]]:
+    folders = (ROOT / "docs", ROOT / "examples", ROOT / "src", ROOT / "quickstart")
+    files = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    files += [file for folder in folders for file in folder.rglob("*") if file.is_file()]
+    for file in files:
+        if file.suffix not in (".md", ".py", ".sh", ".txt", ".yaml", ".tsx", ""):
+            continue
+        for number, line in enumerate(file.read_text(errors="replace").splitlines(), start=1):
+            for match in _TYPED.finditer(line):
+                own = match[2].partition(" -- ")[0].split()
+                letters = [word[:2] for word in own if re.match(r"-[A-Za-z]\b", word)]
+                if match[1] in COMMANDS and letters:
+                    yield f"{file.relative_to(ROOT)}:{number}", match[1], letters
+
+
+def test_what_documents_and_messages_advise_to_type_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known: dict[str, set[str]] = {}
+    wrong = []
+    for place, command, letters in places():
+        if command not in known:
+            actions = actions_of(command, monkeypatch)
+            known[command] = {letter for action in actions for letter in letters_of(action)}
+        wrong += [f"{place}: {command} {one}" for one in letters if one not in known[command]]
+    assert not wrong, "\n".join(wrong)
