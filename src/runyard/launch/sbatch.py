@@ -32,6 +32,12 @@ def command(text: str, key: str, options: Sequence[str] = ()) -> list[str]:
     return ["sbatch", "--parsable", *_carrier(text, mark_of(key)), *options]
 
 
+def try_out(text: str, key: str, options: Sequence[str], environ: Mapping[str, str]) -> Answer:
+    """What Slurm would say; nothing is submitted."""
+    words = [*command(text, key, options), "--test-only"]
+    return ask(words, stdin=text, environ=environ, patience=0.0)
+
+
 def send(
     text: str,
     key: str,
