@@ -74,10 +74,10 @@ def test_what_passes_alone_is_named_and_passes_where_its_cause_is_known(tmp_path
     assert done.stdout.endswith(f"failed at first, passed alone: {ONCE}\n")
 
 
-def test_what_passes_alone_and_nobody_knows_why_fails_the_run(tmp_path: Path) -> None:
+def test_what_passes_alone_and_nobody_knows_why_is_to_be_looked_into(tmp_path: Path) -> None:
     write_flakes(tmp_path, "test_once.py::test_another")
     done = run_suite(tmp_path, fine=PASSES, once=FAILS_ONCE)
-    assert done.returncode == 1, done.stdout
+    assert done.returncode == 0, done.stdout
     assert done.stdout.endswith(
         f"failed at first, passed alone: {ONCE}\n"
         f"no line of docs/flakes.md says why it failed at first: {ONCE}\n"

@@ -72,15 +72,19 @@ some_keys = st.lists(some_key, min_size=1, max_size=4)
 # How steps are logged: most rise; some are missing, or no numbers.
 some_steps = st.sampled_from(["all", "all", "all", "some", "odd"])
 fraction = st.floats(0, 1.2, allow_nan=False)
-run_number = st.integers(0, 3)
+# Mostly the first: what is to go wrong needs a long story of one run.
+run_number = st.sampled_from([0, 0, 0, 1, 2, 3])
 batches = st.sampled_from([1, 3, 10, 40, 1000])
-counts = st.sampled_from([1, 5, 12, 60, 105, 150])
+counts = st.sampled_from([1, 5, 12, 60, 105])
 
+some_log = st.tuples(
+    st.just("log"), run_number, counts, batches, some_keys, some_steps, st.booleans()
+)
 some_action: st.SearchStrategy[Action] = st.one_of(
-    st.tuples(st.just("log"), run_number, counts, batches, some_keys, some_steps),
-    st.tuples(st.just("log"), run_number, counts, batches, some_keys, some_steps),
+    some_log,
+    some_log,
+    some_log,
     st.tuples(st.just("log_late"), run_number, st.booleans(), batches, some_keys),
-    st.tuples(st.just("join"), run_number),
     st.tuples(st.just("join"), run_number),
     st.tuples(st.just("send_again"), run_number, fraction),
     st.tuples(st.just("drop_levels"), run_number, st.integers(1, 3)),
@@ -118,15 +122,19 @@ class Yard:
         keys = list(self.plain)
         getattr(self, name)(keys[number % len(keys)], *more)
 
-    def log(self, run: int, count: int, batch: int, keys: list[Key], steps: str) -> None:
+    def log(
+        self, run: int, count: int, batch: int, keys: list[Key], steps: str, joined: bool
+    ) -> None:
         fresh = [self._row(keys, steps) for _ in range(count)]
         self._send(run, len(self.plain[run].rows), fresh, batch)
         self.plain[run].rows += fresh
+        if joined:
+            self.join(run)
 
     def log_late(self, run: int, joined: bool, batch: int, keys: list[Key]) -> None:
         """The second part of some rows comes before the first."""
         # A process's first row tells how it counts; that one is never late.
-        self.log(run, 1, 1, keys, "all")
+        self.log(run, 1, 1, keys, "all", joined=False)
         fresh = [self._row(keys, "all") for _ in range(75)]
         start = len(self.plain[run].rows)
         self._send(run, start + 15, fresh[15:], batch)

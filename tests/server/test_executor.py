@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from runyard.server.graphql import executor
+from runyard.server.graphql import documents
 from runyard.server.graphql.executor import Refusal, execute
 from runyard.server.graphql.introspection import describe_type
 
@@ -136,7 +138,7 @@ def test_which_operation() -> None:
 
 
 def test_what_is_unknown_is_null_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    executor._seen_unknown.clear()
+    documents._seen_unknown.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             assert run("{ bird { wings } tomorrow { x } }") == {
@@ -217,8 +219,13 @@ def test_one_long_field_under_many_names_is_refused() -> None:
 
 
 def test_an_answer_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executor, "_LARGEST_ANSWER", 1_000)
+    monkeypatch.setattr(documents, "_LARGEST_ANSWER", 1_000)
     assert run('{ bird(name: "' + "a" * 900 + '") { name } }')
     for text in ("name", "raw songs { title } a: name b: name"):
         with pytest.raises(Refusal, match="larger than"):
             run('{ bird(name: "' + "a" * 999 + '") { name nest { eggs place } ' + text + " } }")
+
+
+def test_the_server_starts_without_the_parser_and_loads_it_with_the_first_document() -> None:
+    code = "import sys, runyard.server.serve; sys.exit('graphql' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
