@@ -13,6 +13,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from runyard.launch.commands import PATIENCE_SECONDS, Answer, SlurmMissing, ask, for_reading
 
@@ -35,7 +36,10 @@ def command(text: str, key: str, options: Sequence[str] = ()) -> list[str]:
 def try_out(text: str, key: str, options: Sequence[str], environ: Mapping[str, str]) -> Answer:
     """What Slurm would say; nothing is submitted."""
     words = [*command(text, key, options), "--test-only"]
-    return ask(words, stdin=text, environ=environ, patience=0.0)
+    answer = ask(words, stdin=text, environ=environ, patience=0.0)
+    # Its name for the same refusal, which is quoted in the words of the real one.
+    said = answer.complained.replace("allocation failure:", "Batch job submission failed:")
+    return replace(answer, complained=said)
 
 
 def send(
