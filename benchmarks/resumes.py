@@ -11,9 +11,7 @@ nobody goes back.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -23,21 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.many_runs import asking_from_outside
-from benchmarks.wire import connect, row
+from benchmarks.wire import SINCE, connect, fill
 from runyard.client.discover import start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
-from runyard.server.store.history import HISTORY, put_rows
-from runyard.server.store.joining import join_batches
-from runyard.server.tracker import Tracker
 
 LIMIT = 1.0
-SINCE = 1.7e9
-_ROWS_AT_ONCE = 10_000
-_COPIED = {
-    "segments": "stream, start, stop",
-    "series": "stream, key, level, start, kind, count, lines, data",
-}
 
 
 def main() -> int:
@@ -82,47 +71,6 @@ def cut_off(connection: Connection, trials: int) -> tuple[int, list[Any]]:
         place = {"trial": held["trial"]["number"], "attempt": held["attempt"]}
         connection.post(f"/api/agents/{agent}/ends", {**place, **ended})
     return agent, claim("second")
-
-
-def fill(home: Home, runs: list[int], rows: int, keys: int) -> None:
-    """The first run gets its rows as a client's come; the others a copy of them."""
-    tracker = Tracker(home)
-    tracker.open(connect_key(home))
-    first, *others = runs
-    for start in range(0, rows, _ROWS_AT_ONCE):
-        lines = [row(step, keys, SINCE) for step in range(start, start + _ROWS_AT_ONCE)]
-
-        def add(
-            connection: sqlite3.Connection, start: int = start, lines: list[str] = lines
-        ) -> None:
-            put_rows(connection, first, HISTORY, start, lines)
-            while join_batches(connection, first, HISTORY):
-                pass
-            connection.execute(
-                "UPDATE runs SET summary = ?, seen_client = 1 WHERE key = ?", (lines[-1], first)
-            )
-
-        tracker._database.write(add).result()
-
-    def copy(connection: sqlite3.Connection, run: int) -> None:
-        for table, columns in _COPIED.items():
-            connection.execute(
-                f"INSERT INTO {table} (run, {columns}) "
-                f"SELECT ?, {columns} FROM {table} WHERE run = ?",
-                (run, first),
-            )
-
-    for run in others:
-        tracker._database.write(functools.partial(copy, run=run)).result()
-    tracker.close()
-    size = home.database.stat().st_size / 1e6
-    print(f"filled {len(runs)} runs of {rows} rows: {size:.0f} MB", file=sys.stderr)
-
-
-def connect_key(home: Home) -> str:
-    discovery = read_discovery(home)
-    assert discovery is not None
-    return discovery.key
 
 
 def measure(home: Home, agent: int, held: list[Any], rows: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -64,32 +65,55 @@ def steps_in(copy: Path) -> list[int]:
 
 
 class Commits(Progress):
-    """Has somebody log between any two slices of the copy."""
+    """Has somebody log whenever the copy has got a bit further."""
 
     def __init__(self, client: Client) -> None:
         super().__init__()
         self.process = Process(client)
         self.process.start()
         self.process.log(0, range(400))
-        self.slices = 0
+        self.logged = 400
 
     def go_on(self) -> None:
-        self.slices += 1
-        assert self.slices < 1_000, "the copy begins anew with every commit"
-        self.process.log(399 + self.slices, [399 + self.slices])
+        for _ in range(5):
+            self.process.log(self.logged, [self.logged])
+            self.logged += 1
 
 
-def test_a_copy_ends_although_others_log(
-    client: Client, tracker: Tracker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_copy_is_whole_although_others_log(
+    client: Client, tracker: Tracker, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(backup, "_PAGES_AT_ONCE", 5)
     progress = Commits(client)
     tracker._database.read_apart(
         lambda connection: copy_state(connection, tracker.home, tmp_path / "copy", progress)
     )
-    assert progress.slices > 10
-    assert 0 < progress.copied <= progress.total
-    assert steps_in(tmp_path / "copy") == list(range(400))
+    assert progress.logged > 405
+    assert progress.copied > 0
+    steps = steps_in(tmp_path / "copy")
+    assert 400 <= len(steps) <= progress.logged
+    assert steps == list(range(len(steps)))
+
+
+def test_nothing_reaches_the_file_while_it_is_copied(client: Client, tracker: Tracker) -> None:
+    """Pages that changed under the copy would be of another moment than those before them."""
+    process = Process(client)
+    process.start()
+    database = tracker.home.database
+    log = database.with_name("runyard.db-wal")
+
+    def look(connection: sqlite3.Connection) -> None:
+        connection.execute("SELECT count(*) FROM runs").fetchone()
+        file, begun = database.stat().st_mtime_ns, log.read_bytes()
+        assert begun
+        for line in range(40):  # More than a commit works off by itself.
+            process.post({"output.log": (line, [os.urandom(100_000).hex()])})
+        assert log.stat().st_size > 1000 * 4096
+        assert database.stat().st_mtime_ns == file
+        assert log.read_bytes().startswith(begun)
+
+    before = database.stat().st_mtime_ns
+    tracker._database.read_apart(look)
+    assert database.stat().st_mtime_ns > before, "the log is worked off at the end"
 
 
 def test_a_copy_of_a_network_home(

@@ -127,8 +127,9 @@ class Database:
     def read_apart(self, question: Callable[[sqlite3.Connection], Result]) -> Result:
         """Read in the caller's own thread, for as long as it takes.
 
-        The write-ahead log grows until then. What is in it goes to the database file in this
-        thread: the next commit would do it otherwise, and everybody would wait.
+        What the question reads first pins a moment: until it is answered, nothing goes from the
+        write-ahead log to the database file, and the log only grows. It is worked off in this
+        thread then: the next commit would do it otherwise, and everybody would wait.
         """
         connection = self._connect_to_read()
         self._work_off_log_at(0)
@@ -142,7 +143,14 @@ class Database:
 
     def _work_off_log_at(self, pages: int) -> None:
         """How long the log gets before a commit works it off; 0: no commit does."""
-        self.write(lambda c: c.execute(f"PRAGMA wal_autocheckpoint = {pages}"), "log").result()
+
+        def set_length(connection: sqlite3.Connection) -> None:
+            connection.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+            # Something is in the log then. An empty one could be begun anew beside a reader.
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            connection.execute(f"PRAGMA user_version = {int(version)}")
+
+        self.write(set_length, "log").result()
 
     def _hand_in(
         self, tasks: _Queue, function: Callable[[sqlite3.Connection], Result], name: str = ""
