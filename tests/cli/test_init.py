@@ -147,3 +147,85 @@ def _until(handle: int, words: str) -> str:
         assert part, f"it ended before it said {words!r}:\n{seen}"
         seen += part
     return seen
+
+
+AGENTS = """\
+#!/bin/bash
+#SBATCH --nodes=2
+#SBATCH --account=def-someuser
+srun wandb agent ada/birds/abc123
+"""
+SWEEP = "program: train.py\nmethod: grid\nparameters: {lr: {values: [1]}}\n"
+
+
+def write(project: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+
+
+@pytest.mark.parametrize("place", ["sweep.yaml", "config/sweep.yaml", "configs/exp/search.yml"])
+def test_a_sweep_file_is_found_where_projects_keep_it(project: Path, place: str) -> None:
+    write(project, {place: SWEEP, "train.py": "", "config/model.yaml": "a: 1\n"})
+    assert look(project).settings["sweep"] == place
+
+
+def test_a_script_of_agents_becomes_agents_for_the_projects_sweep(project: Path) -> None:
+    write(project, {"slurm/agents.sh": AGENTS, "config/sweep.yaml": SWEEP, "train.py": ""})
+    found = look(project)
+    assert found.settings == {
+        "sweep": "config/sweep.yaml", "agents.count": 2, "agents.form": "nodes",
+    }  # fmt: skip
+    assert found.notes == [
+        "slurm/agents.sh: the sweep ada/birds/abc123 is on another server; `runyard submit` makes "
+        "a new one of config/sweep.yaml",
+        "slurm/agents.sh: --account=def-someuser is a placeholder, and is left out",
+    ]
+
+
+def test_the_program_of_a_script_in_a_folder_is_named_from_the_projects(project: Path) -> None:
+    script = "#SBATCH -t 1\npython fit.py --lr 0.1\n"
+    write(project, {"jobs/fit.sh": script, "jobs/fit.py": "", "train.py": ""})
+    assert look(project).settings["command"] == "python jobs/fit.py --lr 0.1"
+    write(project, {"jobs/fit.sh": script.replace("fit.py", "gone.py")})
+    assert any("gone.py is not in" in note for note in look(project).notes)
+
+
+def test_of_several_job_scripts_the_one_that_trains_is_translated(project: Path) -> None:
+    write(project, {"a_data.sh": "#SBATCH -t 1\npython prepare.py\n", "prepare.py": "",
+                    "b_train.sh": "#SBATCH -t 2\npython fit.py\n", "fit.py": ""})  # fmt: skip
+    found = look(project)
+    assert found.settings["command"] == "python fit.py"
+    assert found.notes == ["b_train.sh was translated, of several job scripts (a_data.sh)"]
+
+
+def test_where_no_program_is_found_that_is_said(project: Path) -> None:
+    assert look(project).notes == [
+        "no program was found: write command: or sweep: before you submit"
+    ]
+
+
+def test_what_is_wrong_with_the_sweep_file_is_said_at_once(
+    runyard: RunRunyard, project: Path
+) -> None:
+    write(project, {"sweep.yaml": "method: grid\nparameters: {lr: {min: 1}}\n"})
+    done = runyard("init", "--yes", cwd=project)
+    assert done.returncode == 0
+    assert "sweep.yaml:2: min without max" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"slurm/agents.sh": AGENTS, "config/sweep.yaml": SWEEP, "train.py": ""},
+        {"job.sh": "#SBATCH -A <account>\nX=3\nsrun -n 1 python train.py --x $X > log\n",
+         "train.py": ""},
+    ],
+)  # fmt: skip
+def test_what_init_writes_can_be_submitted(
+    runyard: RunRunyard, project: Path, files: dict[str, str]
+) -> None:
+    write(project, files)
+    assert runyard("init", "--yes", cwd=project).returncode == 0
+    shown = runyard("submit", "--dry-run", cwd=project)
+    assert shown.returncode == 0, shown.stderr

@@ -98,6 +98,12 @@ def test_what_the_program_needs_and_does_not_get_is_an_error() -> None:
     assert looked_at(text, Given({"lr": [0.1]}, written=["data"], other_words=1)) == []
 
 
+def test_an_option_that_is_given_by_its_letter_is_given() -> None:
+    text = argparse('parser.add_argument("-m", "--model", required=True)')
+    assert errors(looked_at(text, Given({}))) == ["it needs --model, which it is not given"]
+    assert looked_at(text, Given({}, letters=["m"], other_words=1)) == []
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -5,6 +5,7 @@ What is known of a sweep's programs belongs to the sweep: every agent here is a 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_what_never_saved_is_not_begun_where_it_cannot_finish(
     refused = runyard("sweep", sweep["id"], "--time", "3s", env=with_python(), timeout=LONG)
     assert refused.returncode == 1, refused.stderr
     assert "its programs are too long for such jobs" in refused.stderr
-    assert "none finished in less than 3 s" in refused.stderr
+    assert re.search(r"none finished in less than \d+ s, and none has saved", refused.stderr)
     assert len(trials_of(state_folder)) == 1, "nothing was begun"
     assert "too long for such jobs" in runyard("status", sweep["id"]).stdout
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_a_chain_is_not_spent_on_trials_that_are_too_long(yard: Yard) -> None:
     yard.cluster.wait_for(job["job_id"], FINAL_STATES, 180)
     logs = yard.logs(said)
     assert logs.count("its programs are too long for such jobs") == 1
-    assert "none finished in less than 16 s" in logs
+    assert re.search(r"none finished in less than \d+ s, and none has saved", logs)
     assert "the links of this chain that have not begun are cancelled" in logs
     assert "ended with code 1" in logs
     assert len(yard.api.sweeps.trials(sweep["key"])) == 1, "nothing was begun"

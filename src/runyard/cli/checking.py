@@ -54,7 +54,13 @@ def check_tasks(found: TaskList, folder: Path, *, refuses: bool = True) -> None:
             source = _read(folder / program)
             if source is None or source.parser is None:
                 continue
-            given = Given({}, written=_options(words), other_words=_others(words), in_config=False)
+            given = Given(
+                {},
+                written=_options(words),
+                letters=_letters(words),
+                other_words=_others(words),
+                in_config=False,
+            )
             for finding in check(source, given, lambda _name: True):
                 key = f"{program} {finding.what}"
                 counts[key] = counts.get(key, 0) + 1
@@ -108,6 +114,7 @@ def _given(sweep: Sweep) -> Given:
         as_options=any(word in words for word in _AS_OPTIONS),
         flags_alone="${args_no_boolean_flags}" in words,
         written=_options(behind),
+        letters=_letters(behind),
         other_words=_others([word for word in behind if not word.startswith("${args")]),
     )
 
@@ -134,6 +141,10 @@ def _examples(sweep: Sweep) -> dict[str, list[Any]]:
 
 def _options(words: Iterable[str]) -> list[str]:
     return [word[2:].partition("=")[0] for word in words if word.startswith("--") and len(word) > 2]
+
+
+def _letters(words: Iterable[str]) -> list[str]:
+    return [word[1] for word in words if len(word) > 1 and word[0] == "-" and word[1] != "-"]
 
 
 def _others(words: Sequence[str]) -> int:

@@ -26,6 +26,7 @@ from runyard.config.project_file import read_project
 from runyard.config.project_look import Look, look
 from runyard.config.project_text import FILE_NAME, find_project_file, read_project_text
 from runyard.config.request import Resources
+from runyard.config.sweep_file import read_sweep_file
 from runyard.errors import ConfigError, StateError, UsageError
 from runyard.home import write_whole
 from runyard.reading.kinds import Unfit
@@ -89,6 +90,8 @@ def _say_objections(folder: Path) -> None:
     """What the cluster would say to it, as it is."""
     try:
         checked = check(read_project(folder))
+        if checked.request.sweep_file is not None:
+            read_sweep_file(folder / checked.request.sweep_file, needs_program=True)
     except ConfigError as error:
         say(f"{error.what}{f'; {error.mend}' if error.mend else ''}")
         return

@@ -38,6 +38,8 @@ class Given:
     flags_alone: bool = False
     # Options that stand in the command itself, and words without dashes behind the program.
     written: Collection[str] = ()
+    # Options of one letter that stand there.
+    letters: Collection[str] = ()
     other_words: int = 0
     # Whether the same values are in `wandb.config` too, as an agent sees to it.
     in_config: bool = True
@@ -116,7 +118,7 @@ def _unknown(source: Source, name: str) -> Finding:
 def _check_required(source: Source, given: Given) -> list[Finding]:
     if not source.is_whole:
         return []
-    names = {*given.values, *given.written}
+    names = {*given.values, *given.written, *given.letters}
     found = []
     for option in source.options:
         if not option.required:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,15 @@ from runyard.reading.documents import DocumentError, read_document
 
 _TRAINERS = ("train.py", "main.py", "run.py", "trainer.py", "experiment.py")
 _FOLDERS = ("", "src", "scripts", "bin")
-_SCRIPTS = ("*.sh", "*.sbatch", "*.slurm", "*.job", "*.batch")
+# Folders that hold no job scripts and no sweep files, but many other files.
+_PASSED_OVER = ("venv", "env", "node_modules", "data", "datasets", "wandb", "outputs", "logs",
+                "runs", "checkpoints", "results", "__pycache__", "build", "dist")  # fmt: skip
+_MOST_FOLDERS, _DEEPEST = 200, 3
+_SCRIPTS = (".sh", ".sbatch", ".slurm", ".job", ".batch", ".bash", ".sub")
 _SWEEPS = ("sweep.yaml", "sweep.yml", "sweeper.yml", "sweeper.yaml")
 _COMMAND_FILES = ("experiment_configurations.txt", "experiment_configuration.txt")
+_MOST_ENTRIES = 2000
+_TRAINS = re.compile(r"train|wandb agent", re.IGNORECASE)
 _MOST_FILES = 200  # A folder full of data is no place to open every file.
 _MOST_BYTES = 200_000
 
@@ -40,27 +48,61 @@ class Look:
 def look(folder: Path) -> Look:
     """What the files of a project say about how to run it."""
     found = Look()
+    _sweep(folder, found)
     _job_scripts(folder, found)
     _command(folder, found)
-    _sweep(folder, found)
     _environment(folder, found)
+    if not {"command", "command_file", "sweep"} & set(found.settings):
+        found.notes.append("no program was found: write command: or sweep: before you submit")
     return found
 
 
 def _job_scripts(folder: Path, found: Look) -> None:
     scripts = [
         file
-        for file in _files(folder, _SCRIPTS)
+        for file in _files_below(folder, _SCRIPTS)
         if re.search(r"^#SBATCH\s", _text(file), re.MULTILINE)
     ]
+    # What trains is what a cluster is for; a project has scripts for its data as well.
+    scripts.sort(key=lambda file: not _TRAINS.search(f"{file.name} {_text(file)}"))
     for script in scripts[:1]:
+        name = str(script.relative_to(folder))
         read = translate(_text(script))
+        _place_worker(read.settings, name, found)
+        _place_program(read.settings, script, folder, found)
         for path, value in read.settings.items():
-            found.take(path, value, script.name)
-        found.notes += [f"{script.name}: {note}" for note in read.notes]
+            found.take(path, value, name)
+        found.notes += [f"{name}: {note}" for note in read.notes]
     if len(scripts) > 1:
-        names = ", ".join(script.name for script in scripts[1:4])
-        found.notes.append(f"{scripts[0].name} was translated, of several job scripts ({names})")
+        names = ", ".join(str(script.relative_to(folder)) for script in scripts[1:4])
+        first = scripts[0].relative_to(folder)
+        found.notes.append(f"{first} was translated, of several job scripts ({names})")
+
+
+def _place_worker(settings: dict[str, Any], name: str, found: Look) -> None:
+    """A sweep that `wandb agent` works on is on W&B's server, and not on ours."""
+    sweep_id = settings.pop("sweep_id", None)
+    if sweep_id is None:
+        return
+    if "sweep" in found.settings:
+        mend = f"`runyard submit` makes a new one of {found.settings['sweep']}"
+    else:
+        mend = "write sweep: and the file of which it was made"
+    found.notes.append(f"{name}: the sweep {sweep_id} is on another server; {mend}")
+
+
+def _place_program(settings: dict[str, Any], script: Path, folder: Path, found: Look) -> None:
+    """The program as it is seen from the project's folder: a script may be started beside it."""
+    words = str(settings.get("command", "")).split(" ")
+    place = next((n for n, word in enumerate(words) if word.endswith((".py", ".sh"))), None)
+    if place is None or (folder / words[place]).is_file() or "$" in words[place]:
+        return
+    beside = script.parent / words[place]
+    if beside.is_file() and folder in beside.resolve().parents:
+        words[place] = str(beside.resolve().relative_to(folder.resolve()))
+        settings["command"] = " ".join(words)
+    else:
+        found.notes.append(f"{script.name}: its program {words[place]} is not in {folder}")
 
 
 def _command(folder: Path, found: Look) -> None:
@@ -79,6 +121,8 @@ def _command(folder: Path, found: Look) -> None:
         for file in _files(folder, ("*.py",))
         if file.name not in programs and _starts_a_run(_text(file))
     ]
+    if "sweep" in found.settings and "command" not in found.settings:
+        return  # The sweep's own file says the program.
     if programs:
         found.take("command", f"python {programs[0]}", programs[0])
         found.others = [f"python {name}" for name in programs[1:4]]
@@ -89,17 +133,19 @@ def _starts_a_run(text: str) -> bool:
 
 
 def _sweep(folder: Path, found: Look) -> None:
-    named = [folder / name for name in _SWEEPS]
-    for file in [*named, *_files(folder, ("*.yaml", "*.yml"))]:
-        if not file.is_file():
-            continue
+    files = _files_below(folder, (".yaml", ".yml"))
+    sweeps: list[str] = []
+    for file in sorted(files, key=lambda file: file.name not in _SWEEPS):
         try:
             data = read_document(_text(file)).data
         except DocumentError:
             continue
         if isinstance(data, dict) and "parameters" in data and "method" in data:
-            found.take("sweep", file.name, file.name)
-            return
+            sweeps.append(str(file.relative_to(folder)))
+    if sweeps:
+        found.take("sweep", sweeps[0], sweeps[0])
+    if len(sweeps) > 1:
+        found.notes.append(f"{sweeps[0]} is the sweep, of several ({', '.join(sweeps[1:4])})")
 
 
 def _environment(folder: Path, found: Look) -> None:
@@ -134,6 +180,32 @@ def _environment(folder: Path, found: Look) -> None:
 def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:
     found = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
     return [file for file in found if file.is_file()][:_MOST_FILES]
+
+
+def _files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    """In the folder and in those below it, the nearest first."""
+    found: list[Path] = []
+    level = [folder]
+    for _ in range(_DEEPEST + 1):
+        entries = [entry for place in level for entry in _entries(place)]
+        found += [entry for entry in entries if entry.name.endswith(endings) and entry.is_file()]
+        level = [
+            entry
+            for entry in entries
+            if entry.is_dir()
+            and not entry.is_symlink()
+            and not entry.name.startswith(".")
+            and entry.name not in _PASSED_OVER
+        ][:_MOST_FOLDERS]
+    return found[:_MOST_FILES]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(folder / entry.name for entry in islice(entries, _MOST_ENTRIES))
+    except OSError:
+        return []
 
 
 def _text(file: Path) -> str:

@@ -1,7 +1,4 @@
-"""An existing job script, translated: its `#SBATCH` lines and what it does before the program.
-
-Not a shell: what cannot be told for sure is left out and named, so that a person can look at it.
-"""
+"""An existing job script, translated: its `#SBATCH` lines here, its body by `job_script`."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.config.job_script import Body, take_agents_from_nodes
 from runyard.reading.units import read_seconds, short_memory, short_time
 
 _SHORT = {
@@ -26,7 +24,14 @@ _OURS = {
     "open-mode": "runyard keeps the logs", "signal": "runyard tells programs before the end",
     "requeue": "runyard lets trials go on", "no-requeue": "runyard lets trials go on",
 }  # fmt: skip
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+# What examples of scripts say in the place of a name: def-someuser, <account>, YOUR_ACCOUNT, $NAME.
+_PLACEHOLDER = re.compile(
+    r".*[<>\[\]$].*|x{2,}|.*\byour[-_.]?(\w*)\b.*|(def-|rrg-)?(some|your)[-_]?"
+    r"(user|one|name|pi|prof|group|account)\w*|change[-_]?me|todo|\.{2,}|"
+    r"(account|partition|project|user|qos)[-_]?(name|id|here)",
+    re.IGNORECASE,
+)
+_NAMES = ("account", "partition", "qos", "reservation", "mail-user", "constraint")
 
 
 @dataclass
@@ -49,8 +54,11 @@ def translate(text: str) -> Translated:
         elif line and not line.startswith("#"):
             body.append(line)
     _read_header(header, found)
-    for line in body:
-        _read_line(line, found)
+    Body(found.settings, found.notes).read(body)
+    workers = [line for line in body if re.search(r"\bwandb agent\b", line)]
+    if workers:
+        by_srun = any(re.search(r"\bsrun\b", line) for line in workers)
+        take_agents_from_nodes(found.settings, by_srun=by_srun)
     return found
 
 
@@ -83,6 +91,8 @@ def _read_header(header: Mapping[str, str], found: Translated) -> None:
     for name, value in header.items():
         if name in _OURS:
             found.notes.append(f"--{name} is left out: {_OURS[name]}")
+        elif name in _NAMES and _PLACEHOLDER.fullmatch(value):
+            found.notes.append(f"--{name}={value} is a placeholder, and is left out")
         elif name in _READERS:
             if not _READERS[name](value, found.settings):
                 found.notes.append(f"--{name}={value} could not be read")
@@ -216,63 +226,3 @@ _READERS: dict[str, _Reader] = {
     "mail-user": _text("resources.mail_to"),
     "exclude": _words("resources.exclude"),
 }
-
-
-def _read_line(line: str, found: Translated) -> None:
-    """A line of the script's body, where it is one that runyard.yaml has a place for."""
-    try:
-        words = shlex.split(line, comments=True)
-    except ValueError:
-        return
-    if not words:
-        return
-    if words[:2] == ["module", "load"]:
-        found.settings.setdefault("environment.modules", []).extend(words[2:])
-    elif words[:2] in (["conda", "activate"], ["mamba", "activate"], ["source", "activate"]):
-        if len(words) > 2:
-            found.settings |= {"environment.kind": "conda", "environment.name": words[2]}
-    elif words[0] in ("source", ".") and len(words) == 2 and words[1].endswith("/bin/activate"):
-        folder = _braced(words[1].removesuffix("/bin/activate"))
-        found.settings |= {"environment.kind": "venv", "environment.path": folder}
-    elif words[0] == "export":
-        _read_export(words[1:], found)
-    elif _is_command(words):
-        _read_command(words, found)
-
-
-def _read_export(words: list[str], found: Translated) -> None:
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            continue
-        if _SECRET.search(name):
-            found.notes.append(
-                f"{name} is left out: `runyard login` keeps keys where jobs find them"
-            )
-        elif "$(" not in value and "`" not in value:
-            found.settings.setdefault("environment.variables", {})[name] = _braced(value)
-
-
-def _is_command(words: list[str]) -> bool:
-    first = words[0].rsplit("/", 1)[-1]
-    return first in ("srun", "torchrun", "accelerate", "wandb") or first.startswith("python")
-
-
-def _read_command(words: list[str], found: Translated) -> None:
-    if words[0].rsplit("/", 1)[-1] == "srun":
-        words = words[1:]
-        while words and words[0].startswith("-"):
-            words = words[1:]
-    if not words:
-        return
-    if words[:2] == ["wandb", "agent"]:
-        sweep = words[-1]
-        if "$" not in sweep:
-            found.settings["sweep_id"] = sweep
-        return
-    found.settings["command"] = shlex.join(_braced(word) for word in words)
-
-
-def _braced(text: str) -> str:
-    """`$NAME` as `${NAME}`, the form that runyard.yaml has."""
-    return re.sub(r"\$(\w+)", r"${\1}", text)
