@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli.on_slurm import Submission, advise
+from runyard.cli.on_slurm import Submission
+from runyard.cli.submission_view import advise
 from runyard.cli.submit import node_line
 from runyard.config.request import Agents, Request, Staging
 from runyard.home import Home

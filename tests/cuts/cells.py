@@ -31,7 +31,6 @@ def _of(version: str) -> Iterator[Cell]:
     yield Cell(f"{version}-no-step", python, "plain.py")
     yield Cell(f"{version}-train", python, "with_train.py", ("step",))
     yield Cell(f"{version}-train-no-step", python, "with_train.py")
-    yield Cell(f"{version}-save-first", python, "plain.py", ("step", "save-first"))
 
 
 def framework_cells() -> list[Cell]:

@@ -85,8 +85,9 @@ class Trials:
             "program": "start.py",
             "method": "grid",
             "parameters": {"cell": {"values": [cell.name for cell in cells]}},
-            # Cut more often than trials are in life.
-            "runyard": {"retries": {"node": 1000}},
+            # Cut more often than trials are in life; and clients up to 0.17 may miss their own
+            # service when they start on a busy machine.
+            "runyard": {"retries": {"node": 1000, "program": 10}},
         }
         (folder / "sweep.yaml").write_text(json.dumps(config))
 
@@ -127,7 +128,8 @@ class Trials:
             lambda: f"newer ones than {before}",
             LONG,
         )
-        assert not self._over()
+        over = self._over()
+        assert not over, over
 
     def _over(self) -> list[str]:
         """Trials that have ended, which they may not yet."""

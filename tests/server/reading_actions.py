@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from runyard.server.store import runs, segments
+from runyard.server.store import runs
 from runyard.server.store.history import HISTORY
+from runyard.server.store.joining import join_batches
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.plain_rows import PlainRun, PlainTable, Row
@@ -144,7 +145,7 @@ class Yard:
         self.plain[run].rows += fresh
 
     def join(self, run: int) -> None:
-        self.write(lambda connection: segments.join_batches(connection, run, HISTORY))
+        self.write(lambda connection: join_batches(connection, run, HISTORY))
 
     def send_again(self, run: int, at: float) -> None:
         plain = self.plain[run]

@@ -180,6 +180,13 @@ def counted(epochs: range, first: int, since: float) -> list[str]:
     ]
 
 
+def epochs_of(tracker: Tracker, held: Mapping[str, Any]) -> list[int]:
+    found = tracker._database.read(
+        lambda connection: list(read_objects(connection, held["run"]["key"], HISTORY))
+    ).result()
+    return [row["epoch"] for _, row in found if isinstance(row, dict)]
+
+
 @pytest.mark.parametrize("again", [6, 7, 8])
 def test_where_the_client_counts_the_programs_own_counter_tells(
     client: Client, tracker: Tracker, again: int
@@ -188,10 +195,29 @@ def test_where_the_client_counts_the_programs_own_counter_tells(
     go_back(agent, held, saved_at=T0 + 5.5)
     Process(client, held["run"]["id"]).start()
     send(client, held, 6, counted(range(again, 10), 6, T0 + 100))
-    found = tracker._database.read(
-        lambda connection: list(read_objects(connection, held["run"]["key"], HISTORY))
-    ).result()
-    assert [row["epoch"] for _, row in found if isinstance(row, dict)] == list(range(10))
+    assert epochs_of(tracker, held) == list(range(10))
+
+
+@pytest.mark.parametrize("again", [5, 7, 8])
+def test_a_program_that_was_cut_off_while_it_saved_goes_on_from_the_checkpoint_before(
+    client: Client, tracker: Tracker, again: int
+) -> None:
+    agent, held = cut_off(client, counted(range(8), 0, T0))
+    go_back(agent, held, saved_at=T0 + 100)
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 8, counted(range(again, 10), 8, T0 + 100))
+    send(client, held, 8 + 10 - again, counted(range(10, 12), 18 - again, T0 + 110))
+    assert epochs_of(tracker, held) == list(range(12))
+
+
+def test_a_program_that_begins_anew_keeps_what_it_logged_before(
+    client: Client, tracker: Tracker
+) -> None:
+    agent, held = cut_off(client, counted(range(8), 0, T0))
+    go_back(agent, held, saved_at=T0 + 100)
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 8, counted(range(3), 8, T0 + 100))
+    assert epochs_of(tracker, held) == [*range(8), *range(3)]
 
 
 def test_rows_that_came_again_before_stay_aside(client: Client, tracker: Tracker) -> None:

@@ -103,7 +103,15 @@ def test_a_run_of_four_links_is_as_an_uncut_one(yard: Yard) -> None:
 def test_three_trials_of_a_sweep_in_a_container_go_on_side_by_side(yard: Yard, image: Path) -> None:
     yard.write("sweep.yaml", sweep_file([1, 2, 3], steps=20, hold=10, python=sys.executable))
     said = yard.submit(
-        "sweep", "sweep.yaml", "--on", "slurm", "--chain", "3", *in_container(yard, image)
+        "sweep",
+        "sweep.yaml",
+        "--on",
+        "slurm",
+        "--agents",
+        "3",
+        "--chain",
+        "3",
+        *in_container(yard, image),
     )
     (job,) = said["jobs"]
     assert job["array"] == "1-9"
@@ -128,7 +136,7 @@ def test_four_times_the_time_limit(yard: Yard, image: Path) -> None:
     trains = ("trains.py", "--steps", str(steps), "--pause", str(pause))
     yard.write("long.yaml", sweep_file([1, 2, 3], steps=steps, pause=pause))
     alone = yard.submit("submit", *limit, "--", "python", *trains)
-    swept = yard.submit("sweep", "long.yaml", "--on", "slurm", *limit)
+    swept = yard.submit("sweep", "long.yaml", "--on", "slurm", "--agents", "3", *limit)
     boxed = yard.submit("submit", *limit, *in_container(yard, image), "--", sys.executable, *trains)
     for said, lrs in ((alone, [1]), (swept, [1, 2, 3]), (boxed, [1])):
         yard.ended(said["sweep"], 900)

@@ -126,7 +126,7 @@ def test_a_sweep_of_the_regressor_that_is_cut_off_ends_like_an_uncut_one(
     yard.write("cut.yaml", json.dumps(file))
     said = yard.submit(
         "sweep", "cut.yaml", "--on", "slurm", "--nodes", "2", "--tasks-per-node", "1", *SMALL,
-        "--chain", "4",
+        "--agents", "2", "--chain", "4",
     )  # fmt: skip
     cut_off(yard, said)
     cut_off(yard, said, link=2)

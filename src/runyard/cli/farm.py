@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.no_check:
         from runyard.cli.checking import check_tasks
 
-        check_tasks(found, Path.cwd(), refuses=not args.dry_run)
+        check_tasks(found, Path.cwd(), refuses=not args.dry_run or args.on == SLURM)
     log = None if args.joblog is None else Path(args.joblog).absolute()
     found = _left(args, found, log)
     if args.on == SLURM:
@@ -254,7 +254,7 @@ def _left(args: argparse.Namespace, found: TaskList, log: Path | None) -> TaskLi
     from runyard.cli.job_log import read_job_log, refuse_used_log
 
     if not (args.resume or args.resume_failed):
-        if log is not None and not args.dry_run:
+        if log is not None and (not args.dry_run or args.on == SLURM):
             refuse_used_log(log)
         return found
     if log is None:

@@ -6,18 +6,20 @@ import argparse
 import os
 import secrets
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import runyard
 from runyard.cli.connect import server
-from runyard.cli.output import print_json, say
+from runyard.cli.output import say
 from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
+from runyard.cli.submission_view import advise, describe, tell
 from runyard.cli.tracking import require_key
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate, prepare
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from runyard.launch.snapshot import Snapshot
     from runyard.launch.submitting import Submitted
 
-_LONG_SECONDS = 6 * 3600.0
 # A file that changes while the code is copied is being saved, and is whole in a moment.
 _COPIES, _COPY_PAUSE = 5, 0.5
 _PATIENCE_IN_A_JOB = 60.0
@@ -63,15 +64,28 @@ class Submission:
     """Of what kind they are, for an estimate; None: nobody wants one."""
 
     def preview(self) -> None:
-        """Exactly what would be sent; makes nothing."""
+        """Exactly what would be sent; makes nothing. Refuses what would be refused: where there is
+        Slurm, by its own word."""
+        from runyard.clusters.slurm_name import cluster_name
+        from runyard.launch.environment_checks import demand
         from runyard.launch.sbatch import command
         from runyard.launch.script import arguments, script
-        from runyard.launch.submitting import follows, key_of, parts_of
+        from runyard.launch.submitting import (
+            ask_array_size,
+            follows,
+            key_of,
+            parts_of,
+            try_plan,
+        )
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
         self._say_estimate()
-        parts = parts_of(self.plan, self.plan.profile.limits.array_size)
+        has_slurm = shutil.which("sbatch") is not None and cluster_name() is not None
+        if has_slurm:
+            demand(self.plan.wrapping.checks, say)
+        size = ask_array_size(os.environ) if has_slurm and self.plan.form == "array" else None
+        parts = parts_of(self.plan, size or self.plan.profile.limits.array_size)
         text, job = script(self.plan, parts[0]), self.plan.places.job
         words = command(text, key_of(job, parts[0]), arguments(job))
         say(f"this is sent to:  {shlex.join(words)}")
@@ -79,6 +93,9 @@ class Submission:
             after = ", each after the one before it" if follows(self.plan) else ""
             say(f"as {len(parts)} jobs{after}, of {parts[0].count} and fewer tasks; the first is:")
         sys.stdout.write(text)
+        sys.stdout.flush()
+        if has_slurm:
+            say(f"Slurm says:  {try_plan(self.plan, parts[0], os.environ)}")
         say("nothing was made or submitted")
 
     def confirmed(self, args: argparse.Namespace) -> Submission | None:
@@ -335,71 +352,6 @@ def _find_places(
 
 def _has_packages(copy: Snapshot) -> bool:
     return any(path.startswith("src/") and path.endswith("/__init__.py") for path in copy.files)
-
-
-def advise(submission: Submission) -> list[str]:
-    """What an old hand would say, looking over the shoulder."""
-    plan, found = submission.plan, []
-    if plan.form == "array" and plan.agents > 1 and plan.asked.get("time", 0) > _LONG_SECONDS:
-        found.append(
-            "short jobs start sooner: trials go on from their checkpoints in the next job, so "
-            "--time can be less than the whole sweep needs"
-        )
-    if submission.copy is not None and submission.copy.large:
-        large = submission.copy.large
-        more = f" and {len(large) - 3} more" if len(large) > 3 else ""
-        found.append(
-            f"not copied with the code, read from the project itself: {', '.join(large[:3])}{more}"
-        )
-    if submission.request.staging.data:
-        found.append(
-            "what is read often and in small pieces is quick in ${SLURM_TMPDIR}; checkpoints and "
-            "large files belong in ${scratch_dir}"
-        )
-    return found
-
-
-def describe(plan: Plan) -> str:
-    """The submission in a line."""
-    what = {
-        "array": f"an array of {plan.agents} tasks",
-        "nodes": f"one job over {plan.agents} nodes",
-        "jobs": "one job" if plan.agents == 1 else f"{plan.agents} jobs",
-    }[plan.form]
-    at_once = f", {plan.at_once} at once" if plan.at_once else ""
-    if plan.chain is not None:
-        side = f", {plan.chain.lanes} side by side" if plan.chain.lanes > 1 else ""
-        what, at_once = f"a chain of {plan.chain.links} links{side} ({plan.chain.form})", ""
-    options = " ".join(plan.header.lines()[1:])
-    return f"to {plan.profile.name}: {what}{at_once}; {options}"
-
-
-def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
-    """What was submitted, how to watch it, where its logs are."""
-    ids = [job.job_id for job in done.jobs]
-    if as_json:
-        print_json(
-            {
-                "sweep": sweep["id"],
-                "jobs": [asdict(job) for job in done.jobs],
-                "held": done.held,
-                "folder": str(plan.places.job),
-                "logs": plan.log_pattern,
-            }
-        )
-    else:
-        print("\n".join(ids))
-    tasks = sum(job.tasks for job in done.jobs)
-    many = "an agent" if tasks == 1 else f"{tasks} agents"
-    say(f"job {', '.join(ids)}: {many} for sweep {sweep['id']}")
-    if done.held:
-        say(
-            f"{done.held} more agents are held back ({done.why_left}); they are sent when there is "
-            "room, and until then the others do their work"
-        )
-    say(f"watch it:  runyard status {sweep['id']} --watch")
-    say(f"its logs:  runyard logs -f {sweep['id']}   or in {plan.logs}")
-    say(f"end it:    runyard cancel {sweep['id']}")
 
 
 def send_or_undo(

@@ -94,7 +94,7 @@ def submit_command(
     if not args.no_check:
         from runyard.cli.checking import check_tasks
 
-        check_tasks(found, Path.cwd(), refuses=not args.dry_run)
+        check_tasks(found, Path.cwd())
     usual = {"retries": None, "metric": None, "goal": "minimize", "slots": 1, "json": False}
     asked = argparse.Namespace(**{**usual, **vars(args)})
     asked.name = name or flags["name"]

@@ -142,7 +142,7 @@ def _create(args: argparse.Namespace) -> int:
     if not args.no_check:
         from runyard.cli.checking import check_plan
 
-        check_plan(plan, refuses=not args.dry_run)
+        check_plan(plan, refuses=not args.dry_run or args.on == SLURM)
     if args.check:
         from runyard.cli.rehearsal import rehearse
 

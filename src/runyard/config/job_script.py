@@ -22,7 +22,7 @@ _PREFIXES = ("time", "nohup", "exec", "env")
 _PREPARES = re.compile(r"python[\d.]* (-c |-V|--version|-m (pip|venv|ensurepip)|setup\.py )")
 # Options of srun and of containers that take the next word as their value.
 _SRUN_VALUES = frozenset(
-    ("-n", "-N", "-c", "-p", "-A", "-t", "-w", "-J", "-G", "-o", "-e", "-l-", "--ntasks", "--nodes",
+    ("-n", "-N", "-c", "-p", "-A", "-t", "-w", "-J", "-G", "-o", "-e", "--ntasks", "--nodes",
      "--cpus-per-task", "--gres", "--gpus", "--partition", "--account", "--time", "--mem",
      "--cpu-bind", "--mpi", "--ntasks-per-node", "--nodelist", "--output", "--error",
      "--job-name", "--container-image", "--container-mounts", "--gpus-per-task", "--export")

@@ -13,6 +13,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from runyard.launch.commands import PATIENCE_SECONDS, Answer, SlurmMissing, ask, for_reading
 
@@ -30,6 +31,15 @@ def command(text: str, key: str, options: Sequence[str] = ()) -> list[str]:
     """What is typed, with the script on its standard input."""
     # The mark first: a folder among the options may have a line end in its name.
     return ["sbatch", "--parsable", *_carrier(text, mark_of(key)), *options]
+
+
+def try_out(text: str, key: str, options: Sequence[str], environ: Mapping[str, str]) -> Answer:
+    """What Slurm would say; nothing is submitted."""
+    words = [*command(text, key, options), "--test-only"]
+    answer = ask(words, stdin=text, environ=environ, patience=0.0)
+    # Its name for the same refusal, which is quoted in the words of the real one.
+    said = answer.complained.replace("allocation failure:", "Batch job submission failed:")
+    return replace(answer, complained=said)
 
 
 def send(

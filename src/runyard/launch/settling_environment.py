@@ -33,7 +33,7 @@ def settle_environment(
     environ: Mapping[str, str] = os.environ,
 ) -> Wrapping:
     """What a job's programs need around them. Builds where that is asked, and refuses what is not
-    there; a dry run does neither."""
+    there; a dry run builds nothing, and leaves the checks to whoever wants them."""
     setting, build = plan_environment(request, work=work, home=builder.home, mounts=mounts,
                                       environ=environ)  # fmt: skip
     if build is not None and build.inside:
@@ -50,6 +50,8 @@ def settle_environment(
     wrapping = wrap(request.environment, request.profile, setting)
     if not dry_run:
         demand(wrapping.checks, say)
+    elif build is not None and not is_built(build):
+        wrapping = replace(wrapping, checks=())  # There is nothing to look at yet.
     return wrapping
 
 

@@ -19,6 +19,7 @@ from runyard.errors import StateError
 from runyard.home import write_whole
 from runyard.launch.commands import Answer, SlurmError, SlurmSilent, ask, refused
 from runyard.launch.sbatch import send as send_script
+from runyard.launch.sbatch import try_out
 from runyard.launch.script import Part, arguments, script
 
 if TYPE_CHECKING:
@@ -115,15 +116,7 @@ def submit(
     """Make the job folder and send the plan; SlurmError where nothing of it was taken."""
     write_folder(plan)
     parts = parts_of(plan, array_size or plan.profile.limits.array_size)
-    sheet = Sheet(
-        job=plan.places.job,
-        name=plan.name,
-        form=plan.form,
-        text=lambda part: script(plan, part),
-        pause=plan.profile.limits.pause,
-        follows=follows(plan),
-    )
-    done = Sender(sheet, environ, notice, sleep).send(parts)
+    done = Sender(_sheet(plan), environ, notice, sleep).send(parts)
     if done.jobs:
         return done
     if done.answer is not None and done.answer.is_busy:
@@ -133,6 +126,31 @@ def submit(
         said=done.why_left,
         mend="wait until some of them have ended (`squeue --me`), then type it again",
     )
+
+
+def _sheet(plan: Plan) -> Sheet:
+    return Sheet(
+        job=plan.places.job,
+        name=plan.name,
+        form=plan.form,
+        text=lambda part: script(plan, part),
+        pause=plan.profile.limits.pause,
+        follows=follows(plan),
+    )
+
+
+def try_plan(plan: Plan, part: Part, environ: Mapping[str, str]) -> str:
+    """What Slurm says to a part that is not sent; SlurmError where it would refuse it."""
+    sheet = _sheet(plan)
+    answer = try_out(
+        sheet.text(part),
+        key_of(sheet.job, part),
+        arguments(sheet.job),
+        clean_environment(environ, sheet.options),
+    )
+    if answer.is_good or answer.is_busy or is_limit(answer.complained):
+        return answer.words
+    raise _refusal(answer, sheet.name)
 
 
 def key_of(job: Path, part: Part) -> str:

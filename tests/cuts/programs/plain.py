@@ -1,6 +1,6 @@
 """A loop as people write it: a checkpoint file, wandb.log, nothing of runyard's.
 
-plain.py FOLDER [step] [save-first]
+plain.py FOLDER [step]
 """
 
 import itertools
@@ -28,10 +28,7 @@ def save(step: int) -> None:
 wandb.init()
 for step in itertools.count(done + 1):
     time.sleep(0.1)
-    if "save-first" in words:
-        save(step)
     wandb.log({"at": step, "loss": 1 / step}, step=step if "step" in words else None)
-    if "save-first" not in words:
-        save(step)
+    save(step)
     if os.path.exists(os.environ["MAY_END"]):
         break

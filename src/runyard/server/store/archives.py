@@ -17,7 +17,14 @@ import numpy.typing as npt
 
 from runyard.server.store import pieces, runs
 from runyard.server.store.columns import Numbers
-from runyard.server.store.history import EVENTS, HISTORY, count_rows, read_rows
+from runyard.server.store.history import (
+    EVENTS,
+    HISTORY,
+    count_rows,
+    cut_rows,
+    put_rows,
+    read_rows,
+)
 from runyard.server.store.merging import Merge, read_places
 from runyard.server.store.pieces import Changed, Extent
 from runyard.server.store.row_summaries import summary_of_rows
@@ -259,6 +266,14 @@ class Restore(Transfer):
             runs.update(connection, self._run, summary=json.dumps(summary))
         connection.execute("DELETE FROM archives WHERE run = ? AND number = ?", place)
         self._is_done = True
+
+
+def put_end_aside(connection: sqlite3.Connection, run: runs.Row, start: int, now: float) -> None:
+    """Put the rows from this one on aside, a few: they come again."""
+    number = _begin(connection, run, "rewound", now)
+    gone = [line for _, line in read_rows(connection, run["key"], HISTORY, start)]
+    put_rows(connection, run["key"], stream_of(number, HISTORY), 0, gone)
+    cut_rows(connection, run["key"], HISTORY, start)
 
 
 def is_there(connection: sqlite3.Connection, run: int, number: int) -> bool:

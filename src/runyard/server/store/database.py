@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from runyard.server.store.changes import Changes
 from runyard.server.store.migrations import migrate, refuse_newer
-from runyard.server.store.writer_times import WriterTimes
+from runyard.server.store.writer_times import WriterTimes, moment
 
 log = logging.getLogger(__name__)
 
@@ -235,8 +235,9 @@ class Database:
             self._before_commit()
             self._connection.execute("BEGIN IMMEDIATE")
             outcomes = [self._run(task) for task in tasks]
-            with self.times.measure("commit"):
-                self._connection.execute("COMMIT")
+            began = moment()
+            self._connection.execute("COMMIT")
+            self.times.note("commit", began)
         except BaseException as error:
             self.changes.forget()
             self._recover()
@@ -247,20 +248,21 @@ class Database:
 
     def _run(self, task: _Task) -> Outcome:
         """One change in its savepoint: its own mistake undoes it alone."""
-        connection = self._connection
-        with self.times.measure(task.name, task.since):
-            connection.execute("SAVEPOINT change")
-            try:
-                result = task.function(connection)
-            except Exception as error:
-                # The disk's trouble is everybody's, and SQLite may have undone the whole already.
-                if _says(error, _DISK_TROUBLE) or not connection.in_transaction:
-                    raise
-                connection.execute("ROLLBACK TO change")
-                connection.execute("RELEASE change")
-                return None, error
+        connection, began = self._connection, moment()
+        connection.execute("SAVEPOINT change")
+        try:
+            result = task.function(connection)
+        except Exception as error:
+            # The disk's trouble is everybody's, and SQLite may have undone the whole already.
+            if _says(error, _DISK_TROUBLE) or not connection.in_transaction:
+                raise
+            connection.execute("ROLLBACK TO change")
             connection.execute("RELEASE change")
-            return result, None
+            return None, error
+        finally:
+            self.times.note(task.name, began, task.since)
+        connection.execute("RELEASE change")
+        return result, None
 
     def _recover(self) -> None:
         """Leave no transaction open; with a fresh connection where the old one cannot."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from runyard.server import states
-from runyard.server.store import attempts, clients, leases, runs, trials
+from runyard.server.store import archives, attempts, clients, leases, runs, trials
 from runyard.server.store.history import HISTORY, count_rows, put_rows
 from runyard.server.store.lines import put_lines
 from runyard.server.store.merging import Merge
@@ -16,7 +16,7 @@ from runyard.server.store.origins import read_origin
 from runyard.server.store.shared import put_shared_rows
 from runyard.server.store.summaries import merge_summaries
 from runyard.server.store.transfers import Needed
-from runyard.server.store.unrepeated import unrepeated_rows
+from runyard.server.store.unrepeated import count_repeated, unrepeated_rows
 
 # Characters of rows: some 20 ms of the writer's time.
 _LARGEST_PART = 500_000
@@ -76,7 +76,7 @@ def record(
     key: int = row["key"]
     client, may_be_sync = clients.speaking(connection, row, post.writer, now)
     places = {
-        stream: _put(connection, row, client, may_be_sync, stream, start, rows)
+        stream: _put(connection, row, client, may_be_sync, stream, start, rows, now)
         for stream, (start, rows) in post.rows.items()
     }
     put_lines(connection, key, clients.output_stream(client), *post.output)
@@ -119,6 +119,7 @@ def _put(
     stream: int,
     start: int,
     rows: Sequence[str],
+    now: float,
 ) -> int | None:
     """Store rows. The number that the first of them has now, where they are in a row."""
     run: int = row["key"]
@@ -133,22 +134,29 @@ def _put(
     else:
         more = 0
         if rows and stream == HISTORY and not clients.has_logged(client, stream):
-            more = _bring_back(connection, row, rows[0])
+            more = _fit(connection, row, rows[0], now)
         place = clients.row_number(connection, client, stream, start, bool(rows), more)
         put_rows(connection, run, stream, place, rows)
         return place
     return None
 
 
-def _bring_back(connection: sqlite3.Connection, row: runs.Row, first: str) -> int:
-    """A trial goes on: what was put aside and does not come again is the run's. How many rows."""
+def _fit(connection: sqlite3.Connection, row: runs.Row, first: str, now: float) -> int:
+    """A trial goes on, at this row: what does not come again is the run's, what does is not.
+
+    How many rows the run has more than its client was told.
+    """
     if row["sweep"] is None:
         return 0  # Who rewinds a run by hand means it.
-    lines = unrepeated_rows(connection, row["key"], first)
+    key: int = row["key"]
+    end = count_rows(connection, key, HISTORY)
+    repeated = count_repeated(connection, key, first)
+    if repeated:
+        archives.put_end_aside(connection, row, end - repeated, now)
+        return -repeated
+    lines = unrepeated_rows(connection, key, first)
     if lines:
-        put_rows(
-            connection, row["key"], HISTORY, count_rows(connection, row["key"], HISTORY), lines
-        )
+        put_rows(connection, key, HISTORY, end, lines)
     return len(lines)
 
 

@@ -1,8 +1,9 @@
-"""Rows that were put aside when a trial went back to its checkpoint, and do not come again.
+"""Which rows come again after a cut, as the resumed program's first row tells.
 
-Most programs log a step and then save it: what was logged after the newest checkpoint is logged
-again. Some save first (Lightning does): the row of the saved step is logged after the checkpoint
-and never again. Which of them a program is, its first row after the cut tells.
+Rows that were logged after the newest checkpoint are put aside before a trial goes on, since most
+programs log a step and then save it. Some save first (Lightning does): the row of the saved step is
+logged after the checkpoint and never again. And where a program was cut off while it wrote (a
+checkpoint of transformers' has many files), it goes on from the one before.
 """
 
 from __future__ import annotations
@@ -30,12 +31,7 @@ def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> lis
     next_row = _read(first)
     if archive is None or next_row is None:
         return []
-    count = count_rows(connection, run, HISTORY)
-    kept = [
-        row
-        for _, line in read_rows(connection, run, HISTORY, max(0, count - _LOOKED_AT))
-        if (row := _read(line)) is not None
-    ]
+    kept = _last_rows(connection, run)
     lines: list[str] = []
     aside = stream_of(archive, HISTORY)
     start = next((extent.start for extent in extents(connection, run, aside)), 0)
@@ -46,6 +42,30 @@ def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> lis
         lines.append(line)
         kept.append(row)
     return lines
+
+
+def count_repeated(connection: sqlite3.Connection, run: int, first: str) -> int:
+    """How many of the last rows a resumed program is about to log again."""
+    kept, next_row = _last_rows(connection, run), _read(first)
+    if next_row is None:
+        return 0
+    counters = [name for name in next_row if name[0] != "_" and _grows(kept, name)]
+    count = 0
+    while count < len(kept) and _comes_again(kept[-1 - count], next_row, counters):
+        count += 1
+    # Who is behind all of them has not gone back a little: it counts otherwise, or begins anew.
+    return count if count < len(kept) else 0
+
+
+def _comes_again(row: dict[str, Any], next_row: dict[str, Any], counters: list[str]) -> bool:
+    got_on = any(_grows([row, next_row], name) for name in next_row if name[0] != "_")
+    return not got_on and any(row[name] >= next_row[name] for name in counters)
+
+
+def _last_rows(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
+    start = max(0, count_rows(connection, run, HISTORY) - _LOOKED_AT)
+    lines = (line for _, line in read_rows(connection, run, HISTORY, start))
+    return [row for line in lines if (row := _read(line)) is not None]
 
 
 def _is_between(kept: list[dict[str, Any]], row: dict[str, Any], next_row: dict[str, Any]) -> bool:

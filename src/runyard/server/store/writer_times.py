@@ -5,10 +5,11 @@ All changes go through one thread: one that takes long makes every program that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, thread_time
+
+# On the clock, and of the thread's computing.
+Moment = tuple[float, float]
 
 
 @dataclass
@@ -36,17 +37,21 @@ class WriterTimes:
         """The kinds of changes by name, the one with the longest change first."""
         return sorted(self._kinds.copy().items(), key=lambda item: -item[1].longest)
 
-    @contextmanager
-    def measure(self, kind: str, waiting_since: float | None = None) -> Iterator[None]:
-        began, cpu = perf_counter(), thread_time()
-        try:
-            yield
-        finally:
-            seconds, computed = perf_counter() - began, thread_time() - cpu
-            times = self._kinds.setdefault(kind, Times())
-            times.count += 1
-            times.seconds += seconds
-            times.longest = max(times.longest, seconds)
-            times.longest_cpu = max(times.longest_cpu, computed)
-            if waiting_since is not None:
-                times.longest_wait = max(times.longest_wait, began - waiting_since)
+    def note(self, kind: str, began: Moment, handed_in: float | None = None) -> None:
+        """A change that began then has just ended. Costs little: every post is measured."""
+        seconds, computed = perf_counter() - began[0], thread_time() - began[1]
+        times = self._kinds.get(kind)
+        if times is None:
+            times = self._kinds[kind] = Times()
+        times.count += 1
+        times.seconds += seconds
+        if seconds > times.longest:
+            times.longest = seconds
+        if computed > times.longest_cpu:
+            times.longest_cpu = computed
+        if handed_in is not None and began[0] - handed_in > times.longest_wait:
+            times.longest_wait = began[0] - handed_in
+
+
+def moment() -> Moment:
+    return perf_counter(), thread_time()

@@ -1,0 +1,81 @@
+"""What is said of a submission: advice before it, a line that describes it, what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from runyard.cli.output import print_json, say
+
+if TYPE_CHECKING:
+    from runyard.cli.on_slurm import Submission
+    from runyard.client.sweeps import Sweep
+    from runyard.launch.plan import Plan
+    from runyard.launch.submitting import Submitted
+
+_LONG_SECONDS = 6 * 3600.0
+
+
+def advise(submission: Submission) -> list[str]:
+    """What an old hand would say, looking over the shoulder."""
+    plan, found = submission.plan, []
+    if plan.form == "array" and plan.agents > 1 and plan.asked.get("time", 0) > _LONG_SECONDS:
+        found.append(
+            "short jobs start sooner: trials go on from their checkpoints in the next job, so "
+            "--time can be less than the whole sweep needs"
+        )
+    if submission.copy is not None and submission.copy.large:
+        large = submission.copy.large
+        more = f" and {len(large) - 3} more" if len(large) > 3 else ""
+        found.append(
+            f"not copied with the code, read from the project itself: {', '.join(large[:3])}{more}"
+        )
+    if submission.request.staging.data:
+        found.append(
+            "what is read often and in small pieces is quick in ${SLURM_TMPDIR}; checkpoints and "
+            "large files belong in ${scratch_dir}"
+        )
+    return found
+
+
+def describe(plan: Plan) -> str:
+    """The submission in a line."""
+    what = {
+        "array": f"an array of {plan.agents} tasks",
+        "nodes": f"one job over {plan.agents} nodes",
+        "jobs": "one job" if plan.agents == 1 else f"{plan.agents} jobs",
+    }[plan.form]
+    at_once = f", {plan.at_once} at once" if plan.at_once else ""
+    if plan.chain is not None:
+        side = f", {plan.chain.lanes} side by side" if plan.chain.lanes > 1 else ""
+        what, at_once = f"a chain of {plan.chain.links} links{side} ({plan.chain.form})", ""
+    options = " ".join(plan.header.lines()[1:])
+    return f"to {plan.profile.name}: {what}{at_once}; {options}"
+
+
+def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
+    """What was submitted, how to watch it, where its logs are."""
+    ids = [job.job_id for job in done.jobs]
+    if as_json:
+        print_json(
+            {
+                "sweep": sweep["id"],
+                "jobs": [asdict(job) for job in done.jobs],
+                "held": done.held,
+                "folder": str(plan.places.job),
+                "logs": plan.log_pattern,
+            }
+        )
+    else:
+        print("\n".join(ids))
+    tasks = sum(job.tasks for job in done.jobs)
+    many = "an agent" if tasks == 1 else f"{tasks} agents"
+    say(f"job {', '.join(ids)}: {many} for sweep {sweep['id']}")
+    if done.held:
+        say(
+            f"{done.held} more agents are held back ({done.why_left}); they are sent when there is "
+            "room, and until then the others do their work"
+        )
+    say(f"watch it:  runyard status {sweep['id']} --watch")
+    say(f"its logs:  runyard logs -f {sweep['id']}   or in {plan.logs}")
+    say(f"end it:    runyard cancel {sweep['id']}")
