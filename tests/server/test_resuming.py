@@ -249,3 +249,14 @@ def test_a_change_of_the_name_is_no_new_start(client: Client) -> None:
     process.log(0, range(3))
     assert client.get("/api/runs/1/console").json()["text"] == "one\n100%\n"
     assert (run_of(client)["archives"], run_of(client)["tags"]) == ([], ["late"])
+
+
+def test_a_fork_keeps_rows_whose_step_is_no_number(client: Client, tracker: Tracker) -> None:
+    parent = Process(client)
+    parent.start()
+    lines = [f'{{"_step": {step}, "_timestamp": 5}}' for step in ("0", "Infinity", "NaN", "9")]
+    parent.post({"wandb-history.jsonl": (0, lines)})
+    child = Process(client, "child")
+    child.start(internals={"branch_point": {"run_id": "run1", "step": 4}})
+    rows = client.get("/api/runs/2/rows").text.splitlines()
+    assert [str(json.loads(row)["_step"]) for row in rows] == ["0", "inf", "nan"]

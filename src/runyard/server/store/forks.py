@@ -63,7 +63,8 @@ class Fork(Transfer):
 def _rows_after(steps: list[Column], step: float) -> Numbers:
     """The numbers of rows with a later step."""
     later = [
-        column.lines[np.asarray(column.values, np.float64) > step]
+        # An infinite step is none, as for rewinds and syncs.
+        column.lines[_finite(column) > step]
         for column in steps
         if column.kind in (FLOAT, INTEGER)
     ]
@@ -72,3 +73,8 @@ def _rows_after(steps: list[Column], step: float) -> Numbers:
 
 def _values(piece: pieces.Piece) -> int:
     return sum(count for _, level, _, count, _, _ in piece.series if level == 0)
+
+
+def _finite(column: Column) -> Numbers:
+    values = np.asarray(column.values, np.float64)
+    return np.where(np.isfinite(values), values, -1.0)
