@@ -186,7 +186,7 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 def test_what_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     write(tmp_path, "a", "limits:\n\tlongest: 1h\n")
-    with pytest.raises(ConfigError, match=r"a\.yaml:2: a tab character"):
+    with pytest.raises(ConfigError, match=r"a\.yaml:2:1: a tab character"):
         load_profile("a", folders=[tmp_path, SHIPPED])
     write(tmp_path, "a", "- 1\n")
     with pytest.raises(ConfigError, match="is a list, and no profile"):

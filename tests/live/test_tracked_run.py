@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import json
 import shlex
 import signal
 import subprocess
@@ -83,24 +82,12 @@ def test_everything_that_a_run_sends_is_kept(
     assert {"config.yaml", "wandb-metadata.json", "wandb-summary.json", "output.log"} <= set(
         detail["files"]
     )
-    assert system_keys(state_folder, detail["key"]) >= {"system.cpu"}
+    system = api.rows(detail, stream="system")
+    assert {key for row in system for key in row} >= {"system.cpu"}
 
     shown = runyard("show").stdout
     for expected in ("lr", "0.1", "deep.er.still", "best", "finished", "a note"):
         assert expected in shown
-
-
-def system_keys(home: Home, run: int) -> set[str]:
-    """Names of the system metrics that are stored, read from the database itself."""
-    from runyard.server.store.database import Database
-    from runyard.server.store.history import EVENTS, read_rows
-
-    database = Database(home.database)
-    try:
-        lines = database.read(lambda connection: list(read_rows(connection, run, EVENTS)))
-        return {key for _, line in lines.result() for key in json.loads(line)}
-    finally:
-        database.close()
 
 
 def test_a_program_without_wandb_is_recorded_too(runyard: RunRunyard, tmp_path: Path) -> None:

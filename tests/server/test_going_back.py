@@ -220,6 +220,25 @@ def test_a_program_that_begins_anew_keeps_what_it_logged_before(
     assert epochs_of(tracker, held) == [*range(8), *range(3)]
 
 
+@pytest.mark.parametrize("name", ["best_epoch", "bad_epochs", "warmup_steps", "seconds"])
+def test_numbers_that_grow_for_a_while_are_no_counters(
+    client: Client, tracker: Tracker, name: str
+) -> None:
+    """A trainer logs the epoch of its best score: it stands still while the trainer gets on."""
+
+    def scored(steps: range, best: int, since: float) -> list[str]:
+        return [
+            json.dumps({"_step": step, "_timestamp": since + step, "v": 0, name: min(step, best)})
+            for step in steps
+        ]
+
+    agent, held = cut_off(client, scored(range(1, 5), 9, T0))
+    go_back(agent, held, saved_at=T0 + 100)
+    Process(client, held["run"]["id"]).start()
+    send(client, held, 4, scored(range(5, 8), 4, T0 + 100))
+    assert steps_of(tracker, held) == [1, 2, 3, 4, 5, 6, 7]
+
+
 def test_rows_that_came_again_before_stay_aside(client: Client, tracker: Tracker) -> None:
     agent, held = cut_off(client, rows(range(9)))
     go_back(agent, held, saved_at=T0 + 6.5)

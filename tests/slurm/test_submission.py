@@ -330,13 +330,14 @@ def test_a_job_logs_to_another_server_with_the_key_of_that_one(yard: Yard, tmp_p
         end_server(other)
 
 
-def test_what_slurm_refuses_is_told_with_its_words_and_leaves_no_sweep_at_work(yard: Yard) -> None:
+def test_what_slurm_refuses_is_told_with_its_words_and_leaves_no_sweep(yard: Yard) -> None:
     yard.write("train.py", SAYS_WHERE)
+    before = [sweep["id"] for sweep in yard.api.sweeps.sweeps()]
     done = yard.type("submit", "--partition", "nowhere", "--", "python", "train.py", check=False)
     assert done.returncode == 1
     assert "Invalid partition name specified" in done.stderr
     assert "sinfo -s" in done.stderr
-    assert yard.api.sweeps.sweeps(limit=1)[0]["state"] == "canceled"
+    assert [sweep["id"] for sweep in yard.api.sweeps.sweeps()] == before
 
 
 def test_a_dry_run_shows_what_is_sent_and_makes_nothing(yard: Yard) -> None:

@@ -9,6 +9,7 @@ checkpoint of transformers' has many files), it goes on from the one before.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from itertools import pairwise
 from typing import Any
@@ -19,8 +20,12 @@ from runyard.server.store.pieces import extents
 
 # More than are logged between a checkpoint and the end of its step.
 _MOST_ROWS = 100
-# So many of the rows before must count upwards in a key for it to be a counter.
+# In so many of the rows before a counter must have counted upwards.
 _LOOKED_AT = 20
+# epoch, trainer/global_step, train/epoch, iteration, batch_idx; not best_epoch or warmup_steps.
+_COUNTER = re.compile(
+    r"(?:^|[/.])(?:global_?)?(?:step|epoch|iter(?:ation)?|batch(?:_idx)?)s?$", re.I
+)
 
 
 def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> list[str]:
@@ -49,17 +54,15 @@ def count_repeated(connection: sqlite3.Connection, run: int, first: str) -> int:
     kept, next_row = _last_rows(connection, run), _read(first)
     if next_row is None:
         return 0
-    counters = [name for name in next_row if name[0] != "_" and _grows(kept, name)]
+    counters = _counters(next_row, kept)
     count = 0
-    while count < len(kept) and _comes_again(kept[-1 - count], next_row, counters):
+    while count < len(kept) and any(kept[-1 - count][name] >= next_row[name] for name in counters):
         count += 1
     # Who is behind all of them has not gone back a little: it counts otherwise, or begins anew.
-    return count if count < len(kept) else 0
-
-
-def _comes_again(row: dict[str, Any], next_row: dict[str, Any], counters: list[str]) -> bool:
-    got_on = any(_grows([row, next_row], name) for name in next_row if name[0] != "_")
-    return not got_on and any(row[name] >= next_row[name] for name in counters)
+    if not 0 < count < len(kept):
+        return 0
+    is_same = all(kept[-count][name] == next_row[name] for name in counters)
+    return count if is_same else 0
 
 
 def _last_rows(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
@@ -75,16 +78,30 @@ def _is_between(kept: list[dict[str, Any]], row: dict[str, Any], next_row: dict[
     if _grows([row, next_row], "_step"):
         return True
     # Without `step=` the client counts on from what was kept: other keys may tell, such as epochs.
-    counters = [name for name in row if name[0] != "_" and _grows([*kept, row], name)]
+    counters = _counters(row, kept)
     return bool(counters) and all(_grows([row, next_row], name) for name in counters)
 
 
+def _counters(row: dict[str, Any], before: list[dict[str, Any]]) -> list[str]:
+    """The keys by which a program counts its steps.
+
+    By their names alone: other numbers grow as well (`best_epoch`), and stand still while the
+    program gets on.
+    """
+    named = [name for name in row if _COUNTER.search(name) and _is_number(row[name])]
+    return [name for name in named if len(before) > 1 and _grows(before, name)]
+
+
 def _grows(rows: list[dict[str, Any]], name: str) -> bool:
-    """Whether a key is in all of these rows, as a whole number that gets larger from row to row."""
-    values = [value for row in rows if type(value := row.get(name)) is int]
+    """Whether a key is in all of these rows, as a number that gets larger from row to row."""
+    values = [value for row in rows if _is_number(value := row.get(name))]
     if len(values) < len(rows):
         return False
     return all(before < after for before, after in pairwise(values))
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
 
 
 def _read(line: str) -> dict[str, Any] | None:
