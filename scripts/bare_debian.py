@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = (ROOT / ".cache").resolve() / "bare-debian"
-CHECKOUT = "/work/runyard"
+CHECKOUT = "/srv/runyard"
 INCLUDED = "python3,ca-certificates"
 
 _SETTINGS = (
