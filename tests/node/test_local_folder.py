@@ -108,7 +108,7 @@ def test_tasks_that_come_and_go_at_once_never_lose_a_held_folder(tmp_path: Path)
     program = (
         "import os, sys\n"
         "from runyard.node.local_folder import LocalFolder\n"
-        "for _ in range(60):\n"
+        "for _ in range(300):\n"
         "    folder = LocalFolder(sys.argv[1], 'job')\n"
         "    folder.hold()\n"
         "    open(folder.path + f'/{os.getpid()}', 'w').close()\n"

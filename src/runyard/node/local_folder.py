@@ -42,7 +42,9 @@ class LocalFolder:
         """Make it, or join it: tasks of one job on one node share it."""
         make_private(self.base)
         while True:
-            os.makedirs(self.path, mode=0o700, exist_ok=True)
+            # Not `makedirs`: it fails where another task removes the folder that it just met.
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.path, mode=0o700)  # noqa: PTH102
             try:
                 handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
                 fcntl.flock(handle, fcntl.LOCK_SH)

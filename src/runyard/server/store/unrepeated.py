@@ -94,10 +94,10 @@ def _counters(row: dict[str, Any], before: list[dict[str, Any]]) -> list[str]:
 
 def _grows(rows: list[dict[str, Any]], name: str) -> bool:
     """Whether a key is in all of these rows, as a number that gets larger from row to row."""
-    values = [value for row in rows if _is_number(value := row.get(name))]
-    if len(values) < len(rows):
-        return False
-    return all(before < after for before, after in pairwise(values))
+    values: list[Any] = [row.get(name) for row in rows]
+    return all(map(_is_number, values)) and all(
+        before < after for before, after in pairwise(values)
+    )
 
 
 def _is_number(value: object) -> bool:
