@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from runyard.server.store import pieces, runs
 from runyard.server.store.columns import Numbers
+from runyard.server.store.gaps import close_gap
 from runyard.server.store.history import (
     EVENTS,
     HISTORY,
@@ -54,6 +55,8 @@ class PutAside(Transfer):
         self.newest = -1.0
         self._after: float | None = None
         self._due: list[tuple[int, Extent, Numbers]] | None = None
+        # The first row that goes, of each stream: some behind it may stay, and move up.
+        self._firsts: dict[int, int] = {}
 
     def restart(self) -> None:
         self._due = None
@@ -62,7 +65,7 @@ class PutAside(Transfer):
         if not self._due:
             self._due = self._look(connection)
         if not self._due:
-            return None
+            return self._move_up(connection)
         stream, extent, rows = self._due.pop()
         if len(rows) == extent.stop - extent.start:
             return self._move(stream, extent)
@@ -95,12 +98,27 @@ class PutAside(Transfer):
         rows = np.flatnonzero(later)
         if not len(rows):
             return []
+        self._firsts[stream] = min(int(rows[0]), self._firsts.get(stream, int(rows[0])))
         due = []
         for extent in pieces.extents(connection, self._run, stream):
             first, last = np.searchsorted(rows, (extent.start, extent.stop))
             if last > first:
                 due.append((stream, extent, rows[first:last]))
         return due
+
+    def _move_up(self, connection: sqlite3.Connection) -> Slice | None:
+        for stream, first in self._firsts.items():
+            close = close_gap(connection, self._run, stream, first)
+            if close is not None:
+                return self._guarded(close)
+        return None
+
+    def _guarded(self, part: Slice) -> Slice:
+        def change(connection: sqlite3.Connection) -> None:
+            self._archive(connection)
+            part(connection)
+
+        return change
 
     def _move(self, stream: int, extent: Extent) -> Slice:
         def put_aside(connection: sqlite3.Connection) -> None:
