@@ -119,7 +119,7 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
     if not args.quiet:
         say(f"run {made['id']} ({made['name']})")
     with using(home):
-        environment = _environment(home, made, args, elsewhere)
+        environment = _environment(home, api, made, args, elsewhere)
         program = Program(command)
         outcome = run_attempt(program, api, made, home.spool, environment, lambda: _revive(home))
     if not args.quiet:
@@ -165,8 +165,7 @@ def _run_offline(
     if not args.quiet:
         _tell_end(None, new["id"], outcome.exit_code, outcome.seconds)
     try:
-        server(home, quiet=True, sync=False)
-        if new["id"] in sync_owed(home):
+        if new["id"] in sync_owed(home, server(home, quiet=True, sync=False)):
             say(f"run {new['id']} is in after all")
     except RunyardError:
         say("`runyard sync` brings it in from a machine that reaches the server")
@@ -246,7 +245,7 @@ def _current_folder() -> Path:
 
 
 def _environment(
-    home: Home, made: Run, args: argparse.Namespace, elsewhere: dict[str, str] | None
+    home: Home, api: Api, made: Run, args: argparse.Namespace, elsewhere: dict[str, str] | None
 ) -> dict[str, str]:
     discovery = read_discovery(home)
     assert discovery is not None
@@ -255,7 +254,9 @@ def _environment(
     if elsewhere is not None:
         # The run is that server's: of ours it gets nothing but what the user typed.
         return {**environment, **elsewhere}
-    environment.update(wandb_environment(discovery.url, discovery.key, environment))
+    label = f"run {made['name'] or made['id']}"
+    key = api.people.add_key(label, kind="run", run=made["key"])["key"]
+    environment.update(wandb_environment(discovery.url, key, environment))
     environment.update(
         {
             "WANDB_RUN_ID": made["id"],

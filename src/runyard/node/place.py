@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
         def is_silent(self) -> None: ...
 
+        def hand(self, key: str) -> None: ...
+
+        def is_outdated(self, token: str) -> bool: ...
+
         def channel(self, loop: Loop) -> Channel: ...
 
 
@@ -45,7 +49,9 @@ def moves(home: str) -> bool:
 class Found:
     """The server's address and key, as the discovery file of the state folder has them."""
 
-    __slots__ = ("host", "is_elsewhere", "key", "on_this_machine", "page", "port", "token", "url")
+    __slots__ = (
+        "handed", "host", "is_elsewhere", "key", "on_this_machine", "page", "port", "token", "url",
+    )  # fmt: skip
 
     def __init__(self, told: dict[str, str], here: str) -> None:
         self.url = self.page = told["url"]
@@ -56,11 +62,22 @@ class Found:
         if not name or not port.isdecimal():
             name, port = rest.partition("/")[0], "443" if scheme == "https" else "80"
         self.host, self.port = name.strip("[]"), int(port)
-        # `base64` would bring in three more files.
-        self.token = binascii.b2a_base64(f"api:{self.key}".encode(), newline=False).decode()
+        self.token = _token(self.key)
+        self.handed: str | None = None
+        """For programs: a key of their own, which opens no more than runs."""
         self.on_this_machine = told["hostname"] == here
         self.is_elsewhere = False
         """Whether it is not the state folder's, but somebody else's."""
+
+    def use(self, handed: str | None) -> None:
+        """Speak with the key that was handed out to us, and give it to programs."""
+        self.handed = handed
+        self.token = _token(handed or self.key)
+
+
+def _token(key: str) -> str:
+    # `base64` would bring in three more files.
+    return binascii.b2a_base64(f"api:{key}".encode(), newline=False).decode()
 
 
 class Place:
@@ -84,6 +101,7 @@ class Place:
         self._rescued_at = -_RESCUE_EVERY
         # What the state folder said last. Where it is not to be seen, nothing is started either.
         self._belongs_here = False
+        self._handed: str | None = None
         self.found: Found | None = None
 
     def channel(self, loop: Loop) -> Channel:
@@ -97,6 +115,7 @@ class Place:
             with open(f"{self._home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
                 told = json.load(file)
             found = Found(told, self._here)
+            found.use(self._handed)
             self._belongs_here = found.on_this_machine
             if self._relay is not None:
                 self.found = found = self._through(found)
@@ -109,6 +128,22 @@ class Place:
         )
         self.found = found if may_ask else self.found
         return found if may_ask else None
+
+    def hand(self, key: str) -> None:
+        """From now on this key, which the server made for us and our programs."""
+        self._handed = key
+        if self.found is not None:
+            self.found.use(key)
+
+    def is_outdated(self, token: str) -> bool:
+        """Whether a request was refused for a handed key, which is then used no more."""
+        found = self.found
+        if found is None or token == _token(found.key):
+            return False
+        if token == found.token:
+            self._handed = None
+            found.use(None)
+        return True
 
     def _through(self, found: Found) -> Found:
         """The server by way of the job's first node, which says where in a file of our own."""

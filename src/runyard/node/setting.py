@@ -32,6 +32,8 @@ class Setting:
     ) -> None:
         from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 
+        assert found.handed is not None  # The state folder's own key is for no program.
+
         foreign = (FOREIGN_SERVICE, "WANDB_SWEEP_ID")  # of whoever started us
         run, trial = told["run"], told["trial"]
         self.folder = folder
@@ -48,7 +50,7 @@ class Setting:
         self.environ = {
             **{name: value for name, value in environ.items() if name not in foreign},
             **wandb_environment(
-                url or found.url, found.key, environ, is_ours=not found.is_elsewhere
+                url or found.url, found.handed, environ, is_ours=not found.is_elsewhere
             ),
             # Links that a client prints lead to the server itself, also where it logs by a door.
             **({"WANDB_APP_URL": found.page} if (url or found.url) != found.page else {}),
