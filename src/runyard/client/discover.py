@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.http import Connection, Unreachable
+from runyard.client.http import Connection, Impostor, Unreachable
 from runyard.client.server_jobs import ServerJobs, read_server_jobs
-from runyard.errors import ServerError, from_json
+from runyard.errors import NotFoundError, ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 from runyard.owners import HEARTBEAT, heartbeat_seconds, owner_elsewhere, read_claim
@@ -38,14 +38,20 @@ _SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT)
 
 def find_server(home: Home) -> Api | None:
     """The running server, or None."""
+    try:
+        return _ask(home)
+    except (ServerError, NotFoundError, LookupError, TypeError):
+        return None
+
+
+def _ask(home: Home) -> Api | None:
+    """The server of the folder, if it lives and answers; raises where another program does."""
     discovery = read_discovery(home)
-    if discovery is None or not discovery.running or not _may_send_key(discovery, home):
+    if discovery is None or not discovery.running or not _may_live(discovery, home):
         return None
     api = Api(Connection(discovery.url, discovery.key, timeout=_ANSWER_SECONDS))
     try:
         told = api.health()["home"]
-    except (ServerError, LookupError, TypeError):  # It may be another program that answers.
-        return None
     finally:
         api.close()
     return connect(discovery) if _same(told, home) else None
@@ -205,8 +211,8 @@ def _is_out_of_reach(home: Home) -> bool:
     return discovery is not None and elsewhere and discovery.listen in LOOPBACK
 
 
-def _may_send_key(discovery: Discovery, home: Home) -> bool:
-    # A dead server's port can be taken by any user of the machine: ask only while ours lives.
+def _may_live(discovery: Discovery, home: Home) -> bool:
+    """Whether it is worth asking at the address; who answers there has to prove itself anyway."""
     if discovery.hostname != socket.gethostname():
         return discovery.listen not in LOOPBACK
     return is_locked(home)
@@ -303,6 +309,11 @@ def _wait_released(home: Home, seconds: float) -> bool:
 def _silent_server(home: Home) -> Unreachable:
     discovery = read_discovery(home)
     here = socket.gethostname()
+    with contextlib.suppress(ServerError, NotFoundError, LookupError, TypeError):
+        try:
+            _ask(home)
+        except Impostor as error:
+            return error
     if discovery is None:
         return Unreachable(
             f"a server holds {home.path} but has not said where it is",

@@ -10,6 +10,7 @@ import sys
 import time
 
 from runyard.locks import FolderLock
+from runyard.proof import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,20 @@ class Found:
         self.on_this_machine = told["hostname"] == here
         self.is_elsewhere = False
         """Whether it is not the state folder's, but somebody else's."""
+
+    def questions(self) -> list[Question]:
+        """What has to be answered on a new connection, in this order, before it carries a key.
+
+        On the way through a job's first node the relay there answers first, for its own address. A
+        server elsewhere was named by the user, and is no state folder's: it is not asked.
+        """
+        if self.is_elsewhere:
+            return []
+        addresses = [self.page] if self.url == self.page else [self.url, self.page]
+        return [Question(self.key, address) for address in addresses]
+
+    def encoded(self, question: Question) -> bytes:
+        return f"GET {question.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode()
 
 
 class Place:

@@ -69,6 +69,7 @@ def serve(
         )
         tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key)
+        tracker.url = discovery.url
         note = _moved(before, discovery) if port is None else None
         try:
             _loop(_serve(home, tracker, bound, discovery, lambda: ready(note)))

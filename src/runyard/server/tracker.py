@@ -52,6 +52,8 @@ class Tracker:
         # Of runs whose rows are being moved; gone when nobody waits for it.
         self._transferring: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self.own_key = ""
+        self.url = ""
+        """Where we serve, as the state folder has it."""
         self.addresses: Addresses
         self.sessions: Sessions
         self.codes = Codes()
@@ -105,6 +107,11 @@ class Tracker:
         if found is not None:
             self._uses[hashed] = time.time()
         return found
+
+    def hash_of(self, key_id: str) -> str | None:
+        """What is stored of a key that was given out and is still good."""
+        known = self._people.callers
+        return next((hashed for hashed in known if people.key_id(hashed) == key_id), None)
 
     def by_key_id(self, key_id: str) -> Caller | None:
         """The user of a key that was given out and is still good."""
