@@ -26,6 +26,7 @@ from runyard.errors import NotFoundError, ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 from runyard.owners import HEARTBEAT, heartbeat_seconds, owner_elsewhere, read_claim
+from runyard.port_holder import HOLD_SECONDS, end_holder
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
@@ -33,7 +34,7 @@ _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT)
+_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT, HOLD_SECONDS)
 
 
 def find_server(home: Home) -> Api | None:
@@ -100,7 +101,7 @@ def restart_server(
     """Stop the server if it runs, and start it before any other command can, where it is asked."""
     prepare(home)
     with _alone(home):
-        stop_server(home, force=force)
+        stop_server(home, force=force, keep_port=True)
         return _start(home, listen, port)
 
 
@@ -130,14 +131,24 @@ def take_over(home: Home, seconds: float) -> None:
         time.sleep(0.2)
 
 
-def stop_server(home: Home, *, force: bool = False) -> bool:
-    """End the server and wait until it has let go of the folder. Says whether one was running."""
+def stop_server(home: Home, *, force: bool = False, keep_port: bool = False) -> bool:
+    """End the server and wait until it has let go of the folder. Says whether one was running.
+
+    `keep_port`: it is started again at once, and nobody else gets its port.
+    """
     discovery = read_discovery(home)
+    was_running = _end_server(home, discovery, force=force, keep_port=keep_port)
+    if discovery is not None and not keep_port:
+        end_holder(home, discovery.key)  # Of a server that was killed.
+    return was_running
+
+
+def _end_server(home: Home, discovery: Discovery | None, *, force: bool, keep_port: bool) -> bool:
     api = find_server(home)
     if api is None and not is_held(home):
         return False
     if api is not None:
-        api.stop_server()
+        api.stop_server(keep_port=keep_port)
         api.close()
         if _wait_released(home, 15.0):
             return True

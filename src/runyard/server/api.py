@@ -75,6 +75,8 @@ async def proof(request: Request) -> Response:
 
 async def stop_server(request: Request) -> Response:
     need_admin(request, "stop the server")
+    # Whoever starts it again at once keeps the port from others meanwhile.
+    request.app.state.keeps_port = request.query_params.get("keep_port") == "1"
     request.app.state.stop()
     return answer({"stopping": True})
 
