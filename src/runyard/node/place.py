@@ -38,6 +38,12 @@ _RESCUE_EVERY = 5.0
 RELAY = "RUNYARD_RELAY"
 
 
+def home_folder() -> str:
+    """The state folder, as `home.locate` has it, with fewer files to load."""
+    named = os.environ.get("RUNYARD_HOME") or "~/.runyard"
+    return os.path.abspath(os.path.expanduser(named))  # noqa: PTH100, PTH111
+
+
 def moves(home: str) -> bool:
     """Whether the server is a job, and so is now here, now there."""
     return os.path.exists(f"{home}/server-jobs.json")  # noqa: PTH110

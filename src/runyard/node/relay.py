@@ -4,10 +4,11 @@ A program keeps the address that it was started with, and its server may move: f
 a job of its own, or to another port. So programs are told this door's address, which stays for as
 long as they live, and each connection through it goes to where the state folder says.
 
-It is a process of its own, forked by the agent: gigabytes that a program uploads take nothing from
-the agent's loop. The agent and its keeper hold the door too, so nobody else on the node can ever
-stand behind it while a program of ours might send its key there. Whoever it leads to has to prove
-first that it is our server (`proof.py`): what comes through the door carries keys.
+It is a process of its own, forked by the agent or by `runyard run`: gigabytes that a program
+uploads take nothing from the agent's loop. The agent and its keeper hold the door too, so nobody
+else on the node can ever stand behind it while a program of ours might send its key there. Whoever
+it leads to has to prove first that it is our server (`proof.py`): what comes through the door
+carries keys.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from functools import partial
 
 from runyard.node.channel import parse_answer
 from runyard.node.loop import READ, WRITE, Loop
-from runyard.node.place import Place
-from runyard.node.processes import fork_twin
+from runyard.node.place import Place, home_folder
+from runyard.node.processes import fork_twin, group_lives
 from runyard.node.threshold import Threshold
 from runyard.proof import LONGEST_ANSWER
 
@@ -46,13 +47,13 @@ _PROOF_SECONDS = 5.0
 
 
 class Door:
-    """The agent's side: a port of this node's loopback, and the process behind it."""
+    """Its opener's side: a port of this node's loopback, and the process behind it."""
 
     def __init__(self, home: str) -> None:
         self._home = home
         self._listening = _open()
         self.url = f"http://{_LOOPBACK}:{self._listening.getsockname()[1]}"
-        # Its writing end is open in every process that needs the door: the agent, its keeper.
+        # Its writing end is open in every process that needs the door: its opener, a keeper.
         self._leash, self._held = os.pipe()
         self.pid = 0
 
@@ -65,13 +66,21 @@ class Door:
         """Let connections through; also after the process behind the door was killed."""
         self.pid = fork_twin(self._serve, (self._listening.fileno(), self._leash))
 
+    def outlive_us_with(self, group: int) -> None:
+        """If we are killed, the door stays for as long as a process of this group lives."""
+        os.write(self._held, b"%d\n" % group)
+
     def _serve(self) -> None:
         loop = Loop()
         relay = Relay(loop, Place(self._home, lambda _words: None), self._listening)
-        over: list[int] = []
-        loop.watch(self._leash, READ, over.append)
-        while not over:
+        said: list[bytes] = []
+        loop.watch(self._leash, READ, lambda _events: said.append(os.read(self._leash, 64)))
+        while b"" not in said:
             loop.turn()
+        loop.forget(self._leash)
+        group = int(b"".join(said) or 0)
+        while group and group_lives(group):
+            loop.turn(_LOOK_SECONDS)
         relay.close()
 
 
@@ -290,9 +299,7 @@ def main(words: list[str] | None = None) -> int:
     Where it is, it writes to a file of the job's own folder, which it removes when it ends.
     """
     (path,) = sys.argv[1:] if words is None else words
-    home = os.path.abspath(  # noqa: PTH100
-        os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
-    )
+    home = home_folder()
     name, address = _known_as()
     listening = _open(address)
     port = listening.getsockname()[1]
