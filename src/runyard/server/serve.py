@@ -71,7 +71,7 @@ def serve(
             running=True,
         )
         tracker = Tracker(home, before_commit=check_owner)
-        tracker.open(discovery.key)
+        tracker.open(discovery.key, discovery.port)
         tracker.url = discovery.url
         note = _moved(before, discovery) if port is None else None
         try:
