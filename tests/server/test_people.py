@@ -7,7 +7,7 @@ import pytest
 from runyard.home import Home
 from runyard.server import permissions
 from runyard.server.app import create_app
-from runyard.server.permissions import Caller
+from runyard.server.permissions import Caller, Entities
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import KEY, Client
@@ -262,7 +262,7 @@ def test_the_rules_by_themselves() -> None:
     bob = Caller(2, "bob", teams=frozenset({"crew"}))
     admin = Caller(1, "ada", admin=True)
     owned = {"ada", "bob", "eve", "crew", "gang"}
-    assert permissions.readable(bob) == frozenset({"bob", "crew"})
+    assert permissions.readable(bob) == Entities(frozenset({"bob", "crew"}))
     assert permissions.readable(admin) is None
     writes = {
         who.name: {
