@@ -10,6 +10,7 @@ import sys
 import time
 
 from runyard.locks import FolderLock
+from runyard.proof import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RESCUE_EVERY = 5.0
 # Names the file in which a job's first node says where it relays.
 RELAY = "RUNYARD_RELAY"
+
+
+def home_folder() -> str:
+    """The state folder, as `home.locate` has it, with fewer files to load."""
+    named = os.environ.get("RUNYARD_HOME") or "~/.runyard"
+    return os.path.abspath(os.path.expanduser(named))  # noqa: PTH100, PTH111
 
 
 def moves(home: str) -> bool:
@@ -73,6 +80,20 @@ class Found:
         """Speak with the key that was handed out to us, and give it to programs."""
         self.handed = handed
         self.token = _token(handed or self.key)
+
+    def questions(self) -> list[Question]:
+        """What has to be answered on a new connection, in this order, before it carries a key.
+
+        On the way through a job's first node the relay there answers first, for its own address. A
+        server elsewhere was named by the user, and is no state folder's: it is not asked.
+        """
+        if self.is_elsewhere:
+            return []
+        addresses = [self.page] if self.url == self.page else [self.url, self.page]
+        return [Question(self.key, address) for address in addresses]
+
+    def encoded(self, question: Question) -> bytes:
+        return f"GET {question.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode()
 
 
 def _token(key: str) -> str:
