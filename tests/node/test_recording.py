@@ -77,7 +77,7 @@ def test_the_program_gets_what_wandb_needs(runyard: RunRunyard, state_folder: Ho
     assert (
         seen.items()
         >= {
-            "WANDB_BASE_URL": discovery.url,
+            "WANDB_APP_URL": discovery.url,
             "WANDB_RUN_ID": found["id"],
             "WANDB_RESUME": "allow",
             "WANDB_PROJECT": "p",

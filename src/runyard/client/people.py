@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 import urllib.parse
 from typing import TypedDict
 
 from runyard.client.http import Connection
+from runyard.proof import ID_LENGTH, hash_key
 
 
 class Invitation(TypedDict):
@@ -60,7 +60,6 @@ class Team(TypedDict):
     invited: list[str]
 
 
-_ID_LENGTH = 12
 # A key that ends sooner is not given to a shell again.
 _LEFT_SECONDS = 24 * 3600.0
 
@@ -108,7 +107,7 @@ class PeopleApi:
     def shell_key(self, label: str, last: str | None, *, days: int | None = None) -> str:
         """A key for what is started in a shell: the last one where it is good, else a new one."""
         if last:
-            last_id = hashlib.sha256(last.encode()).hexdigest()[:_ID_LENGTH]
+            last_id = hash_key(last)[:ID_LENGTH]
             until = time.time() + _LEFT_SECONDS
             for key in self.list_keys():
                 if (
