@@ -16,11 +16,11 @@ import json
 import os
 import socket
 import time
-import urllib.parse
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from runyard.home import Discovery, Home, read_discovery
+from runyard.trust import open_http
 
 PROOF_PATH = "/api/proof"
 HEARTBEAT = "RUNYARD_HEARTBEAT_SECONDS"
@@ -118,10 +118,7 @@ def _answers(home: Home, claim: Claim) -> bool:
     if discovery is None or not claim.is_of(discovery):
         return False
     nonce = os.urandom(16).hex()
-    address = urllib.parse.urlsplit(discovery.url)
-    connection = http.client.HTTPConnection(
-        address.hostname or "", address.port, timeout=_ANSWER_SECONDS
-    )
+    connection = open_http(discovery.url, discovery.authority, _ANSWER_SECONDS)
     try:
         connection.request("GET", f"{PROOF_PATH}?nonce={nonce}")
         answer = connection.getresponse().read(4096).decode(errors="replace")

@@ -32,6 +32,7 @@ from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
+from runyard.client.roots import trust_of
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.train.courses import VARIABLE as COURSES
@@ -256,6 +257,7 @@ def _environment(
         # The run is that server's: of ours it gets nothing but what the user typed.
         return {**environment, **elsewhere}
     environment.update(wandb_environment(discovery.url, discovery.key, environment))
+    environment.update(trust_of(home, discovery, environment))
     environment.update(
         {
             "WANDB_RUN_ID": made["id"],

@@ -80,7 +80,8 @@ class Seen:
         is_here = host in _LOOPBACK and discovery.hostname == socket.gethostname()
         target = "127.0.0.1" if is_here else discovery.hostname if host in _LOOPBACK else host
         words = ["ssh", "-N", "-L", f"{discovery.port}:{target}:{discovery.port}", _login()]
-        return cls(f"http://127.0.0.1:{discovery.port}", shlex.join(words))
+        scheme = urllib.parse.urlsplit(discovery.url).scheme
+        return cls(f"{scheme}://127.0.0.1:{discovery.port}", shlex.join(words))
 
 
 def _login() -> str:

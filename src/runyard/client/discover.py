@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from runyard.errors import ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 from runyard.owners import HEARTBEAT, heartbeat_seconds, owner_elsewhere, read_claim
+from runyard.trust import why_refused
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
@@ -41,7 +42,7 @@ def find_server(home: Home) -> Api | None:
     discovery = read_discovery(home)
     if discovery is None or not discovery.running or not _may_send_key(discovery, home):
         return None
-    api = Api(Connection(discovery.url, discovery.key, timeout=_ANSWER_SECONDS))
+    api = connect(discovery, timeout=_ANSWER_SECONDS)
     try:
         told = api.health()["home"]
     except (ServerError, LookupError, TypeError):  # It may be another program that answers.
@@ -51,8 +52,8 @@ def find_server(home: Home) -> Api | None:
     return connect(discovery) if _same(told, home) else None
 
 
-def connect(discovery: Discovery) -> Api:
-    return Api(Connection(discovery.url, discovery.key))
+def connect(discovery: Discovery, timeout: float = 30.0) -> Api:
+    return Api(Connection(discovery.url, discovery.key, discovery.authority, timeout=timeout))
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,13 @@ def ensure_server(home: Home) -> Found:
     return Found(api) if api is not None else start_server(home)
 
 
-def start_server(home: Home, *, listen: str | None = None, port: int | None = None) -> Found:
-    """Start the server in the background, unless another command does so first."""
+def start_server(
+    home: Home, *, listen: str | None = None, port: int | None = None, options: Sequence[str] = ()
+) -> Found:
+    """Start the server in the background, unless another command does so first.
+
+    `options`: more words for `python -m runyard.server`.
+    """
     prepare(home)
     with _alone(home):
         end = time.monotonic() + _SILENCE_SECONDS
@@ -81,7 +87,7 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
                 return Found(api)
             jobs = read_server_jobs(home)
             if jobs is None and not is_locked(home):
-                return _start(home, listen, port)
+                return _start(home, listen, port, options)
             # It does not answer, but may just be on its way out: `runyard server stop`.
             if time.monotonic() >= end or _is_out_of_reach(home):
                 raise _silent_server(home) if jobs is None else _waiting_job(home, jobs)
@@ -89,13 +95,18 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
 
 
 def restart_server(
-    home: Home, *, listen: str | None = None, port: int | None = None, force: bool = False
+    home: Home,
+    *,
+    listen: str | None = None,
+    port: int | None = None,
+    force: bool = False,
+    options: Sequence[str] = (),
 ) -> Found:
     """Stop the server if it runs, and start it before any other command can, where it is asked."""
     prepare(home)
     with _alone(home):
         stop_server(home, force=force)
-        return _start(home, listen, port)
+        return _start(home, listen, port, options)
 
 
 def open_to_nodes(home: Home, listen: str) -> Found:
@@ -155,8 +166,8 @@ def _alone(home: Home) -> Iterator[None]:
         yield
 
 
-def _start(home: Home, listen: str | None, port: int | None) -> Found:
-    report = _spawn(home, listen, port)
+def _start(home: Home, listen: str | None, port: int | None, options: Sequence[str]) -> Found:
+    report = _spawn(home, listen, port, options)
     if "owner" in report:
         return _meet_owner(home)
     discovery = read_discovery(home)
@@ -212,9 +223,11 @@ def _may_send_key(discovery: Discovery, home: Home) -> bool:
     return is_locked(home)
 
 
-def _spawn(home: Home, listen: str | None, port: int | None) -> dict[str, str | None]:
+def _spawn(
+    home: Home, listen: str | None, port: int | None, options: Sequence[str]
+) -> dict[str, str | None]:
     """Start the process; what it reports when it is ready."""
-    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path)]
+    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path), *options]
     if listen is not None:
         command += ["--listen", listen]
     if port is not None:
@@ -303,6 +316,14 @@ def _wait_released(home: Home, seconds: float) -> bool:
 def _silent_server(home: Home) -> Unreachable:
     discovery = read_discovery(home)
     here = socket.gethostname()
+    refusal = _refusal(discovery) if discovery is not None else None
+    if discovery is not None and refusal:
+        return Unreachable(
+            f"what answers at {discovery.url} is not the server of {home.path}, and was sent "
+            "nothing: its certificate is not of this folder's authority",
+            said=refusal,
+            mend=f"`runyard server restart` on {discovery.hostname}; it moves if its port is taken",
+        )
     if discovery is None:
         return Unreachable(
             f"a server holds {home.path} but has not said where it is",
@@ -324,6 +345,15 @@ def _silent_server(home: Home) -> Unreachable:
         f"at {discovery.url}",
         mend=f"look at {home.log}; `runyard server stop --force` ends it; nothing stored is lost",
     )
+
+
+def _refusal(discovery: Discovery) -> str | None:
+    if not discovery.url.startswith("https:"):
+        return None
+    try:
+        return why_refused(discovery.url, discovery.authority, _ANSWER_SECONDS)
+    except ServerError as error:
+        return error.what
 
 
 def _waiting_job(home: Home, jobs: ServerJobs) -> Unreachable:

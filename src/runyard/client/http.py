@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from runyard.errors import NotFoundError, ServerError
+from runyard.trust import open_http
 
 
 class Unreachable(ServerError):
@@ -23,12 +24,9 @@ class Unreachable(ServerError):
 class Connection:
     """A kept-alive connection with the key."""
 
-    def __init__(self, url: str, key: str, *, timeout: float = 30.0) -> None:
-        parts = urllib.parse.urlsplit(url)
+    def __init__(self, url: str, key: str, authority: str = "", *, timeout: float = 30.0) -> None:
         self.url = url
-        self._http = http.client.HTTPConnection(
-            parts.hostname or "127.0.0.1", parts.port, timeout=timeout
-        )
+        self._http = open_http(url, authority, timeout)
         token = base64.b64encode(f"api:{key}".encode()).decode()
         self._headers = {"Authorization": f"Basic {token}"}
 

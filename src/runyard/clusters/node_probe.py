@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -116,12 +117,23 @@ def _server(asked: Any) -> Any:
     request = urllib.request.Request(
         told["url"] + "/api/health", headers={"Authorization": "Basic " + token}
     )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_https(told))
     try:
         with opener.open(request, timeout=SECONDS) as answer:
             return {"key": True, "answers": answer.status == 200, "url": told["url"]}
     except (OSError, urllib.error.URLError) as error:
         return {"key": True, "answers": False, "url": told["url"], "trouble": str(error)}
+
+
+def _https(told: Any) -> Any:
+    """Verifies a server that speaks TLS: by the state folder's authority, or by a known one."""
+    if not told.get("authority"):
+        return []
+    context = ssl.create_default_context()
+    context.load_verify_locations(cadata=told["authority"])
+    if told.get("tls_ca"):
+        context.load_verify_locations(told["tls_ca"])
+    return [urllib.request.HTTPSHandler(context=context)]
 
 
 def _keys(asked: Any) -> Any:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runyard.node.loop import Loop, Timer
-    from runyard.node.place import Server
+    from runyard.node.place import Found, Server
+    from runyard.trust import TlsBytes
 
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 # A server that answers with its own trouble is there, and has enough to do.
@@ -89,6 +90,7 @@ class Channel:
         self._loop = loop
         self._place = place
         self._socket: socket.socket | None = None
+        self._tls: TlsBytes | None = None
         self._unanswered: deque[_Request] = deque()
         self._outgoing = b""
         self._incoming = b""
@@ -119,7 +121,7 @@ class Channel:
         request = _Request(path, body, kind, seconds, on_answer)
         self._unanswered.append(request)
         if self._socket is not None:
-            self._outgoing += self._encoded(request)
+            self._outgoing += self._sealed(self._encoded(request))
             self._write()
             self._watch_time()
         elif self._retry is None:
@@ -161,8 +163,9 @@ class Channel:
             self._wait_and_retry()
             return
         self._socket = made
+        self._tls = _begin_tls(found) if found.scheme == "https" else None
         self._incoming = b""
-        self._outgoing = b"".join(map(self._encoded, self._unanswered))
+        self._outgoing = self._sealed(b"".join(map(self._encoded, self._unanswered)))
         self._loop.watch(made.fileno(), READ | WRITE, self._on_event)
         self._watch_time()
 
@@ -175,6 +178,19 @@ class Channel:
             f"Content-Length: {len(request.body)}\r\n\r\n"
         )
         return head.encode() + request.body
+
+    def _sealed(self, plain: bytes) -> bytes:
+        return plain if self._tls is None else self._tls.send(plain)
+
+    def _opened(self, wire: bytes) -> bytes:
+        """What came, in plain; nothing of ours goes out before the server has proved itself."""
+        if self._tls is None:
+            return wire
+        plain, answer = self._tls.receive(wire)
+        if answer:
+            self._outgoing += answer
+            self._write()
+        return plain
 
     def _on_event(self, events: int) -> None:
         if events & WRITE:
@@ -201,14 +217,15 @@ class Channel:
             return
         try:
             data = self._socket.recv(_READ_AT_ONCE)
+            plain = self._opened(data) if data else b""
         except BlockingIOError:
             return
-        except OSError:
+        except OSError:  # Of the network, or of TLS: a certificate that is not our server's.
             data = b""
         if not data:
             self._broken()
             return
-        self._incoming += data
+        self._incoming += plain
         while self._socket is not None:
             parsed = parse_answer(self._incoming)
             if parsed is None:
@@ -274,6 +291,12 @@ class Channel:
             self._place.is_silent()
         if self._retry is None:
             self._retry = self._loop.after(pause, self._connect)
+
+
+def _begin_tls(found: Found) -> TlsBytes:
+    from runyard.trust import TlsBytes, pinned_context  # `ssl` is large, and few need it.
+
+    return TlsBytes(pinned_context(found.authority))
 
 
 def parse_answer(data: bytes) -> tuple[Answer, bytes] | None:

@@ -19,7 +19,7 @@ import sys
 import time
 
 from runyard.node.loop import READ, WRITE, Loop
-from runyard.node.place import Place
+from runyard.node.place import Place, scheme
 from runyard.node.processes import fork_twin
 
 TYPE_CHECKING = False
@@ -41,7 +41,8 @@ class Door:
     def __init__(self, home: str) -> None:
         self._home = home
         self._listening = _open()
-        self.url = f"http://{_LOOPBACK}:{self._listening.getsockname()[1]}"
+        # Bytes pass as they are: the server's certificate is good for the loopback, too.
+        self.url = f"{scheme(home)}://{_LOOPBACK}:{self._listening.getsockname()[1]}"
         # Its writing end is open in every process that needs the door: the agent, its keeper.
         self._leash, self._held = os.pipe()
         self.pid = 0

@@ -23,6 +23,10 @@ def main() -> int:
     parser.add_argument("--home", type=Path, required=True, help="the state folder")
     parser.add_argument("--listen", help="address to listen on (default: as last time, 127.0.0.1)")
     parser.add_argument("--port", type=int, help="port (default: as last time, or a free one)")
+    parser.add_argument("--tls", action=argparse.BooleanOptionalAction, help="speak TLS")
+    parser.add_argument("--tls-cert", default="", help="a certificate of your own")
+    parser.add_argument("--tls-key", default="", help="its private key")
+    parser.add_argument("--tls-ca", default="", help="the authority behind it")
     parser.add_argument("--ready-fd", type=int, help="where to say that the start went well or not")
     args = parser.parse_args()
     os.umask(0o077)
@@ -38,10 +42,12 @@ def main() -> int:
                 )
             with Owner(home) as owner:
                 from runyard.server.serve import serve
+                from runyard.server.tls import TlsWish
 
                 serve(
                     home, args.listen, args.port,
                     lambda note: starter.tell({"note": note}), owner.check,
+                    TlsWish(args.tls, args.tls_cert, args.tls_key, args.tls_ca),
                 )  # fmt: skip
     except Owned as owned:
         starter.tell({"owner": owned.claim.hostname})

@@ -22,6 +22,7 @@ from runyard.server.app import create_app
 from runyard.server.connections import GuardedProtocol, allow_many_connections
 from runyard.server.listening import Listening, find_listening
 from runyard.server.log_lines import LineFormatter
+from runyard.server.tls import Tls, TlsWish
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
@@ -42,6 +43,7 @@ def serve(
     port: int | None,
     ready: Callable[[str | None], None],
     check_owner: Callable[[], None] = lambda: None,
+    tls_wish: TlsWish | None = None,
 ) -> None:
     """Open the folder, listen, tell everybody where, and serve.
 
@@ -56,8 +58,11 @@ def serve(
         for one in bound:
             closing.enter_context(one)
         port_number = bound[0].getsockname()[1]
+        wish = (tls_wish or TlsWish()).over(before)
+        tls = Tls(home, wish, listening) if wish.on else None
+        scheme = "https" if tls else "http"
         discovery = Discovery(
-            url=f"http://{_in_url(listening.name)}:{port_number}",
+            url=f"{scheme}://{_in_url(listening.name)}:{port_number}",
             key=before.key if before else new_key(),
             pid=os.getpid(),
             hostname=socket.gethostname(),
@@ -66,12 +71,21 @@ def serve(
             version=__version__,
             started_at=time.time(),
             running=True,
+            authority=tls.authority.certificate if tls else "",
+            tls_cert=wish.cert,
+            tls_key=wish.key,
+            tls_ca=wish.ca,
         )
         tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key)
-        note = _moved(before, discovery) if port is None else None
+        notes = [
+            _moved(before, discovery) if port is None else None,
+            _switched(before, discovery),
+            tls.note if tls else None,
+        ]
+        note = "; ".join(filter(None, notes)) or None
         try:
-            _loop(_serve(home, tracker, bound, discovery, lambda: ready(note)))
+            _loop(_serve(home, tracker, bound, discovery, tls, lambda: ready(note)))
         finally:
             tracker.close()
             _say_stopped(home)
@@ -91,6 +105,7 @@ async def _serve(
     tracker: Tracker,
     bound: list[socket.socket],
     discovery: Discovery,
+    tls: Tls | None,
     ready: Callable[[], None],
 ) -> None:
     def stop() -> None:
@@ -109,6 +124,8 @@ async def _serve(
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
+    GuardedProtocol.tls = tls.context if tls else None
+    renewal = asyncio.ensure_future(tls.keep()) if tls else None
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn ends on these and then raises them again, which would end us before we close.
@@ -123,6 +140,8 @@ async def _serve(
     log.info("runyard %s serves %s at %s", __version__, home.path, discovery.url)
     ready()
     await serving
+    if renewal is not None:
+        renewal.cancel()
 
 
 def _loop(work: Coroutine[None, None, None]) -> None:
@@ -223,6 +242,15 @@ def _moved(before: Discovery | None, now: Discovery) -> str | None:
         f"another program took port {before.port} while the server was down: it is now at "
         f"{now.url}. Programs that were started before keep trying the old address; what they log "
         f"stays in their own wandb folder, and `wandb sync` brings it in"
+    )
+
+
+def _switched(before: Discovery | None, now: Discovery) -> str | None:
+    if before is None or bool(before.authority) == bool(now.authority):
+        return None
+    return (
+        f"the address is {now.url} now: programs that were started before keep trying the old one; "
+        "what they log stays in their own wandb folder, and `wandb sync` brings it in"
     )
 
 
