@@ -8,16 +8,16 @@ import json
 import socket
 import ssl
 import stat
+import subprocess
 import sys
 import threading
-import urllib.parse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runyard.client.discover import restart_server, start_server, stop_server
+from runyard.client.discover import start_server, stop_server
 from runyard.errors import ServerError
 from runyard.home import Discovery, Home, prepare, read_discovery, write_discovery
 from runyard.locks import FolderLock
@@ -31,6 +31,8 @@ from runyard.server.listening import find_listening
 from runyard.server.tls import Tls, TlsWish, is_covered, names_of
 from runyard.trust import SERVER_NAME, pinned_context
 from tests.conftest import run_runyard, wait_until
+from tests.live.programs import curves
+from tests.live.sweeping import api_of
 from tests.server.test_connections import SLOW, connected, many_files
 
 __all__ = ["many_files"]  # A fixture.
@@ -90,6 +92,7 @@ def test_it_is_remembered_and_its_files_are_the_owners_alone(state_folder: Home)
 
 
 @pytest.mark.live
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
 def test_plain_http_is_told_and_old_tls_is_refused(sealed: Home) -> None:
     with socket.create_connection(address_of(sealed)) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -315,18 +318,29 @@ def test_the_package_that_is_missing_is_named(
 
 
 @pytest.mark.live
-def test_an_agent_claims_and_logs_through_its_door(sealed: Home, tmp_path: Path) -> None:
-    """Over TLS from end to end: the agent's own requests, and its program's by the loopback."""
+def test_an_agent_claims_and_its_program_logs_through_its_door(
+    sealed: Home, tmp_path: Path
+) -> None:
+    """TLS from end to end: the agent's own requests, and its program's by the node's loopback."""
     (tmp_path / "train.py").write_text(
-        "import os, wandb\nrun = wandb.init()\nrun.log({'base': 1.0})\n"
-        "assert os.environ['WANDB_BASE_URL'].startswith('https://127.0.0.1:')\nrun.finish()\n"
+        "import os, pathlib, wandb\nrun = wandb.init()\nrun.log({'base': 1.0})\n"
+        "pathlib.Path('address').write_text(os.environ['WANDB_BASE_URL'])\nrun.finish()\n"
     )
     (tmp_path / "sweep.yaml").write_text(
-        "program: train.py\nmethod: grid\nparameters: {x: {values: [1, 2]}}\n"
+        "program: train.py\nmethod: grid\nparameters: {x: {values: [1]}}\n"
         f"command: [{sys.executable}, '${{program}}']\n"
     )
-    done = run_runyard("sweep", "--json", "sweep.yaml", cwd=tmp_path)
-    assert json.loads(done.stdout)["state"] == "finished", done.stderr
-    assert urllib.parse.urlsplit(discovered(sealed).url).scheme == "https"
-    restart_server(sealed)
-    assert run_runyard("runs").stdout.count("finished") == 2
+    made = json.loads(run_runyard("sweep", "--no-run", "--json", "sweep.yaml", cwd=tmp_path).stdout)
+    job = tmp_path / "job.json"
+    job.write_text(json.dumps({"sweep": made["key"], "folder": str(tmp_path), "relay": True}))
+    agent = subprocess.run(
+        [sys.executable, "-m", "runyard.node.agent", "--job", str(job)],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert agent.returncode == 0, agent.stdout + agent.stderr
+    scheme, _, port = (tmp_path / "address").read_text().rpartition(":")
+    assert scheme == "https://127.0.0.1"
+    assert int(port) != discovered(sealed).port
+    (trial,) = api_of(sealed).sweeps.trials(made["key"])
+    assert trial["state"] == "finished"
+    assert curves(sealed, trial["id"])["base"]["values"] == [1.0]
