@@ -110,6 +110,10 @@ class Discovery:
     """A certificate of the user's own, its key, and the authority behind it: files."""
     tls_key: str = ""
     tls_ca: str = ""
+    public_url: str = ""
+    """The address by which people come, where a proxy stands in front."""
+    proxies: str = ""
+    """Addresses of the proxies that are believed, with commas between them."""
 
 
 def locate(environ: Mapping[str, str] = os.environ) -> Home:
@@ -201,8 +205,9 @@ def read_discovery(home: Home) -> Discovery | None:
 def _is_sound(found: Discovery) -> bool:
     texts = (found.url, found.key, found.hostname, found.listen, found.version)
     tls = (found.authority, found.tls_cert, found.tls_key, found.tls_ca)
+    proxy = (found.public_url, found.proxies)
     return (
-        all(isinstance(text, str) for text in (*texts, *tls))
+        all(isinstance(text, str) for text in (*texts, *tls, *proxy))
         and isinstance(found.pid, int)
         and isinstance(found.port, int)
         and isinstance(found.started_at, int | float)

@@ -30,7 +30,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def names(path: str) -> set[str]:
     context = ssl.create_default_context(cafile=path)
-    subjects = [dict(part[0] for part in found["subject"]) for found in context.get_ca_certs()]  # type: ignore[union-attr,misc]
+    subjects = [dict(part[0] for part in found["subject"]) for found in context.get_ca_certs()]  # type: ignore[misc]
     return {str(subject.get("commonName")) for subject in subjects}
 
 

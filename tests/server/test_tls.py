@@ -271,7 +271,12 @@ def test_a_stranger_with_another_certificate_is_refused_and_told_nothing(
             answers: list[Answer] = []
             channel = Place(str(state_folder.path), lambda _words: None).channel(loop)
             channel.post("/api/agents", {"secret": "of the agent"}, answers.append)
-            wait_until(lambda: loop.turn(0.05) or channel.silent_since is not None)
+
+            def is_refused() -> bool:
+                loop.turn(0.05)
+                return channel.silent_since is not None
+
+            wait_until(is_refused)
             assert answers == []
     assert heard
     assert b"".join(heard) == b""

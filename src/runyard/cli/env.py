@@ -79,6 +79,7 @@ def _own() -> dict[str, str]:
     return {
         **wandb_environment(discovery.url, discovery.key, os.environ),
         **trust_of(home, discovery, os.environ),
+        **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
     }
 
 

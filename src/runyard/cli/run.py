@@ -258,6 +258,8 @@ def _environment(
         return {**environment, **elsewhere}
     environment.update(wandb_environment(discovery.url, discovery.key, environment))
     environment.update(trust_of(home, discovery, environment))
+    if discovery.public_url:  # Links that the client prints lead to where people come in.
+        environment["WANDB_APP_URL"] = discovery.public_url
     environment.update(
         {
             "WANDB_RUN_ID": made["id"],

@@ -22,7 +22,7 @@ from runyard.cli import server_jobs
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say
 from runyard.cli.parser import port
-from runyard.cli.server_tls import add_tls_arguments, print_authority, tls_options
+from runyard.cli.server_access import access_options, add_access_arguments, print_authority
 from runyard.client.api import WriterTimes
 from runyard.client.discover import (
     Found,
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "127.0.0.1)",
     )
     parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
-    add_tls_arguments(parser)
+    add_access_arguments(parser)
     parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
     parser.add_argument("--json", action="store_true", help="with status and submit: print JSON")
     server_jobs.add_submit_arguments(parser)
@@ -101,7 +101,7 @@ def _tell_progress(copied: int, total: int) -> None:
 
 def _start(home: Home, args: argparse.Namespace) -> int:
     server_jobs.forget_ended(home)
-    options = tls_options(args)
+    options = access_options(args)
     found = start_server(home, listen=args.listen, port=args.port, options=options)
     if found.started:
         _tell_start(home, found)
@@ -112,6 +112,8 @@ def _start(home: Home, args: argparse.Namespace) -> int:
         or args.port not in (None, discovery.port)
         or args.tls not in (None, bool(discovery.authority))
         or bool(args.tls_cert)
+        or args.url not in (None, discovery.public_url)
+        or args.proxy not in (None, discovery.proxies)
     )
     if is_elsewhere:
         raise ServerError(
@@ -136,7 +138,7 @@ def _stop(home: Home, args: argparse.Namespace) -> int:
 def _restart(home: Home, args: argparse.Namespace) -> int:
     server_jobs.refuse_restart(home)
     found = restart_server(
-        home, listen=args.listen, port=args.port, force=args.force, options=tls_options(args)
+        home, listen=args.listen, port=args.port, force=args.force, options=access_options(args)
     )
     _tell_start(home, found)
     return 0

@@ -74,6 +74,8 @@ class Seen:
     @classmethod
     def of(cls, discovery: Discovery, environ: Mapping[str, str]) -> Seen:
         """On a machine that one came to by SSH, the browser is elsewhere."""
+        if discovery.public_url:
+            return cls(discovery.public_url, None)
         if not environ.get("SSH_CONNECTION"):
             return cls(discovery.url, None)
         host = urllib.parse.urlsplit(discovery.url).hostname or "127.0.0.1"

@@ -55,8 +55,8 @@ class Found:
     """The server's address and key, as the discovery file of the state folder has them."""
 
     __slots__ = (
-        "authority", "host", "is_elsewhere", "key", "on_this_machine", "page", "port", "scheme",
-        "tls_ca", "token", "url",
+        "authority", "host", "is_elsewhere", "key", "on_this_machine", "page", "port", "public_url",
+        "scheme", "tls_ca", "token", "url",
     )  # fmt: skip
 
     def __init__(self, told: dict[str, str], here: str) -> None:
@@ -74,6 +74,7 @@ class Found:
         self.authority = told.get("authority") or ""
         """The certificate by which the server is believed, where it speaks TLS."""
         self.tls_ca = told.get("tls_ca") or ""
+        self.public_url = told.get("public_url") or ""
         self.is_elsewhere = False
         """Whether it is not the state folder's, but somebody else's."""
 

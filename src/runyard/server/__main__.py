@@ -27,6 +27,8 @@ def main() -> int:
     parser.add_argument("--tls-cert", default="", help="a certificate of your own")
     parser.add_argument("--tls-key", default="", help="its private key")
     parser.add_argument("--tls-ca", default="", help="the authority behind it")
+    parser.add_argument("--url", help="how people reach it through a proxy")
+    parser.add_argument("--proxy", help="the addresses of proxies that are believed")
     parser.add_argument("--ready-fd", type=int, help="where to say that the start went well or not")
     args = parser.parse_args()
     os.umask(0o077)
@@ -41,6 +43,7 @@ def main() -> int:
                     f"a server already holds {home.path}", mend="`runyard server status` says where"
                 )
             with Owner(home) as owner:
+                from runyard.server.proxies import ProxyWish
                 from runyard.server.serve import serve
                 from runyard.server.tls import TlsWish
 
@@ -48,6 +51,7 @@ def main() -> int:
                     home, args.listen, args.port,
                     lambda note: starter.tell({"note": note}), owner.check,
                     TlsWish(args.tls, args.tls_cert, args.tls_key, args.tls_ca),
+                    ProxyWish(args.url, args.proxy),
                 )  # fmt: skip
     except Owned as owned:
         starter.tell({"owner": owned.claim.hostname})

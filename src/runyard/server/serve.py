@@ -22,6 +22,7 @@ from runyard.server.app import create_app
 from runyard.server.connections import GuardedProtocol, allow_many_connections
 from runyard.server.listening import Listening, find_listening
 from runyard.server.log_lines import LineFormatter
+from runyard.server.proxies import ProxyMiddleware, ProxyWish, read_addresses
 from runyard.server.tls import Tls, TlsWish
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
@@ -44,6 +45,7 @@ def serve(
     ready: Callable[[str | None], None],
     check_owner: Callable[[], None] = lambda: None,
     tls_wish: TlsWish | None = None,
+    proxy_wish: ProxyWish | None = None,
 ) -> None:
     """Open the folder, listen, tell everybody where, and serve.
 
@@ -61,6 +63,7 @@ def serve(
         wish = (tls_wish or TlsWish()).over(before)
         tls = Tls(home, wish, listening) if wish.on else None
         scheme = "https" if tls else "http"
+        proxy = (proxy_wish or ProxyWish()).over(before)
         discovery = Discovery(
             url=f"{scheme}://{_in_url(listening.name)}:{port_number}",
             key=before.key if before else new_key(),
@@ -75,6 +78,8 @@ def serve(
             tls_cert=wish.cert,
             tls_key=wish.key,
             tls_ca=wish.ca,
+            public_url=proxy.url or "",
+            proxies=proxy.proxies or "",
         )
         tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key)
@@ -112,7 +117,13 @@ async def _serve(
         server.should_exit = True
 
     config = uvicorn.Config(
-        create_app(tracker, stop, lambda: server.should_exit),
+        ProxyMiddleware(
+            create_app(tracker, stop, lambda: server.should_exit),
+            read_addresses(discovery.proxies),
+            discovery.public_url,
+        ),
+        # uvicorn's own would believe every user of this machine.
+        proxy_headers=False,
         loop="none",
         http=GuardedProtocol,
         ws="none",

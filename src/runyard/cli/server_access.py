@@ -1,4 +1,4 @@
-"""`runyard server start --tls` and its relatives: what the command line says of certificates."""
+"""`runyard server start --tls`, `--url` and their relatives: how clients reach the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runyard.errors import StateError, UsageError
 from runyard.home import Home, read_discovery
 
 
-def add_tls_arguments(parser: argparse.ArgumentParser) -> None:
+def add_access_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls", action=argparse.BooleanOptionalAction, default=None,
                         help="speak TLS, with a private authority that runyard makes; remembered "
                         "until --no-tls")  # fmt: skip
@@ -20,9 +20,15 @@ def add_tls_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key (PEM)")
     parser.add_argument("--tls-ca", type=Path, metavar="FILE",
                         help="the authority behind it, if the system does not know it")  # fmt: skip
+    parser.add_argument("--url", metavar="URL",
+                        help="the address by which people come through a proxy, as in "
+                        "https://lab.example/runyard; remembered until --url ''")  # fmt: skip
+    parser.add_argument("--proxy", metavar="ADDRESS",
+                        help="believe what a proxy at this address says of its clients (several "
+                        "with commas between them)")  # fmt: skip
 
 
-def tls_options(args: argparse.Namespace) -> list[str]:
+def access_options(args: argparse.Namespace) -> list[str]:
     """The same for the server's process, with whole paths: it runs elsewhere."""
     if args.tls_cert is None and (args.tls_key or args.tls_ca):
         raise UsageError("--tls-key and --tls-ca belong to --tls-cert", mend="give that, too")
@@ -35,6 +41,9 @@ def tls_options(args: argparse.Namespace) -> list[str]:
         path = getattr(args, f"tls_{name}")
         if path is not None:
             words += [f"--tls-{name}", os.path.abspath(path.expanduser())]  # noqa: PTH100
+    for name in ("url", "proxy"):
+        if getattr(args, name) is not None:
+            words += [f"--{name}", getattr(args, name)]
     return words
 
 
