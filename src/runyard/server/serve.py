@@ -82,7 +82,7 @@ def serve(
             proxies=proxy.proxies or "",
         )
         tracker = Tracker(home, before_commit=check_owner)
-        tracker.open(discovery.key)
+        tracker.open(discovery.key, discovery.port)
         notes = [
             _moved(before, discovery) if port is None else None,
             _switched(before, discovery),
