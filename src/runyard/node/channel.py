@@ -157,13 +157,13 @@ class Channel:
             made = socket.socket(info[0], socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._tls = _begin_tls(found) if found.scheme == "https" else None
             with contextlib.suppress(BlockingIOError):
                 made.connect(info[4])
         except OSError:
             self._wait_and_retry()
             return
         self._socket = made
-        self._tls = _begin_tls(found) if found.scheme == "https" else None
         self._incoming = b""
         self._outgoing = self._sealed(b"".join(map(self._encoded, self._unanswered)))
         self._loop.watch(made.fileno(), READ | WRITE, self._on_event)
@@ -294,9 +294,13 @@ class Channel:
 
 
 def _begin_tls(found: Found) -> TlsBytes:
-    from runyard.trust import TlsBytes, pinned_context  # `ssl` is large, and few need it.
+    from runyard.errors import ServerError  # `ssl` is large, and few need it.
+    from runyard.trust import TlsBytes, pinned_context
 
-    return TlsBytes(pinned_context(found.authority))
+    try:
+        return TlsBytes(pinned_context(found.authority))
+    except ServerError as error:  # `unreached` tells; server.json may be mended meanwhile.
+        raise OSError(str(error)) from error
 
 
 def parse_answer(data: bytes) -> tuple[Answer, bytes] | None:

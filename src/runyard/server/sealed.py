@@ -51,7 +51,8 @@ class SealedTransport(asyncio.Transport):
         return plain
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        self._put(self._tls.send(bytes(data)))
+        if not self._below.is_closing():
+            self._put(self._tls.send(bytes(data)))
 
     def close(self) -> None:
         if not self._below.is_closing():
