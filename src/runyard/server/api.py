@@ -44,8 +44,12 @@ _LONGEST_WAIT = 30.0
 
 
 async def health(request: Request) -> Response:
-    tracker = tracker_of(request)
-    count, running = await tracker.read(_count_runs, readable(caller_of(request)))
+    """That the server is there, and the caller's runs; more of it is its owner's business."""
+    tracker, caller = tracker_of(request), caller_of(request)
+    count, running = await tracker.read(_count_runs, readable(caller))
+    counts = {"runs": count, "running": running}
+    if not caller.admin:
+        return answer(counts)
     # Beside the event loop: on a busy network file system a stat can take seconds.
     size = await asyncio.to_thread(_database_bytes, tracker.home.path)
     return answer(
@@ -55,8 +59,7 @@ async def health(request: Request) -> Response:
             "hostname": socket.gethostname(),
             "started_at": tracker.started_at,
             "home": str(tracker.home.path),
-            "runs": count,
-            "running": running,
+            **counts,
             "database_bytes": size,
             "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
         }

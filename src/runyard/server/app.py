@@ -31,6 +31,7 @@ from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
+from runyard.server.headers import ClosedAnswers
 from runyard.server.page import files as page_files
 from runyard.server.page import login
 from runyard.server.page_api import routes as page_routes
@@ -101,6 +102,7 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
+            Middleware(ClosedAnswers),
             Middleware(Shelter),
             Middleware(
                 Gate,
