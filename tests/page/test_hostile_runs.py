@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
@@ -139,7 +139,12 @@ def assert_nothing_ran(page: Page, api: Api) -> None:
 def watched(page: Page) -> list[str]:
     """The requests by which an attack tells what it got; filled as they come."""
     seen: list[str] = []
-    page.context.on("request", lambda asked: "/api/stolen" in asked.url and seen.append(asked.url))
+
+    def note(request: Request) -> None:
+        if "/api/stolen" in request.url:
+            seen.append(request.url)
+
+    page.context.on("request", note)
     return seen
 
 

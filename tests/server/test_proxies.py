@@ -34,7 +34,7 @@ PROXY, OTHER_PROXY, STRANGER = "10.1.0.5", "10.1.0.6", "10.9.9.9"
 
 def seen(peer: str, public_url: str = "", **headers: str) -> dict[str, object]:
     """What the application is told of a request from this address, with these headers."""
-    scopes = []
+    scopes: list[dict[str, object]] = []
 
     async def app(scope, receive, send):  # type: ignore[no-untyped-def]
         scopes.append(scope)

@@ -256,13 +256,13 @@ def test_a_stranger_with_another_certificate_is_refused_and_told_nothing(
             assert lock.acquire()
             refused = run_runyard("runs")
             assert refused.returncode != 0
-            assert f"what answers at {url} is not the server of {state_folder.path}" in (
+            assert f"what answers at {url} is not runyard's server: its certificate" in (
                 refused.stderr
             )
             assert "self-signed certificate in certificate chain" in refused.stderr or (
                 "unable to get local issuer certificate" in refused.stderr
             )
-            assert "`runyard server restart` on gone" in refused.stderr
+            assert "`runyard server restart --force`" in refused.stderr
             why = explain(str(state_folder.path))
             assert "is not the server of" in why
             assert "`runyard server restart` on gone" in why

@@ -10,6 +10,7 @@ import sys
 import time
 
 from runyard.locks import FolderLock
+from runyard.proof import Question
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RESCUE_EVERY = 5.0
 # Names the file in which a job's first node says where it relays.
 RELAY = "RUNYARD_RELAY"
+
+
+def home_folder() -> str:
+    """The state folder, as `home.locate` has it, with fewer files to load."""
+    named = os.environ.get("RUNYARD_HOME") or "~/.runyard"
+    return os.path.abspath(os.path.expanduser(named))  # noqa: PTH100, PTH111
 
 
 def moves(home: str) -> bool:
@@ -77,6 +84,21 @@ class Found:
         self.public_url = told.get("public_url") or ""
         self.is_elsewhere = False
         """Whether it is not the state folder's, but somebody else's."""
+
+    def questions(self) -> list[Question]:
+        """What has to be answered on a new connection, in this order, before it carries a key.
+
+        On the way through a job's first node the relay there answers first, for its own address. A
+        server elsewhere was named by the user, and is no state folder's: it is not asked. Where the
+        server speaks TLS, its certificate is the proof, for us and for programs behind a door.
+        """
+        if self.is_elsewhere or self.scheme == "https":
+            return []
+        addresses = [self.page] if self.url == self.page else [self.url, self.page]
+        return [Question(self.key, address) for address in addresses]
+
+    def encoded(self, question: Question) -> bytes:
+        return f"GET {question.path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n\r\n".encode()
 
 
 class Place:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.owners import PROOF_PATH, prove
+from runyard.proof import PROOF_PATH, prove
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import (
@@ -67,13 +67,18 @@ async def health(request: Request) -> Response:
 
 
 async def proof(request: Request) -> Response:
-    """Shows, without a key, that this is the server whose key the state folder has."""
-    nonce = request.query_params.get("nonce", "")[:100]
-    return answer({"proof": prove(tracker_of(request).own_key, nonce)})
+    """Shows, before a key is sent, that this is the server who gave it out (`proof.py`)."""
+    asked, tracker = request.query_params, tracker_of(request)
+    hashed = tracker.hash_of(asked.get("key", ""))
+    if hashed is None:
+        raise Unacceptable(404, "there is no such key")
+    return answer({"proof": prove(hashed, asked.get("nonce", "")[:100], tracker.url)})
 
 
 async def stop_server(request: Request) -> Response:
     need_admin(request, "stop the server")
+    # Whoever starts it again at once keeps the port from others meanwhile.
+    request.app.state.keeps_port = request.query_params.get("keep_port") == "1"
     request.app.state.stop()
     return answer({"stopping": True})
 

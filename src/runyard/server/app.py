@@ -117,6 +117,7 @@ def create_app(
     tracker.sweeps.is_stopping = is_stopping
     app.state.tracker = tracker
     app.state.stop = stop
+    app.state.keeps_port = False
     app.state.is_stopping = is_stopping
     return app
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Container
 
 from runyard.server.store import runs
 from runyard.server.store.runs import Row
@@ -46,7 +46,7 @@ def ensure(connection: sqlite3.Connection, entity: str, name: str, now: float) -
 
 
 def keys_of_entities(
-    connection: sqlite3.Connection, entities: Collection[str] | None
+    connection: sqlite3.Connection, entities: Container[str] | None
 ) -> frozenset[int]:
     """The projects of these entities; None is all of them."""
     rows = connection.execute("SELECT key, entity FROM projects")
