@@ -12,6 +12,7 @@ from typing import Any
 
 from runyard.client.discover import ensure_server
 from runyard.client.environment import wandb_environment
+from runyard.client.roots import trust_of
 from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError, UsageError
 from runyard.home import locate, read_discovery
@@ -79,6 +80,7 @@ def _call_function(
     before = dict(os.environ)
     key = found.api.people.add_key(f"sweep {made['name'] or made['id']}", kind="run")
     os.environ.update(wandb_environment(discovery.url, key["key"], os.environ))
+    os.environ.update(trust_of(home, discovery, os.environ))
     try:
         wandb.agent(
             made["id"], function, entity=made["entity"], project=made["project"], count=count

@@ -25,6 +25,7 @@ from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.discover import LOOPBACK
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
+from runyard.client.roots import trust_of
 from runyard.errors import UsageError
 from runyard.home import locate, read_discovery
 
@@ -79,7 +80,11 @@ def _own() -> dict[str, str]:
     is_ours = os.environ.get("WANDB_BASE_URL") == discovery.url
     last = os.environ.get("WANDB_API_KEY") if is_ours else None
     key = api.people.shell_key(f"shell on {socket.gethostname()}", last)
-    return wandb_environment(discovery.url, key, os.environ)
+    return {
+        **wandb_environment(discovery.url, key, os.environ),
+        **trust_of(home, discovery, os.environ),
+        **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
+    }
 
 
 def setting(shell: str, name: str, value: str) -> str:
