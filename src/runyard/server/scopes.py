@@ -65,6 +65,7 @@ RUNS_ROUTES: frozenset[tuple[str, str]] = frozenset(
         ("POST", "/api/projects/{entity}/{project}/groups"),
         ("GET", "/api/sweeps/{key:int}/columns"),
         ("GET", "/api/sweeps/{key:int}/importance"),
+        ("GET", "/api/openapi.json"),
         # Nothing is there.
         ("GET", "/api/{rest:path}"),
         ("GET", "/files/{rest:path}"),
@@ -115,7 +116,6 @@ WHOLE_ROUTES: frozenset[tuple[str, str]] = frozenset(
         # The page.
         ("GET", "/api/live"),
         ("GET", "/api/agents"),
-        ("GET", "/api/openapi.json"),
         ("POST", "/api/projects/{entity}/{project}/tags"),
         ("GET", "/api/projects/{entity}/{project}/reports"),
         ("POST", "/api/projects/{entity}/{project}/reports"),
