@@ -1,0 +1,79 @@
+"""Every row of the database with the entity that it belongs to, and what a request changed of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+from runyard.server.tracker import Tracker
+
+# Where a row's entity stands, or which row of another table it belongs to: (column, table).
+_ENTITY = {
+    "projects": "entity",
+    "deleted_runs": "entity",
+    "blobs": "entity",
+    "users": "name",
+    "teams": "name",
+}
+_PART_OF: Mapping[str, tuple[str, str]] = {
+    "runs": ("project", "projects"),
+    "sweeps": ("project", "projects"),
+    "collections": ("project", "projects"),
+    "reports": ("project", "projects"),
+    "figures": ("project", "projects"),
+    "jobs": ("user", "users"),
+    "api_keys": ("user", "users"),
+    "members": ("team", "teams"),
+    **{
+        table: ("run", "runs")
+        for table in (
+            "files", "alerts", "revisions", "attempts", "clients", "resume_questions", "console",
+            "lines", "batches", "segments", "series", "placements", "archives", "lineage",
+        )
+    },
+    **{table: ("sweep", "sweeps") for table in ("agents", "trials", "programs", "estimates")},
+    **{table: ("collection", "collections") for table in ("artifacts", "memberships", "aliases")},
+    **{table: ("artifact", "artifacts") for table in ("manifests", "claims", "client_ids")},
+    "entries": ("manifest", "manifests"),
+}  # fmt: skip
+# Names of metrics are kept once for all; the rest is the database's own.
+_NOBODYS = frozenset({"keys", "about", "sqlite_sequence", "sqlite_stat1"})
+# When a key was used is noted whoever looks at it.
+_IGNORED = frozenset({"used_at"})
+
+Rows = frozenset[tuple[str, str | None, tuple[object, ...]]]
+
+
+def read(tracker: Tracker) -> Rows:
+    return tracker._database.read(_read).result()
+
+
+def changed(before: Rows, after: Rows) -> set[tuple[str, str | None]]:
+    """The tables in which rows came, went or changed, with the entities of these rows."""
+    return {(table, entity) for table, entity, _ in before ^ after}
+
+
+def _read(connection: sqlite3.Connection) -> Rows:
+    tables = [
+        row["name"]
+        for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    ]
+    found = []
+    for table in tables:
+        if table in _NOBODYS:
+            continue
+        assert table in _ENTITY or table in _PART_OF, (
+            f"whose are the rows of the table {table}? Add it to tests/doors/rows.py"
+        )
+        for row in connection.execute(f"SELECT {_owner(table)} AS owner_, * FROM {table}"):
+            values = tuple(row[name] for name in row.keys() if name not in _IGNORED)  # noqa: SIM118
+            found.append((table, values[0], values[1:]))
+    return frozenset(found)
+
+
+def _owner(table: str) -> str:
+    if table in _ENTITY:
+        return f"{table}.{_ENTITY[table]}"
+    column, parent = _PART_OF[table]
+    key = "name" if parent == "teams" else "key"
+    return f"(SELECT {_owner(parent)} FROM {parent} WHERE {parent}.{key} = {table}.{column})"
