@@ -16,7 +16,7 @@ from starlette.routing import Route
 from runyard.server import arguments, permissions
 from runyard.server.access import caller_of, need_admin, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_texts
-from runyard.server.store import people
+from runyard.server.store import invitations, people
 from runyard.server.store.names import BadName
 from runyard.server.tracker import Tracker, new_key
 
@@ -41,7 +41,14 @@ async def note_uses(tracker: Tracker) -> None:
 
 async def who_am_i(request: Request) -> Response:
     caller = caller_of(request)
-    return answer({"name": caller.name, "admin": caller.admin, "teams": sorted(caller.teams)})
+    return answer(
+        {
+            "name": caller.name,
+            "admin": caller.admin,
+            "teams": sorted(caller.teams),
+            "invitations": await tracker_of(request).read(invitations.of_user, caller.name),
+        }
+    )
 
 
 async def list_users(request: Request) -> Response:
@@ -108,14 +115,7 @@ async def add_team(request: Request) -> Response:
     given, caller = await read_texts(request), caller_of(request)
     name = arguments.field(given, "name", str)
     members = arguments.texts(given, "members") if given.get("members") is not None else []
-    await _change(
-        request,
-        people.add_team,
-        name,
-        dict.fromkeys([caller.name, *members]),
-        time.time(),
-        adopt=caller.admin,
-    )
+    await _change(request, invitations.make_team, name, caller, dict.fromkeys(members), time.time())
     return answer({})
 
 
@@ -125,12 +125,16 @@ async def remove_team(request: Request) -> Response:
 
 
 async def add_member(request: Request) -> Response:
-    await _change(request, people.add_member, _team(request), request.path_params["user"])
+    """Take somebody in, invite them, or accept an invitation: whatever the caller may."""
+    team, user = request.path_params["team"], request.path_params["user"]
+    await _change(request, invitations.take_in, team, user, caller_of(request), time.time())
     return answer({})
 
 
 async def remove_member(request: Request) -> Response:
-    await _change(request, people.remove_member, _team(request), request.path_params["user"])
+    """Let somebody go, take an invitation back, leave, or decline."""
+    team, user = request.path_params["team"], request.path_params["user"]
+    await _change(request, invitations.let_go, team, user, caller_of(request))
     return answer({})
 
 

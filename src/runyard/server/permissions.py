@@ -52,8 +52,13 @@ def known_teams(caller: Caller, other: str, teams: Collection[str]) -> list[str]
 
 
 def may_manage_team(caller: Caller, team: str) -> bool:
-    """Members are equals: each may take in others, and give the team up."""
+    """Members are equals: each may invite others, and give the team up."""
     return caller.admin or team in caller.teams
+
+
+def may_put_into_teams(caller: Caller) -> bool:
+    """Whether whom the caller names is in a team without being asked."""
+    return caller.admin
 
 
 def may_manage_keys(caller: Caller, owner: str) -> bool:

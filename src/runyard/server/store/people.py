@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,6 +107,9 @@ def remove_user(connection: sqlite3.Connection, name: str, now: float) -> None:
         raise Needed(f"{name!r} owns the state folder and stays")
     connection.execute("DELETE FROM api_keys WHERE user = ?", (user["key"],))
     connection.execute("DELETE FROM members WHERE user = ?", (user["key"],))
+    connection.execute(
+        "DELETE FROM invitations WHERE user = ? OR invited_by = ?", (name, user["key"])
+    )
     connection.execute("UPDATE users SET removed_at = ? WHERE key = ?", (now, user["key"]))
 
 
@@ -195,18 +198,18 @@ def note_uses(connection: sqlite3.Connection, uses: Mapping[str, float]) -> None
 
 
 def add_team(
-    connection: sqlite3.Connection, name: str, members: Iterable[str], now: float, *, adopt: bool
+    connection: sqlite3.Connection, name: str, maker: str, now: float, *, adopt: bool
 ) -> None:
-    """`adopt` lets the team have runs that its entity has already, which nobody owns."""
+    """`adopt`, for the admin: the team may have runs that its entity has already."""
     check_entity(name)
+    if not adopt and is_taken(connection, name):
+        # Names are unique, so this much is told; not whether a user, a team or runs have it.
+        raise Taken(f"the name {name!r} is taken")
     _refuse_team(connection, name)
     if connection.execute("SELECT 1 FROM users WHERE name = ?", (name,)).fetchone():
         raise Taken(f"{name!r} is a user's name")
-    if not adopt and _has_projects(connection, name):
-        raise Taken(f"the entity {name!r} has runs already; the admin can make it a team")
     connection.execute("INSERT INTO teams (name, created_at) VALUES (?, ?)", (name, now))
-    for member in members:
-        add_member(connection, name, member)
+    add_member(connection, name, maker)
 
 
 def remove_team(connection: sqlite3.Connection, name: str) -> None:
@@ -217,12 +220,18 @@ def remove_team(connection: sqlite3.Connection, name: str) -> None:
 
 def list_teams(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     members: dict[str, list[str]] = defaultdict(list)
+    invited: dict[str, list[str]] = defaultdict(list)
     for row in connection.execute(
         "SELECT team, name FROM members JOIN users ON users.key = members.user ORDER BY name"
     ):
         members[row["team"]].append(row["name"])
+    for row in connection.execute("SELECT team, user FROM invitations ORDER BY user"):
+        invited[row["team"]].append(row["user"])
     rows = connection.execute("SELECT name, created_at FROM teams ORDER BY name")
-    return [{**dict(row), "members": members[row["name"]]} for row in rows]
+    return [
+        {**dict(row), "members": members[row["name"]], "invited": invited[row["name"]]}
+        for row in rows
+    ]
 
 
 def members_of(connection: sqlite3.Connection, team: str) -> list[str] | None:
@@ -258,13 +267,20 @@ def add_member(connection: sqlite3.Connection, team: str, user: str) -> None:
     )
 
 
-def remove_member(connection: sqlite3.Connection, team: str, user: str) -> None:
-    done = connection.execute(
-        "DELETE FROM members WHERE team = ? AND user = ?",
-        (team, find_user(connection, user)["key"]),
+def remove_member(connection: sqlite3.Connection, team: str, user: str) -> bool:
+    """Whether `user` was in the team. The invitations that they wrote end with it."""
+    row = connection.execute(
+        "SELECT key FROM users JOIN members ON members.user = users.key "
+        "WHERE members.team = ? AND users.name = ?",
+        (team, user),
+    ).fetchone()
+    if row is None:
+        return False
+    connection.execute("DELETE FROM members WHERE team = ? AND user = ?", (team, row["key"]))
+    connection.execute(
+        "DELETE FROM invitations WHERE team = ? AND invited_by = ?", (team, row["key"])
     )
-    if not done.rowcount:
-        raise Missing(f"{user!r} is not in the team {team!r}")
+    return True
 
 
 def check_entity(name: str) -> None:

@@ -29,3 +29,14 @@ CREATE TABLE members (
 ) WITHOUT ROWID;
 CREATE INDEX members_by_user ON members (user);
 """
+
+INVITATIONS = """
+CREATE TABLE invitations (
+    team TEXT NOT NULL REFERENCES teams ON DELETE CASCADE,
+    user TEXT NOT NULL,                  -- any name: who invites does not learn whether it exists
+    invited_by INTEGER NOT NULL REFERENCES users,
+    created_at REAL NOT NULL,
+    PRIMARY KEY (team, user)
+) WITHOUT ROWID;
+CREATE INDEX invitations_by_user ON invitations (user);
+"""
