@@ -5,6 +5,7 @@ put its name into the row of its type, and, if it takes arguments, into `ARGUMEN
 for what somebody in the world has under that name (`world.furnish`).
 """
 
+# ruff: noqa: E501  (a row a door)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -24,6 +24,8 @@ AUDIENCES: Mapping[str, frozenset[str]] = {
     "fay": frozenset({"fay"}),
     "guild": frozenset({"bob"}),
     "ada": frozenset(),
+    # By fay for the team, when she was in it.
+    "labfay": frozenset({"bob", "tom", "fay"}),
     "teamlab": frozenset({"bob", "tom"}),
     "teamguild": frozenset({"bob"}),
     # Fay has left: what she made for the team names her.

@@ -5,6 +5,7 @@ it a row. A `$name` stands for what somebody in the world has under that name (`
 parameters of the path are filled in by `PARAMETERS`.
 """
 
+# ruff: noqa: E501  (a row a door)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,10 @@ class Door:
     bodies: Sequence[Any] = ()
     # It removes what it is given.
     ends: bool = False
+    # Values that are nobody's to refuse, such as whom a member invites.
+    free: tuple[str, ...] = ()
+    # The admin may change these rows by it, whosever they are.
+    admin_changes: str = ""
     # Why an answer may tell a thing of somebody else's from one that is not there.
     tells: str = ""
     # Its answer holds numbers alone, so no secret text shows that it was let in.
@@ -123,7 +128,9 @@ ROUTES: Mapping[str, Door] = {
     "POST /api/curves": Door(
         READS, bodies=[{**_CURVES, "runs": ["$run"]}, _CURVES, {**_CURVES, "groups": [["$run"]]}]
     ),
-    "GET /api/artifacts/{key:int}": Door(READS),
+    "GET /api/artifacts/{key:int}": Door(
+        READS, at=["/api/artifacts/$artifact", "/api/artifacts/$artifact_of_moved"]
+    ),
     "GET /api/artifacts/{key:int}/manifest": Door(READS),
     # Projects, and what the page shows.
     "GET /api/projects": Door(KEY),
@@ -147,7 +154,7 @@ ROUTES: Mapping[str, Door] = {
         WRITES, bodies=[{"config": _SWEEP, **_PLACE, "prior_runs": ["$run_id"]}, {"config": _SWEEP, **_PLACE}]
     ),
     "GET /api/sweeps/{key:int}": Door(READS),
-    "DELETE /api/sweeps/{key:int}": Door(WRITES, ends=True),
+    "DELETE /api/sweeps/{key:int}": Door(WRITES, at=["/api/sweeps/$idle_sweep"], ends=True),
     "GET /api/sweeps/{key:int}/trials": Door(READS),
     "GET /api/sweeps/{key:int}/work": Door(READS),
     "GET /api/sweeps/{key:int}/columns": Door(READS),
@@ -156,6 +163,8 @@ ROUTES: Mapping[str, Door] = {
     "POST /api/sweeps/{key:int}/estimate": Door(WRITES, bodies=[{"kind": "new", "estimate": {}}]),
     "POST /api/sweeps/{key:int}/state": Door(WRITES, bodies=[{"state": "running"}]),
     "POST /api/sweeps/{key:int}/cap": Door(WRITES, bodies=[{"run_cap": 9}]),
+    # Before the sweep's own, which leaves none that failed.
+    "POST /api/jobs/{key:int}/retry": Door(WRITES, bodies=[{}]),
     "POST /api/sweeps/{key:int}/retry": Door(WRITES, bodies=[{}, {"trials": ["$trial"]}]),
     "GET /api/figures": Door(
         READS, at=["/api/figures?entity=$entity&project=$project&kind=$kind", "/api/figures?entity=$entity&project=$project"]
@@ -164,13 +173,12 @@ ROUTES: Mapping[str, Door] = {
     # Slurm's jobs: a user's own, and those that work for a sweep that the user may read.
     "POST /api/jobs": Door(WRITES, bodies=[_JOB, {**_JOB, "sweep": "$sweep"}]),
     "POST /api/jobs/news": Door(
-        KEY, bodies=[{"news": [{"key": "$job", "polled_at": 9e9, "states": {"RUNNING": 1}}]}], silent=True
+        KEY, bodies=[{"news": [{"key": "$job", "polled_at": 9e9, "states": {"RUNNING": 1}}]}], silent=True, admin_changes="jobs"
     ),
     "GET /api/job": Door(READS, at=["/api/job?name=$job_id", "/api/job?name=$job_name"]),
     "GET /api/jobs": Door(KEY, at=["/api/jobs", "/api/jobs?sweep=$sweep"]),
-    "GET /api/jobs/{key:int}": Door(READS, at=["/api/jobs/$job", "/api/jobs/$job_for_team"]),
+    "GET /api/jobs/{key:int}": Door(READS),
     "POST /api/jobs/{key:int}/wish": Door(WRITES, bodies=[{"wish": "cancel"}]),
-    "POST /api/jobs/{key:int}/retry": Door(WRITES, bodies=[{}]),
     "POST /api/jobs/{key:int}/log": Door(READS, bodies=[{}], silent=True),
     # People.
     "POST /api/login/codes": Door(KEY, bodies=[{}], silent=True),
@@ -179,19 +187,21 @@ ROUTES: Mapping[str, Door] = {
     "GET /api/me": Door(KEY),
     "GET /api/users": Door(KEY),
     "POST /api/users": Door(ADMIN, bodies=[{"name": "newcomer"}]),
-    "DELETE /api/users/{user}": Door(ADMIN, ends=True),
     "GET /api/keys": Door(KEY),
     "POST /api/keys": Door(KEY, bodies=[{"label": "another"}, {"user": "$user", "label": "another"}]),
     "DELETE /api/users/{user}/keys/{key}": Door(KEY, ends=True),
     "GET /api/teams": Door(KEY),
     "POST /api/teams": Door(
         KEY,
-        bodies=[{"name": "$team"}, {"name": "another-team", "members": ["$user"]}],
+        bodies=[{"name": "$team"}, {"name": "of-$project", "members": ["$user"]}],
+        free=("project",),
         tells="names of teams are unique over the server",
     ),
+    "PUT /api/teams/{team}/members/{user}": Door(TEAM, free=("user",)),
+    "DELETE /api/teams/{team}/members/{user}": Door(TEAM, ends=True, free=("user",)),
     "DELETE /api/teams/{team}": Door(TEAM, ends=True),
-    "PUT /api/teams/{team}/members/{user}": Door(TEAM),
-    "DELETE /api/teams/{team}/members/{user}": Door(TEAM, ends=True),
+    # Last: whoever is gone comes in nowhere.
+    "DELETE /api/users/{user}": Door(ADMIN, ends=True),
     # Nothing is there, for anybody.
     "GET /api/{rest:path}": Door(KEY, at=["/api/nothing"], silent=True),
     "GET /files/{rest:path}": Door(KEY, at=["/files/nothing"], silent=True),

@@ -1,4 +1,4 @@
-"""Every row of the database with the entity that it belongs to, and what a request changed of them."""
+"""Every row of the database with the entity that it belongs to, and what a request changed."""
 
 from __future__ import annotations
 
@@ -24,22 +24,25 @@ _PART_OF: Mapping[str, tuple[str, str]] = {
     "jobs": ("user", "users"),
     "api_keys": ("user", "users"),
     "members": ("team", "teams"),
-    **{
-        table: ("run", "runs")
-        for table in (
-            "files", "alerts", "revisions", "attempts", "clients", "resume_questions", "console",
-            "lines", "batches", "segments", "series", "placements", "archives", "lineage",
-        )
-    },
-    **{table: ("sweep", "sweeps") for table in ("agents", "trials", "programs", "estimates")},
-    **{table: ("collection", "collections") for table in ("artifacts", "memberships", "aliases")},
-    **{table: ("artifact", "artifacts") for table in ("manifests", "claims", "client_ids")},
+    "invitations": ("team", "teams"),
+    **dict.fromkeys(
+        ("files", "alerts", "revisions", "attempts", "clients", "resume_questions", "console",
+         "lines", "batches", "segments", "series", "placements", "archives", "lineage"),
+        ("run", "runs"),
+    ),
+    **dict.fromkeys(("agents", "trials", "programs", "estimates"), ("sweep", "sweeps")),
+    **dict.fromkeys(("artifacts", "memberships", "aliases"), ("collection", "collections")),
+    **dict.fromkeys(("manifests", "claims", "client_ids"), ("artifact", "artifacts")),
     "entries": ("manifest", "manifests"),
 }  # fmt: skip
 # Names of metrics are kept once for all; the rest is the database's own.
 _NOBODYS = frozenset({"keys", "about", "sqlite_sequence", "sqlite_stat1"})
 # When a key was used is noted whoever looks at it.
 _IGNORED = frozenset({"used_at"})
+
+# Whoever is in a team has come by themselves: a membership is the member's too. Others may end it.
+_JOINED = "teams joined"
+_MEMBERS = "SELECT name, team FROM members JOIN users ON users.key = members.user"
 
 Rows = frozenset[tuple[str, str | None, tuple[object, ...]]]
 
@@ -50,7 +53,9 @@ def read(tracker: Tracker) -> Rows:
 
 def changed(before: Rows, after: Rows) -> set[tuple[str, str | None]]:
     """The tables in which rows came, went or changed, with the entities of these rows."""
-    return {(table, entity) for table, entity, _ in before ^ after}
+    joined = {row for row in after - before if row[0] == _JOINED}
+    lasting = {row for row in before ^ after if row[0] != _JOINED}
+    return {(table, entity) for table, entity, _ in joined | lasting}
 
 
 def _read(connection: sqlite3.Connection) -> Rows:
@@ -68,6 +73,7 @@ def _read(connection: sqlite3.Connection) -> Rows:
         for row in connection.execute(f"SELECT {_owner(table)} AS owner_, * FROM {table}"):
             values = tuple(row[name] for name in row.keys() if name not in _IGNORED)  # noqa: SIM118
             found.append((table, values[0], values[1:]))
+    found += [(_JOINED, name, (team,)) for name, team in connection.execute(_MEMBERS)]
     return frozenset(found)
 
 

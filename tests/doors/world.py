@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from runyard.server.store.people import hash_key, key_id
 from runyard.server.tracker import Tracker
 from tests.doors.markers import marker
 from tests.server.artifact_logger import Logger, digest_of, manifest_of, md5
 from tests.server.asgi import KEY, Client
-from tests.server.persons import Person, add_person
+from tests.server.persons import Person, add_person, make_team
 
 LINK = "mutation ($input: I!) { linkArtifact(input: $input) { versionIndex } }"
 USE = "mutation ($input: I!) { useArtifact(input: $input) { artifact { id } } }"
@@ -21,27 +22,36 @@ ALERT = "mutation ($input: I!) { notifyScriptableRunAlert(input: $input) { succe
 REWIND = "mutation ($input: I!) { rewindRun(input: $input) { rewoundRun { id } } }"
 AGENT = "mutation ($input: I!) { createAgent(input: $input) { agent { id } } }"
 UPSERT = """mutation ($input: I!) { upsertBucket(input: $input) { bucket { id } } }"""
+FILES = """query ($id: ID!) { artifact(id: $id) { currentManifest { id file { directUrl } }
+  files { edges { node { directUrl } } } } }"""
 FILE = """mutation ($input: I!) { createRunFiles(input: $input) { files { uploadUrl } } }"""
+
+
+def gid(kind: str, key: object) -> str:
+    """The id under which clients know a thing."""
+    return base64.b64encode(f"{kind}:{key}".encode()).decode()
+
 
 # What one entity has, by the names that the tables of doors use.
 Belongings = dict[str, Any]
 
 # As a belonging that is not there: what is somebody else's has to be answered just as this.
 GHOST: Belongings = {
-    "entity": "ghost", "project": "ghostproject", "run": 99991, "run_id": "ghostrun",
-    "run_gid": "UnVuOjk5OTkx", "attempt": 91, "file": "ghostfile", "file_gid": "RmlsZTpbOTk5OTEsICJnaG9zdGZpbGUiXQ==",
-    "artifact": 99992, "artifact_gid": "QXJ0aWZhY3Q6OTk5OTI=", "collection": "ghostcollection",
-    "collection_gid": "QXJ0aWZhY3RDb2xsZWN0aW9uOjk5OTkz", "portfolio": "ghostportfolio",
-    "portfolio_gid": "QXJ0aWZhY3RDb2xsZWN0aW9uOjk5OTk0", "alias": "ghostalias",
-    "manifest_gid": "QXJ0aWZhY3RNYW5pZmVzdDo5OTk5NQ==", "digest": "ghostdigest",
+    "entity": "ghost", "project": "ghostproject", "project_number": 99990, "user": "ghostuser",
+    "team": "ghostteam", "member_gid": gid("Member", "ghostteam/ghostuser"), "key": "0123456789ab",
+    "key_gid": gid("ApiKey", "ghost/0123456789ab"), "report": "ghostrep", "backup": "/nowhere/copy",
+    "run": 99991, "run_id": "ghostrun", "run_gid": gid("Run", 99991), "run_name": "ghostname",
+    "tag": "ghosttag", "group": "ghostgroup", "metric": "ghostmetric", "kind": "ghostkind",
+    "attempt": 1, "file": "ghostfile", "file_gid": gid("File", '[99991, "ghostfile"]'),
+    "artifact": 99992, "artifact_gid": gid("Artifact", 99992), "lent_gid": gid("Artifact", 99993),
+    "neighbour_gid": gid("Artifact", 99994), "artifact_of_moved": 99995, "type": "ghosttype",
+    "collection": "ghostcollection", "collection_gid": gid("ArtifactCollection", 99993),
+    "portfolio": "ghostportfolio", "portfolio_gid": gid("ArtifactCollection", 99994),
+    "alias": "ghostalias", "manifest_gid": gid("ArtifactManifest", 99995), "digest": "ghostdigest",
     "md5": "AAAAAAAAAAAAAAAAAAAAAA==", "md5_hex": "0" * 32, "client_id": "ghostclient",
-    "type": "ghosttype", "sweep": 99996, "sweep_id": "ghostswp", "sweep_gid": "U3dlZXA6OTk5OTY=",
-    "agent": 99997, "stock_gid": "QWdlbnQ6OTk5OTg=", "trial": 91, "job": 99998, "job_id": "99998",
-    "job_name": "ghostjob", "report": "ghostrep", "key": "0123456789ab",
-    "key_gid": "QXBpS2V5Omdob3N0LzAxMjM0NTY3ODlhYg==", "user": "ghostuser", "team": "ghostteam",
-    "member_gid": "TWVtYmVyOmdob3N0dGVhbS9naG9zdHVzZXI=", "metric": "ghostmetric",
-    "kind": "ghostkind", "lent_gid": "QXJ0aWZhY3Q6OTk5OTM=", "neighbour_gid": "QXJ0aWZhY3Q6OTk5OTQ=",
-    "project_number": 99990, "job_for_team": 99989, "backup": "/nowhere/copy", "run_name": "ghostname", "tag": "ghosttag", "group": "ghostgroup",
+    "sweep": 99996, "idle_sweep": 99989, "sweep_id": "ghostswp", "sweep_gid": gid("Sweep", 99996),
+    "agent": 99997, "stock_gid": gid("Agent", 99998), "trial": 1, "job": 99998, "job_id": "99998",
+    "job_name": "ghostjob",
 }  # fmt: skip
 
 
@@ -72,23 +82,25 @@ def build(client: Client, tracker: Tracker) -> World:
         world.people[name] = add_person(ada, marker(f"person{name}"))
     bob, tom, fay, eve = (world.people[name] for name in ("bob", "tom", "fay", "eve"))
     teams = {"lab": marker("teamlab"), "guild": marker("teamguild")}
-    for team in teams.values():
-        assert bob.post("/api/teams", {"name": team}).status == 200
-    for member in (tom, fay):
-        assert bob.put(f"/api/teams/{teams['lab']}/members/{member.name}").status == 200
+    make_team(bob, teams["lab"], tom, fay)
+    make_team(bob, teams["guild"])
     for audience, person in (("bob", bob), ("tom", tom), ("eve", eve), ("fay", fay), ("ada", ada)):
         furnish(world, audience, person, person.name)
     furnish(world, "lab", bob, teams["lab"])
-    for audience, person in (("bob", bob), ("tom", tom), ("eve", eve), ("fay", fay), ("ada", ada)):
-        world.belongings[audience] |= {"team": GHOST["team"], "member_gid": GHOST["member_gid"]}
-    world.belongings["bob"]["team"] = teams["guild"]
-    world.belongings["lab"] |= {"team": teams["lab"], "user": tom.name}
-    world.belongings["lab"]["member_gid"] = _member(world, bob, teams["lab"], tom.name)
+    teams["bob"] = teams.pop("guild")
+    for audience in ("tom", "eve", "fay", "ada"):
+        teams[audience] = marker(audience)
+        make_team(world.people[audience], teams[audience])
+    world.belongings["lab"]["user"] = tom.name
+    for audience, team in teams.items():
+        things = world.belongings[audience]
+        things |= {"team": team, "member_gid": gid("Member", f"{team}/{things['user']}")}
     _lend(world)
+    _move(world)
     _part_with(world, fay, teams["lab"])
     for things in world.belongings.values():
+        things.setdefault("artifact_of_moved", GHOST["artifact_of_moved"])
         things["backup"] = str(tracker.home.path.with_name("copy"))
-        things.setdefault("job_for_team", world.belongings["fay"]["job_for_team"])
     # A key that was good once.
     made = eve.post("/api/keys", {"label": marker("eve")}).json()
     world.revoked = made["key"]
@@ -114,7 +126,7 @@ def furnish(world: World, audience: str, person: Person, entity: str) -> None:
     # A key is its maker's, also where the rest is the team's.
     label = marker("bob" if audience == "lab" else audience)
     made = _made(person.post("/api/keys", {"label": label}))
-    things |= {"key": made["id"], "key_gid": _gid("ApiKey", f"{person.name}/{made['id']}")}
+    things |= {"key": made["id"], "key_gid": gid("ApiKey", f"{person.name}/{made['id']}")}
 
 
 def _runs(world: World, audience: str, person: Person, things: Belongings) -> None:
@@ -125,8 +137,8 @@ def _runs(world: World, audience: str, person: Person, things: Belongings) -> No
     things |= {"metric": text(), "tag": text(), "group": text(), "file": text()}
     for run_id in (things["run_id"], text(), text()):
         new = {**place, "name": run_id, "displayName": things["run_name"], "notes": text(),
-               "groupName": things["group"], "jobType": text(), "host": text(), "tags": [things["tag"]],
-               "jobProgram": text(), "commit": text(), "jobRepo": text(),
+               "groupName": things["group"], "jobType": text(), "host": text(),
+               "tags": [things["tag"]], "jobProgram": text(), "commit": text(), "jobRepo": text(),
                "config": json.dumps({text(): {"value": text()}}),
                "summaryMetrics": json.dumps({text(): text()})}  # fmt: skip
         bucket = _said(person, UPSERT, new)["upsertBucket"]["bucket"]["id"]
@@ -151,7 +163,7 @@ def _runs(world: World, audience: str, person: Person, things: Belongings) -> No
     url = address["createRunFiles"]["files"][0]["uploadUrl"]
     assert world.client.put(url, text().encode()).status == 200
     world.addresses.append(("PUT", _path(url)))
-    things["file_gid"] = _gid("File", json.dumps([run["key"], things["file"]]))
+    things["file_gid"] = gid("File", json.dumps([run["key"], things["file"]]))
     _said(person, ALERT, {**named, "title": text(), "text": text(), "severity": "INFO"})
     # What a rewind takes out lies in an archive.
     _said(person, REWIND, {**named, "metricName": "_step", "metricValue": 0})
@@ -162,8 +174,10 @@ def _runs(world: World, audience: str, person: Person, things: Belongings) -> No
 
 
 def _artifacts(world: World, audience: str, person: Person, things: Belongings) -> None:
-    names = ("collection", "portfolio", "alias", "client_id", "type")
+    names = ("collection", "portfolio", "alias", "client_id")
     things |= {name: marker(audience) for name in names}
+    # What fay has linked to a portfolio of hers has given that its type.
+    things["type"] = marker("labfay" if audience == "lab" else audience)
     version = log_version(world, audience, person, things)
     things |= version
     _link(person, version["artifact_gid"], things["entity"], things["project"], things["portfolio"])
@@ -198,12 +212,12 @@ def log_version(
     )
     assert logger.send_manifest(version, manifest).status == 200
     logger.commit(version)
-    query = "query ($id: ID!) { artifact(id: $id) { currentManifest { id file { directUrl } } files { edges { node { directUrl } } } } }"
-    found = logger.ask(query, id=version)["artifact"]
+    found = logger.ask(FILES, id=version)["artifact"]
     urls = [found["currentManifest"]["file"]["directUrl"],
             *(edge["node"]["directUrl"] for edge in found["files"]["edges"])]  # fmt: skip
     world.addresses += [("GET", _path(url)) for url in urls if url]
-    return {"artifact_gid": version, "artifact": int(_ungid(version)),
+    key = int(base64.b64decode(version).decode().partition(":")[2])
+    return {"artifact_gid": version, "artifact": key,
             "manifest_gid": found["currentManifest"]["id"], "digest": digest_of(manifest),
             "md5": md5(content), "md5_hex": _hex(content)}  # fmt: skip
 
@@ -221,11 +235,12 @@ def _sweeps(world: World, audience: str, person: Person, things: Belongings) -> 
         "entity": things["entity"],
         "folder": text(),
     }
+    things["idle_sweep"] = _made(person.post("/api/sweeps", new))["key"]
     sweep = _made(person.post("/api/sweeps", new))
     things |= {
         "sweep": sweep["key"],
         "sweep_id": sweep["id"],
-        "sweep_gid": _gid("Sweep", sweep["key"]),
+        "sweep_gid": gid("Sweep", sweep["key"]),
     }
     things["job_id"] = str(4000 + sweep["key"])
     job = {"job_id": things["job_id"], "kind": "agents", "name": text(), "sweep": sweep["key"],
@@ -242,15 +257,16 @@ def _sweeps(world: World, audience: str, person: Person, things: Belongings) -> 
         "job": things["job_id"],
         "node": text(),
     }
-    things["agent"] = _made(person.post(f"/api/sweeps/{sweep['key']}/agents", begun))["agent"]
-    held = [
-        _made(person.post(f"/api/agents/{things['agent']}/claim", {"token": f"held{n}"}))
-        for n in (0, 1)
-    ]
-    things["trial"] = held[0]["trial"]["number"]
-    failed = {"trial": held[1]["trial"]["number"], "attempt": held[1]["attempt"], "exit_code": 1,
-              "ended_at": time.time()}  # fmt: skip
-    _made(person.post(f"/api/agents/{things['agent']}/ends", failed))
+    agents = f"/api/sweeps/{sweep['key']}/agents"
+    things["agent"] = _made(person.post(agents, begun))["agent"]
+    aside = _made(person.post(agents, {"token": text(), "host": text(), "pid": 7}))["agent"]
+    held = _made(person.post(f"/api/agents/{things['agent']}/claim", {"token": "held0"}))
+    things["trial"] = held["trial"]["number"]
+    for agent in (things["agent"], aside):  # One trial fails in the job, one outside of it.
+        held = _made(person.post(f"/api/agents/{agent}/claim", {"token": f"failing{agent}"}))
+        end = {"trial": held["trial"]["number"], "attempt": held["attempt"], "exit_code": 1,
+               "ended_at": time.time()}  # fmt: skip
+        _made(person.post(f"/api/agents/{agent}/ends", end))
     estimate = {"kind": text(), "estimate": {"x": text()}}
     _made(person.post(f"/api/sweeps/{sweep['key']}/estimate", estimate))
     stock = {"entityName": things["entity"], "projectName": things["project"],
@@ -277,6 +293,19 @@ def _lend(world: World) -> None:
         things |= {"lent_gid": lent["artifact_gid"], "neighbour_gid": neighbour["artifact_gid"]}
 
 
+def _move(world: World) -> None:
+    """Bob announces a run of the team's; its program then names his own entity, and it moves
+    there. What it had logged stays with the team."""
+    bob, own, lab = world.people["bob"], world.belongings["bob"], world.belongings["lab"]
+    run_id = marker("bob")
+    new = {"id": run_id, "project": lab["project"], "entity": lab["entity"], "command": ["train"]}
+    _made(bob.post("/api/runs", new))
+    place = {**lab, "run_id": run_id, "client_id": marker("lab"), "alias": marker("lab")}
+    lab["artifact_of_moved"] = log_version(world, "lab", bob, place)["artifact"]
+    moved = {"name": run_id, "entityName": own["entity"], "modelName": own["project"]}
+    _said(bob, UPSERT, moved)
+
+
 def _part_with(world: World, fay: Person, team: str) -> None:
     """Fay, while she is a member, takes along what she can; then she goes."""
     lab, own = world.belongings["lab"], world.belongings["fay"]
@@ -285,8 +314,7 @@ def _part_with(world: World, fay: Person, team: str) -> None:
                "runName": own["run_id"]}  # fmt: skip
         _said(fay, USE, use)
         _link(fay, lab["artifact_gid"], own["entity"], own["project"], marker("fay"))
-        query = "query ($id: ID!) { artifact(id: $id) { currentManifest { file { directUrl } } files { edges { node { directUrl } } } } }"
-        found = fay.ask(query, id=version)["data"]["artifact"]
+        found = fay.ask(FILES, id=version)["data"]["artifact"]
         urls = [found["currentManifest"]["file"]["directUrl"],
                 *(edge["node"]["directUrl"] for edge in found["files"]["edges"])]  # fmt: skip
         world.stale += [("GET", _path(url)) for url in urls if url]
@@ -295,8 +323,13 @@ def _part_with(world: World, fay: Person, team: str) -> None:
         "uploadUrl"
     ]
     world.stale.append(("PUT", _path(url)))
-    job = {"job_id": lab["job_id"], "kind": "agents", "name": marker("fay"), "sweep": lab["sweep"]}
-    own["job_for_team"] = _made(fay.post("/api/jobs", job))["key"]
+    job = {
+        "job_id": lab["job_id"],
+        "kind": "agents",
+        "name": marker("labfay"),
+        "sweep": lab["sweep"],
+    }
+    own |= {"job": _made(fay.post("/api/jobs", job))["key"], "job_name": job["name"]}
     assert world.people["bob"].delete(f"/api/teams/{team}/members/{fay.name}").status == 200
 
 
@@ -314,12 +347,6 @@ def _collection(person: Person, things: Belongings, name: str) -> str:
     return str(found["artifactCollection"]["id"])
 
 
-def _member(world: World, person: Person, team: str, user: str) -> str:
-    query = "query ($name: S) { entity(name: $name) { members { id name } } }"
-    members = person.ask(query, name=team)["data"]["entity"]["members"]
-    return next(str(member["id"]) for member in members if member["name"] == user)
-
-
 def _made(answer: Any) -> Any:
     assert answer.status == 200, answer.text
     return answer.json()
@@ -335,19 +362,5 @@ def _path(url: str) -> str:
     return re.sub(r"^\w+://[^/]+", "", url)
 
 
-def _gid(kind: str, key: object) -> str:
-    import base64
-
-    return base64.b64encode(f"{kind}:{key}".encode()).decode()
-
-
-def _ungid(gid: str) -> str:
-    import base64
-
-    return base64.b64decode(gid).decode().partition(":")[2]
-
-
 def _hex(content: bytes) -> str:
-    import hashlib
-
     return hashlib.md5(content).hexdigest()
