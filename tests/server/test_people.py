@@ -7,7 +7,7 @@ import pytest
 from runyard.home import Home
 from runyard.server import permissions
 from runyard.server.app import create_app
-from runyard.server.permissions import Caller
+from runyard.server.permissions import Caller, Entities
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import KEY, Client
@@ -49,7 +49,8 @@ def test_what_is_not_yours_looks_as_if_it_did_not_exist(bob: Person, eve: Person
     assert eve.get(f"/api/runs/{key}/metrics").status == 404
     assert eve.get(f"/api/runs/{key}/console").status == 404
     assert eve.runs() == set()
-    assert eve.get("/api/health").json()["runs"] == 0
+    # Not even where the server's files are, nor on which machine it runs since when.
+    assert eve.get("/api/health").json() == {"runs": 0, "running": 0}
     assert bob.runs() == {"r1"}
 
 
@@ -261,7 +262,7 @@ def test_the_rules_by_themselves() -> None:
     bob = Caller(2, "bob", teams=frozenset({"crew"}))
     admin = Caller(1, "ada", admin=True)
     owned = {"ada", "bob", "eve", "crew", "gang"}
-    assert permissions.readable(bob) == frozenset({"bob", "crew"})
+    assert permissions.readable(bob) == Entities(frozenset({"bob", "crew"}))
     assert permissions.readable(admin) is None
     writes = {
         who.name: {

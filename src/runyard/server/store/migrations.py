@@ -51,6 +51,7 @@ STEPS: tuple[str, ...] = (
     programs.TABLES,
     sweeps.RETURNS,
     people.INVITATIONS,
+    people.KEYS,
     artifacts.LINKED_BY,
 )
 
