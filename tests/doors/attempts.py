@@ -31,6 +31,18 @@ class Actor:
     owns: tuple[str, ...] = ()
     # Tables that are the actor's to change, whosever the rows are.
     manages: frozenset[str] = frozenset()
+    # Which key, of `World.keys`; by default, the person's own.
+    key: str = ""
+
+    @property
+    def has_ownerless(self) -> bool:
+        """Whether what nobody owns is the actor's: then a ghost's entity is, too."""
+        return self.person in (markers.ADMIN, markers.ADMINS_KEY)
+
+    def key_in(self, world: World) -> str | None:
+        if self.key:
+            return world.keys[self.key]
+        return None if self.person is None else world.people[self.person].key
 
     def may_see(self, audience: str) -> bool:
         return markers.may_see(self.person, audience)
@@ -59,7 +71,7 @@ def attempts(
     for things in own:
         yield Attempt(things)
     for things, other in itertools.product(own or [GHOST], others):
-        if actor.person == markers.ADMIN:
+        if actor.has_ownerless:
             subsets: Sequence[tuple[str, ...]] = [tuple(groups)]
         else:
             subsets = [
@@ -148,7 +160,14 @@ def must_be_empty(faults: Iterable[str]) -> None:
 
 # The admin sees to people, their keys and teams, and writes into nothing else of theirs.
 ADMINISTERS = frozenset({"users", "api_keys", "teams", "members", "invitations", "teams joined"})
+OWNER = Actor("owner", "bob", ("bob", "lab"))
 COLLEAGUE = Actor("colleague", "eve", ("eve",))
 TEAM_MATE = Actor("team-mate", "tom", ("tom", "lab"))
 FORMER_MEMBER = Actor("former member", "fay", ("fay",))
+KEY_FOR_RUNS = Actor("key for runs", "eve", ("eve",), key="for runs")
+ADMINS_KEY_FOR_RUNS = Actor(
+    "admin's key for runs", markers.ADMINS_KEY, ("ada",), key="admin's for runs"
+)
+    "admin's key for runs", markers.ADMINS_KEY, ("ada",), key="admin's for runs"
+)
 ADMIN = Actor("admin", "ada", ("ada",), ADMINISTERS)

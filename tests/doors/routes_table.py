@@ -189,6 +189,9 @@ ROUTES: Mapping[str, Door] = {
     "POST /api/users": Door(ADMIN, bodies=[{"name": "newcomer"}]),
     "GET /api/keys": Door(KEY),
     "POST /api/keys": Door(KEY, bodies=[{"label": "another"}, {"user": "$user", "label": "another"}]),
+    "DELETE /api/users/{user}/keys": Door(
+        KEY, at=["/api/users/$user/keys?kind=shell"], ends=True
+    ),
     "DELETE /api/users/{user}/keys/{key}": Door(KEY, ends=True),
     "GET /api/teams": Door(KEY),
     "POST /api/teams": Door(

@@ -37,8 +37,8 @@ _PART_OF: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 # Names of metrics are kept once for all; the rest is the database's own.
 _NOBODYS = frozenset({"keys", "about", "sqlite_sequence", "sqlite_stat1"})
-# When a key was used is noted whoever looks at it.
-_IGNORED = frozenset({"used_at"})
+# When a key was used, and when it ends for want of that, is noted whoever looks at it.
+_IGNORED = frozenset({"used_at", "used_from", "expires_at"})
 
 # Whoever is in a team has come by themselves: a membership is the member's too. Others may end it.
 _JOINED = "teams joined"

@@ -13,11 +13,14 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from runyard.server.scopes import RUNS_ROUTES
 from tests.doors import markers
 from tests.doors.attempts import (
     ADMIN,
+    ADMINS_KEY_FOR_RUNS,
     COLLEAGUE,
     FORMER_MEMBER,
+    KEY_FOR_RUNS,
     TEAM_MATE,
     Actor,
     Guard,
@@ -27,13 +30,14 @@ from tests.doors.attempts import (
     secrets_in,
 )
 from tests.doors.routes_table import ADMIN as ADMINS
-from tests.doors.routes_table import KEY, OPEN, READS, ROUTES, SIGNED, TEAM, Door, addresses
+from tests.doors.routes_table import KEY, OPEN, READS, ROUTES, SIGNED, TEAM, WRITES, Door, addresses
 from tests.doors.walk import expand
 from tests.doors.world import GHOST, World
 from tests.server.asgi import Answer, basic
 
 NOBODY = Actor("no key", None)
-REVOKED = Actor("revoked key", None)
+REVOKED = Actor("revoked key", None, key="revoked")
+EXPIRED = Actor("expired key", None, key="expired")
 ON_A_PAGE = Actor("colleague on the page", "eve", ("eve",))
 
 
@@ -68,12 +72,10 @@ def cookie(world: World, person: str) -> str:
 
 def caller(world: World, actor: Actor) -> Callable[[str, str, Any], Answer]:
     headers: Mapping[str, str] = {}
-    if actor is REVOKED:
-        headers = {"authorization": basic(world.revoked)}
-    elif actor is ON_A_PAGE:
+    if actor is ON_A_PAGE:
         headers = {"cookie": cookie(world, "eve"), "x-runyard": "1"}
-    elif actor.person is not None:
-        headers = {"authorization": basic(world.people[actor.person].key)}
+    elif (key := actor.key_in(world)) is not None:
+        headers = {"authorization": basic(key)}
 
     def call(method: str, path: str, body: Any) -> Answer:
         content = (
@@ -96,14 +98,25 @@ def requests(route: str, door: Door) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "actor",
-    [NOBODY, REVOKED, COLLEAGUE, ON_A_PAGE, TEAM_MATE, FORMER_MEMBER, ADMIN],
+    [
+        NOBODY,
+        REVOKED,
+        EXPIRED,
+        COLLEAGUE,
+        ON_A_PAGE,
+        KEY_FOR_RUNS,
+        ADMINS_KEY_FOR_RUNS,
+        TEAM_MATE,
+        FORMER_MEMBER,
+        ADMIN,
+    ],
     ids=lambda actor: actor.label,
 )
 def test_nobody_comes_in_where_they_may_not(world: World, actor: Actor) -> None:
     call, watch, guard = caller(world, actor), Watch(world, actor), Guard(world, actor)
     faults, count = list[str](), 0
     absent_answers: dict[str, Answer] = {}
-    said: set[str] = set()
+    said = world.said.setdefault(str(actor.person), set())
 
     def send(given: dict[str, Any], door: Door) -> Answer:
         nonlocal count
@@ -133,10 +146,10 @@ def test_nobody_comes_in_where_they_may_not(world: World, actor: Actor) -> None:
                 if actor is ADMIN and door.who == ADMINS:
                     continue
                 answer = send(given, door)
-                wanted = _wanted(actor, door)
+                wanted = _wanted(actor, route, door)
                 if wanted is not None and answer.status != wanted:
                     faults.append(f"{actor.label}: {given} answers {answer.status}, not {wanted}")
-                if wanted is not None or attempt.ghost is None or door.tells or actor is ADMIN:
+                if wanted is not None or attempt.ghost is None or door.tells or actor.has_ownerless:
                     continue
                 absent = expand(template, attempt.ghost)
                 if str(absent) not in absent_answers:
@@ -161,15 +174,24 @@ def may_end(actor: Actor, door: Door) -> bool:
     return actor is ADMIN and door.who in (ADMINS, KEY, TEAM)
 
 
-def _wanted(actor: Actor, door: Door) -> int | None:
+def _wanted(actor: Actor, route: str, door: Door) -> int | None:
     """The status that a whole class of doors answers with."""
     if door.who == OPEN:
         return None
     if actor.person is None:
         return 401
-    if door.who == ADMINS:
+    is_for_runs = actor in (KEY_FOR_RUNS, ADMINS_KEY_FOR_RUNS)
+    if door.who == ADMINS or (is_for_runs and tuple(route.split()) not in RUNS_ROUTES):
         return 403
     return None
+
+
+def test_a_key_for_runs_opens_nothing_of_people() -> None:
+    """What such a key opens is a table of the server's own; these classes are not in it."""
+    opened = {route for route in ROUTES if tuple(route.split()) in RUNS_ROUTES}
+    assert {ROUTES[route].who for route in opened} <= {KEY, READS, WRITES}
+    assert not [route for route in opened if "/teams" in route or "/users" in route]
+    assert not [route for route in opened if "/keys" in route or "/login" in route]
 
 
 class Watch:

@@ -67,7 +67,10 @@ class World:
     # Signed addresses, by (method, path): good ones, and those that should be so no more.
     addresses: list[tuple[str, str]] = field(default_factory=list)
     stale: list[tuple[str, str]] = field(default_factory=list)
-    revoked: str = ""
+    # What somebody has sent, and may read again.
+    said: dict[str, set[str]] = field(default_factory=dict)
+    # Keys beside everybody's own, by what they are.
+    keys: dict[str, str] = field(default_factory=dict)
 
     def entity(self, audience: str) -> str:
         entity: str = self.belongings[audience]["entity"]
@@ -101,10 +104,7 @@ def build(client: Client, tracker: Tracker) -> World:
     for things in world.belongings.values():
         things.setdefault("artifact_of_moved", GHOST["artifact_of_moved"])
         things["backup"] = str(tracker.home.path.with_name("copy"))
-    # A key that was good once.
-    made = eve.post("/api/keys", {"label": marker("eve")}).json()
-    world.revoked = made["key"]
-    assert eve.delete(f"/api/users/{eve.name}/keys/{made['id']}").status == 200
+    _keys(world)
     return world
 
 
@@ -331,6 +331,23 @@ def _part_with(world: World, fay: Person, team: str) -> None:
     }
     own |= {"job": _made(fay.post("/api/jobs", job))["key"], "job_name": job["name"]}
     assert world.people["bob"].delete(f"/api/teams/{team}/members/{fay.name}").status == 200
+
+
+def _keys(world: World) -> None:
+    """Keys that were good once, and keys for runs alone: a colleague's, and the admin's."""
+    eve, ada = world.people["eve"], world.people["ada"]
+    for name, person, wanted in (
+        ("revoked", eve, {}),
+        ("expired", eve, {"kind": "shell"}),
+        ("for runs", eve, {"scope": "runs"}),
+        ("admin's for runs", ada, {"kind": "shell"}),
+    ):
+        made = _made(person.post("/api/keys", wanted))
+        world.keys[name] = made["key"]
+        if name == "revoked":
+            assert eve.delete(f"/api/users/{eve.name}/keys/{made['id']}").status == 200
+        if name == "expired":
+            world.client.together(world.tracker.end_key(made["id"], 1.0))
 
 
 def _link(person: Person, version: str, entity: str, project: str, portfolio: str) -> None:
