@@ -168,6 +168,4 @@ KEY_FOR_RUNS = Actor("key for runs", "eve", ("eve",), key="for runs")
 ADMINS_KEY_FOR_RUNS = Actor(
     "admin's key for runs", markers.ADMINS_KEY, ("ada",), key="admin's for runs"
 )
-    "admin's key for runs", markers.ADMINS_KEY, ("ada",), key="admin's for runs"
-)
 ADMIN = Actor("admin", "ada", ("ada",), ADMINISTERS)
