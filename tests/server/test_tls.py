@@ -385,8 +385,10 @@ def test_a_door_leads_no_program_to_a_stranger(sealed: Home, tmp_path: Path) -> 
     theirs = certificates.make_authority("theirs", NOW)
     fake = certificates.sign_server(theirs, [SERVER_NAME, "localhost"], ["127.0.0.1"], NOW)
     with stranger(fake, tmp_path) as (port, heard), open_door(sealed) as door:
-        elsewhere = {"url": f"https://127.0.0.1:{port}", "port": port, "listen": "0.0.0.0"}
-        write_discovery(sealed, replace(real, hostname="gone", **elsewhere))
+        url = f"https://127.0.0.1:{port}"
+        write_discovery(
+            sealed, replace(real, url=url, port=port, listen="0.0.0.0", hostname="gone")
+        )
         with socket.create_connection(("127.0.0.1", door.port)) as plain:
             wait_until(lambda: heard)
             write_discovery(sealed, real)
