@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from runyard.client.discover import ensure_server, find_server
+from runyard.client.http import Connection
 from runyard.home import Discovery, Home, read_discovery
+from runyard.node.wandb_file import files_of, read_rows
 from tests.conftest import (
     end_server,
     holder_pids,
@@ -35,6 +37,8 @@ pytestmark = pytest.mark.clients
 
 VERSIONS = ("0.31.0", "0.16.6")
 STEPS = 6
+# As any web server answers to what it does not know.
+UNKNOWN = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
 PROGRAM = f"""
 import pathlib, sys, time, wandb
 folder = pathlib.Path(sys.argv[1])
@@ -51,7 +55,7 @@ run.finish()
 class Logging:
     """A program of one version of the client, in a shell or by `runyard run`."""
 
-    def __init__(self, folder: Path, version: str, *, is_direct: bool) -> None:
+    def __init__(self, folder: Path, version: str, shell_key: str, *, is_direct: bool) -> None:
         self.run_id = f"{'shell' if is_direct else 'run'}-{version.replace('.', '')}"
         self.folder = folder / self.run_id
         self.folder.mkdir()
@@ -64,18 +68,25 @@ class Logging:
             shown = run_runyard("env", "--json")
             assert shown.returncode == 0, shown.stderr
             own |= json.loads(shown.stdout)
+            own["WANDB_API_KEY"] = shell_key
         else:
             words = [sys.executable, "-m", "runyard", "run", "-q", "--", *words]
             own |= {"WANDB_RUN_ID": self.run_id, "WANDB_PROJECT": "taken"}
         self.key = own.get("WANDB_API_KEY", "")
-        self.process = subprocess.Popen(
-            words, env={**os.environ, **own}, cwd=self.folder, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        self.output = self.folder / "output"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                words, env={**os.environ, **own}, cwd=self.folder, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            )  # fmt: skip
 
     def has_logged(self, step: int) -> bool:
-        assert self.process.poll() in (None, 0)
+        assert self.process.poll() in (None, 0), self.output.read_text()
         return (self.folder / f"done-{step}").exists()
+
+    def rows_on_disk(self) -> int:
+        (path,) = files_of(str(self.folder), self.run_id)
+        return sum(1 for _ in read_rows(path))
 
     def end(self) -> None:
         """As somebody does who has waited long enough for a client that cannot send."""
@@ -98,6 +109,11 @@ def found(home: Home) -> Discovery:
     return discovery
 
 
+def new_shell_key(home: Home) -> str:
+    with closing(Connection(found(home).url, found(home).key)) as connection:
+        return str(connection.post("/api/keys", {"label": "a shell", "kind": "shell"})["key"])
+
+
 def opens(home: Home, key: str, path: str) -> int:
     """How the live server answers to a key."""
     with closing(HTTPConnection("127.0.0.1", found(home).port, timeout=60)) as connection:
@@ -118,7 +134,7 @@ def test_the_stranger_gets_no_key_that_opens_anything_and_the_runs_are_whole(
     before = found(home)
     try:
         programs = [
-            Logging(tmp_path, version, is_direct=is_direct)
+            Logging(tmp_path, version, new_shell_key(home), is_direct=is_direct)
             for version in VERSIONS
             for is_direct in (True, False)
         ]
@@ -134,7 +150,7 @@ def test_the_stranger_gets_no_key_that_opens_anything_and_the_runs_are_whole(
         log(0)
         log(1)
         kill_with_holder(home)
-        with Stranger(before.port) as stranger:
+        with Stranger(before.port, answer=UNKNOWN) as stranger:
             log(2)
             wait_until(lambda: {p.key for p in programs if p.key} <= stranger.keys)
             # `runyard run` brings the server back; it may have done so already.
@@ -143,9 +159,11 @@ def test_the_stranger_gets_no_key_that_opens_anything_and_the_runs_are_whole(
             log(4)
             log(5)
             assert found(home).port != before.port
-            wait_until(lambda: all(p.process.poll() == 0 for p in programs if "run" in p.run_id))
-            for program in programs:
-                program.end()
+            behind_doors = [program for program in programs if not program.key]
+            wait_until(lambda: all(program.process.poll() == 0 for program in behind_doors))
+            # The others give up; what they have logged is on disk when they end.
+            wait_until(lambda: all(program.process.poll() is not None for program in programs))
+            wait_until(lambda: all(p.rows_on_disk() == STEPS for p in programs if p.key))
             keys = stranger.keys
     finally:
         for program in programs:
