@@ -106,14 +106,15 @@ def test_a_server_whose_port_was_taken_retires_what_was_sent_there_and_says_so(
     before = served(state_folder)
     run = api.create_run({"id": "a", "name": "a", "project": "p", "command": ["x"], "entity": None})
     connection = Connection(before.url, before.key)
+    kinds: dict[str, dict[str, object]] = {
+        "a shell": {"kind": "shell"},
+        "a sync": {"kind": "run"},
+        "behind a door": {"kind": "run", "run": run["key"]},
+        "laptop": {},
+    }
     keys = {
         name: connection.post("/api/keys", {"label": name, **kind})["key"]
-        for name, kind in {
-            "a shell": {"kind": "shell"},
-            "a sync": {"kind": "run"},
-            "behind a door": {"kind": "run", "run": run["key"]},
-            "laptop": {},
-        }.items()
+        for name, kind in kinds.items()
     }
     connection.close()
     wait_until(lambda: holder_pids(state_folder))
