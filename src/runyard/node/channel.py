@@ -163,7 +163,7 @@ class Channel:
             made = socket.socket(info[0], socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._tls = _begin_tls(found) if found.scheme == "https" else None
+            self._tls = begin_tls(found) if found.scheme == "https" else None
             with contextlib.suppress(BlockingIOError):
                 made.connect(info[4])
         except OSError:
@@ -324,7 +324,8 @@ class Channel:
             self._retry = self._loop.after(pause, self._connect)
 
 
-def _begin_tls(found: Found) -> TlsBytes:
+def begin_tls(found: Found) -> TlsBytes:
+    """TLS to our server; OSError where there is nothing to verify it by."""
     from runyard.errors import ServerError  # `ssl` is large, and few need it.
     from runyard.trust import TlsBytes, pinned_context
 
