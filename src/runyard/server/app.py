@@ -31,9 +31,11 @@ from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
+from runyard.server.headers import ClosedAnswers
 from runyard.server.page import files as page_files
 from runyard.server.page import login
 from runyard.server.page_api import routes as page_routes
+from runyard.server.proxies import CAME_BY
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -100,6 +102,7 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
+            Middleware(ClosedAnswers),
             Middleware(Shelter),
             Middleware(
                 Gate,
@@ -114,6 +117,7 @@ def create_app(
     tracker.sweeps.is_stopping = is_stopping
     app.state.tracker = tracker
     app.state.stop = stop
+    app.state.keeps_port = False
     app.state.is_stopping = is_stopping
     return app
 
@@ -143,6 +147,8 @@ async def nothing_here(request: Request) -> Response:
 
 
 def _base_url(request: Request) -> str:
+    if CAME_BY in request.scope:
+        return str(request.scope[CAME_BY])
     # The name the client used: nodes may reach us through tunnels and by other names.
     host = request.headers.get("host") or "127.0.0.1"
     return f"{request.url.scheme}://{host}"
