@@ -18,8 +18,8 @@ from tests.fuzz.targets import TARGETS
 
 _SECONDS = float(os.environ.get("RUNYARD_FUZZ_SECONDS") or 0)
 # About two seconds each.
-_EXECUTIONS = {"graphql": 150, "routes": 150, "file_stream": 150, "uploads": 100, "manifests": 60,
-               "slurm_output": 60}  # fmt: skip
+_EXECUTIONS = {"graphql": 100, "routes": 100, "file_stream": 100, "uploads": 60, "manifests": 40,
+               "slurm_output": 40}  # fmt: skip
 
 
 @pytest.fixture(params=sorted(TARGETS))
@@ -37,7 +37,7 @@ def test_no_input_is_an_error_or_costs_too_much(target: Target) -> None:
     if _SECONDS:
         explore(target, beginning=secrets.randbits(32), seconds=_SECONDS, figures=figures)
     else:
-        count = _EXECUTIONS.get(target.name, 200)
+        count = _EXECUTIONS.get(target.name, 100)
         explore(target, beginning=1, executions=count, figures=figures)
     print(f"{target.name}: {figures}")
     found = {kind: (figures.details[kind], case) for kind, case in figures.findings.items()}
