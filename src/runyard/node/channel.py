@@ -74,7 +74,7 @@ class Trouble:
 
 
 class _Request:
-    __slots__ = ("body", "kind", "on_answer", "path", "seconds")
+    __slots__ = ("body", "kind", "on_answer", "path", "seconds", "token")
 
     def __init__(
         self, path: str, body: bytes, kind: str, seconds: float, on_answer: Callable[[Answer], None]
@@ -84,6 +84,8 @@ class _Request:
         self.kind = kind
         self.seconds = seconds
         self.on_answer = on_answer
+        self.token = ""
+        """With which it was sent."""
 
 
 class Channel:
@@ -186,6 +188,7 @@ class Channel:
     def _encoded(self, request: _Request) -> bytes:
         found = self._place.found
         assert found is not None
+        request.token = found.token
         head = (
             f"POST {request.path} HTTP/1.1\r\nHost: {found.host}:{found.port}\r\n"
             f"Authorization: Basic {found.token}\r\nContent-Type: {request.kind}\r\n"
@@ -265,7 +268,12 @@ class Channel:
         if not self._unanswered:
             self._broken()  # Nobody asked: what speaks there is not our server.
             return
-        request = self._unanswered.popleft()
+        request = self._unanswered[0]
+        if answer.status == 401 and self._place.is_outdated(request.token):
+            self._close()
+            self._connect()
+            return
+        self._unanswered.popleft()
         self._watch_time()
         request.on_answer(answer)
 
