@@ -302,6 +302,13 @@ def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
         done.stdout + done.stderr,
     ]
     yard.cluster.wait_for(job, "COMPLETED")
+    if yard.cluster.spec.accounting:
+        stored = [
+            yard.cluster.run("sacct", "-j", job, words).stdout
+            for words in ("--batch-script", "--env-vars", "--format=ALL")
+        ]
+        assert "PATH=" in stored[1]
+        seen += stored
     seen += [file.read_text() for file in Path(said["folder"]).rglob("*") if file.is_file()]
     seen.append(yard.logs(said))
     assert "at work" in seen[-1]
