@@ -35,7 +35,7 @@ P = "/api/projects/{entity}/{project}"
 # ruff: noqa: E501  (a row a route)
 CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "server": (
-        Entry("GET", "/api/health", "How many runs the caller has; to the admin also version, process and database", answer="runs: int, running: int, version?: text, pid?: int, hostname?: text, started_at?: number, home?: text, database_bytes?: int, writer?: object"),
+        Entry("GET", "/api/health", "How many runs the caller has; to the admin also version, process and database", answer="runs: int, running: int, version?: text, pid?: int, hostname?: text, started_at?: number, home?: text, database_bytes?: int, writer?: object, note?: text?"),
         Entry("GET", "/api/proof", "Proves, before a key is sent, that this server knows it: HMAC-SHA256, by the key's hash, of the nonce and the server's own address", query="key: text, nonce: text", answer="proof: text"),
         Entry("POST", "/api/server/stop", "End the server (its owner only); with keep_port=1 its port stays bound for the next one", query="keep_port: int", answer="stopping: bool"),
         Entry("POST", "/api/server/backup", "Copy the state folder to a path on the server's machine; a line of JSON a second tells how far it is, the last one the copy's size", body="path: text", media=LINES),
@@ -132,7 +132,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", "/api/users", "Add a user", body="name: text", answer="name: text, key: text"),
         Entry("DELETE", "/api/users/{user}", "Remove a user"),
         Entry("GET", "/api/keys", "Keys, without their secrets", answer="id: text, user: text, label: text, kind: text, scope: text, created_at: number, expires_at: number?, used_at: number?, used_from: text?", is_list=True),
-        Entry("POST", "/api/keys", "Make a key", body="user?: text, label?: text, kind?: text, scope?: text, run?: int", answer="key: text"),
+        Entry("POST", "/api/keys", "Make a key", body="user?: text, label?: text, kind?: text, scope?: text, run?: int, days?: int", answer="key: text"),
         Entry("DELETE", "/api/users/{user}/keys", "Revoke all keys of a kind", query="kind: text", answer="revoked: int"),
         Entry("DELETE", "/api/users/{user}/keys/{key}", "Revoke a key"),
         Entry("GET", "/api/teams", "Teams", answer="name: text, members: [text], invited: [text]", is_list=True),
