@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, logIn, loggedOut } from "./api";
 import { Bar } from "./components/Bar";
+import { Confirm } from "./components/Confirm";
 import { Help } from "./components/Help";
 import { Failure, Loading, NothingHere } from "./components/States";
 import { Toasts } from "./components/Toasts";
@@ -22,6 +23,8 @@ export interface Me {
 
 export const me = new Observed<Me | null>(null);
 type Standing = "asking" | "in" | "out";
+// A session ends hours after it was last used: a page that is open keeps it.
+const STAY_IN = 10 * 60_000;
 
 /** A one-time code stands behind the #: that part of an address is sent to nobody. */
 function takeCode(): string | null {
@@ -50,7 +53,11 @@ export function App() {
     void comeIn(code, setWhy).then(setStanding);
     const leave = () => setStanding("out");
     loggedOut.add(leave);
-    return () => void loggedOut.delete(leave);
+    const timer = setInterval(() => void get("api/me").catch(() => {}), STAY_IN);
+    return () => {
+      loggedOut.delete(leave);
+      clearInterval(timer);
+    };
   }, []);
   useShortcuts(
     [
@@ -73,6 +80,7 @@ export function App() {
         <Page />
       </main>
       <Toasts />
+      <Confirm />
       {helps && <Help close={() => setHelps(false)} />}
     </>
   );

@@ -28,11 +28,11 @@ from runyard.server.addresses import Kind
 from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream, read_writer
-from runyard.server.gate import Gate
+from runyard.server.gate import Doors, Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
 from runyard.server.page import files as page_files
-from runyard.server.page import login
+from runyard.server.page import login, session_api
 from runyard.server.page_api import routes as page_routes
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
@@ -74,12 +74,15 @@ def create_app(
     ]
     # For tests: agents are to get on with what W&B's own server would answer.
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
+    # The page does not ask this; keys and teams can be made by it.
+    by_graphql = Route("/graphql", graphql, methods=["POST"])
+    files = Route("/files/{entity}/{project}/{run}/{name:path}", download)
     routes = [
-        Route("/graphql", graphql, methods=["POST"]),
+        by_graphql,
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         # What hundreds ask at once stands early: routes are tried in their order.
         *([] if only_wandb else agent_api.ROUTES),
-        Route("/files/{entity}/{project}/{run}/{name:path}", download),
+        files,
         *artifact_files.ROUTES,
         *api.ROUTES,
         *api.OPEN_ROUTES,
@@ -89,6 +92,7 @@ def create_app(
         *([] if only_wandb else sweep_api.ROUTES),
         *login.ROUTES,
         *login.OPEN_ROUTES,
+        *session_api.ROUTES,
         *page_routes.ROUTES,
         *job_api.ROUTES,
         *figure_api.ROUTES,
@@ -105,7 +109,12 @@ def create_app(
                 Gate,
                 tracker=tracker,
                 routes=routes,
-                is_open=[*login.OPEN_ROUTES, *api.OPEN_ROUTES, *is_open],
+                doors=Doors(
+                    everybody=[*login.OPEN_ROUTES, *api.OPEN_ROUTES, *is_open],
+                    files=[files, *artifact_files.ROUTES],
+                    by_key=[by_graphql, *api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
+                    confirmed=[*people.CONFIRMED_ROUTES, *session_api.CONFIRMED_ROUTES],
+                ),
             ),
         ],
         exception_handlers={Unacceptable: unacceptable},

@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from runyard.server import arguments
-from runyard.server.access import caller_of, tracker_of
+from runyard.server.access import caller_of, is_still_in, tracker_of
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.page_api.answering import project_at
 from runyard.server.permissions import may_read
@@ -140,7 +140,7 @@ async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIte
     yield _event(told)
     quiet_since = time.monotonic()
     with _Bell(changes) as bell:
-        while not request.app.state.is_stopping():
+        while is_still_in(request) and not request.app.state.is_stopping():
             fresh = news(changes, scope, known)
             now = time.monotonic()
             if fresh is not None:

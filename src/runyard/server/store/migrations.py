@@ -50,6 +50,7 @@ STEPS: tuple[str, ...] = (
     figures.TABLES,
     programs.TABLES,
     sweeps.RETURNS,
+    people.SESSIONS,
 )
 
 
