@@ -88,6 +88,13 @@ def test_a_key_logs_in_as_well_as_a_code(
     assert log_in(client, bob.key * 200).status == 413
 
 
+def test_a_key_for_runs_logs_nobody_in(client: Client) -> None:
+    """It is in the environment of programs, and opens nothing that a page shows beside runs."""
+    key = client.post("/api/keys", {"kind": "shell"}).json()["key"]
+    refused = log_in(client, key)
+    assert (refused.status, "runyard ui" in refused.json()["error"]) == (403, True)
+
+
 def test_a_wrong_code_is_answered_late(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 

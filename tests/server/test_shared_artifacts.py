@@ -11,7 +11,7 @@ import pytest
 from runyard.server import graphql
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import Client
-from tests.server.persons import Person
+from tests.server.persons import Person, make_team
 
 LINK = "mutation ($input: I!) { linkArtifact(input: $input) { versionIndex } }"
 ADD_ALIASES = "mutation ($input: I!) { addAliases(input: $input) { success } }"
@@ -26,8 +26,7 @@ BY_ID = "query ($id: ID!) { artifact(id: $id) { id size } }"
 @pytest.fixture
 def lab(bob: Person, eve: Person) -> str:
     """A team of bob and eve."""
-    assert bob.post("/api/teams", {"name": "lab"}).status == 200
-    assert bob.put("/api/teams/lab/members/eve").status == 200
+    make_team(bob, "lab", eve)
     return "lab"
 
 

@@ -6,6 +6,7 @@ import { get, logIn, loggedOut } from "./api";
 import { Bar } from "./components/Bar";
 import { Confirm } from "./components/Confirm";
 import { Help } from "./components/Help";
+import { Invitations } from "./components/Invitations";
 import { Failure, Loading, NothingHere } from "./components/States";
 import { Toasts } from "./components/Toasts";
 import { useShortcuts } from "./keyboard";
@@ -19,6 +20,7 @@ export interface Me {
   name: string;
   admin: boolean;
   teams: string[];
+  invitations: { team: string; invited_by: string }[];
 }
 
 export const me = new Observed<Me | null>(null);
@@ -77,6 +79,7 @@ export function App() {
       </a>
       <Bar help={() => setHelps(true)} />
       <main id="main">
+        <Invitations />
         <Page />
       </main>
       <Toasts />

@@ -8,12 +8,21 @@ from typing import TypedDict
 from runyard.client.http import Connection
 
 
+class Invitation(TypedDict):
+    """Joining the team accepts it; see `PeopleApi.add_member`."""
+
+    team: str
+    invited_by: str
+    created_at: float
+
+
 class Me(TypedDict):
     """Whose key this is."""
 
     name: str
     admin: bool
     teams: list[str]
+    invitations: list[Invitation]
 
 
 class User(TypedDict):
@@ -56,6 +65,7 @@ class Team(TypedDict):
     name: str
     created_at: float
     members: list[str]
+    invited: list[str]
 
 
 class PeopleApi:
@@ -113,9 +123,11 @@ class PeopleApi:
         self._delete("teams", name)
 
     def add_member(self, team: str, user: str) -> None:
+        """Invite a user; as the admin, take them in. Of oneself: accept an invitation."""
         self._connection.request("PUT", _path("teams", team, "members", user), query=None)
 
     def remove_member(self, team: str, user: str) -> None:
+        """End a membership or an invitation. Of oneself: leave, or decline."""
         self._delete("teams", team, "members", user)
 
     def _delete(self, *parts: str) -> None:

@@ -8,7 +8,6 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from runyard.server.backup import backup
 from runyard.server.charts import curves
 from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
-from runyard.server.permissions import readable
+from runyard.server.permissions import Entities, readable
 from runyard.server.rows import rows
 from runyard.server.store import alerts, archives, attempts, endings, jobs, leases, runs, stops
 from runyard.server.store.database import LARGEST_KEY
@@ -315,7 +314,7 @@ def _list_runs(
     project: str | None,
     state: str | None,
     limit: int | None,
-    entities: Collection[str] | None,
+    entities: Entities | None,
     *,
     alone: bool,
     sweep: int | None,
@@ -325,7 +324,7 @@ def _list_runs(
 
 
 def _count_runs(
-    connection: sqlite3.Connection, entities: Collection[str] | None = None
+    connection: sqlite3.Connection, entities: Entities | None = None
 ) -> tuple[int, int]:
     if entities is not None:
         return runs.count_of(connection, entities)

@@ -17,6 +17,7 @@ from runyard.server.answers import answer
 from runyard.server.page.cookies import cookie_of, is_from_browser, proof_of, ticket_of
 from runyard.server.page.sessions import is_confirmed
 from runyard.server.permissions import Caller
+from runyard.server.scopes import REFUSAL, is_open_to
 from runyard.server.tracker import Tracker
 
 _CONFIRM = "runyard ui --code"
@@ -48,17 +49,21 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            caller = self._tracker.caller(_key_of(scope))
+            key = key_of(scope)
+            caller = self._tracker.caller(key, _address_of(scope))
             if caller is None:
                 caller = self._visitor(scope)
                 refusal = None if caller is None else self._page_refusal(scope)
                 if refusal is not None:
                     await refusal(scope, receive, send)
                     return
+            if caller is not None and not is_open_to(caller, scope, self._routes):
+                await answer({"error": REFUSAL}, 403)(scope, receive, send)
+                return
             if caller is not None:
                 scope["caller"] = caller
             elif id(self._route_of(scope)) not in self._open:
-                await _refusal(scope)(scope, receive, send)
+                await _refusal(scope, self._tracker.why_refused(key))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -75,7 +80,7 @@ class Gate:
             return None
         caller = self._tracker.by_key_id(session.key_id)
         if caller is not None:
-            sessions.use(session, (scope.get("client") or ("",))[0], now)
+            sessions.use(session, _address_of(scope), now)
             scope["session"] = session
         return caller
 
@@ -100,16 +105,20 @@ def _is_one_of(scope: Scope, routes: Sequence[Route]) -> bool:
     return any(route.matches(scope)[0] == Match.FULL for route in routes)
 
 
-def _refusal(scope: Scope) -> Response:
+def _refusal(scope: Scope, why: str | None) -> Response:
     if is_from_browser(scope):
         # Without the header by which a browser would ask for a name and a password.
         return answer({"error": "you are not logged in: `runyard ui` prints a link"}, 401)
-    refusal = answer({"error": "this needs the key: see `runyard env`"}, 401)
+    refusal = answer({"error": why or "this needs the key: see `runyard env`"}, 401)
     refusal.headers["WWW-Authenticate"] = 'Basic realm="runyard"'
     return refusal
 
 
-def _key_of(scope: Scope) -> str:
+def _address_of(scope: Scope) -> str:
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def key_of(scope: Scope) -> str:
     for name, value in scope["headers"]:
         if name == b"authorization" and value[:6].lower() == b"basic ":
             with contextlib.suppress(binascii.Error, UnicodeDecodeError):

@@ -68,7 +68,7 @@ def serve(
             running=True,
         )
         tracker = Tracker(home, before_commit=check_owner)
-        tracker.open(discovery.key)
+        tracker.open(discovery.key, discovery.port)
         note = _moved(before, discovery) if port is None else None
         try:
             _loop(_serve(home, tracker, bound, discovery, lambda: ready(note)))

@@ -28,6 +28,11 @@ const KINDS: Record<string, [name: string, says: string]> = {
   run: ["Runs", "One for each program that runyard run started."],
   job: ["Jobs", "One for each job that was submitted."],
 };
+/** People's own are revoked one by one. */
+function isHandedOut(kind: string): boolean {
+  return kind !== "folder" && kind !== "person";
+}
+
 const SCOPES: Record<string, string> = { all: "everything that its owner may", runs: "log and read its owner's runs" };
 
 export function Keys({ user }: { user: string }) {
@@ -35,11 +40,7 @@ export function Keys({ user }: { user: string }) {
   if (error && !data) return <Trouble error={error} again={again} />;
   if (!data) return <Loading />;
   const kinds = [...new Set([...Object.keys(KINDS), ...data.map((key) => key.kind)])];
-  const revoke = async (keys: Key[]) => {
-    // One after the other: the first may ask for a code.
-    for (const key of keys) await del(`api/users/${pathOf(key.user, "keys", key.id)}`);
-  };
-  const end = (keys: Key[], done: string) => void attempt(revoke(keys), done).then(again);
+  const end = (path: string, done: string) => void attempt(del(`api/users/${path}`), done).then(again);
   return (
     <>
       {kinds.map((kind) => {
@@ -52,10 +53,10 @@ export function Keys({ user }: { user: string }) {
             <header class="card-head">
               <h2>Keys: {name}</h2>
               <span class="faint">{plural(keys.length, "key")}</span>
-              {kind !== "folder" && own.length > 1 && (
+              {isHandedOut(kind) && own.length > 1 && (
                 <span class="right">
-                  <Sure label={`Revoke all ${own.length}`} title={`Revoke all ${own.length} of your keys: ${name}`} act={() => end(own, `${plural(own.length, "key")} revoked.`)}>
-                    They are refused at once. Programs that log with them log no more, and browsers that they logged in are logged out.
+                  <Sure label={`Revoke all ${own.length}`} title={`Revoke all ${own.length} of your keys: ${name}`} act={() => end(`${pathOf(user, "keys")}?kind=${kind}`, `${plural(own.length, "key")} revoked.`)}>
+                    They are refused at once. Programs that log with them log no more.
                   </Sure>
                 </span>
               )}
@@ -63,7 +64,7 @@ export function Keys({ user }: { user: string }) {
             <p class="card-note">{says}</p>
             <ul class="entries">
               {keys.map((key) => (
-                <One key={key.id} item={key} user={user} revoke={() => end([key], "The key is revoked.")} />
+                <One key={key.id} item={key} user={user} revoke={() => end(pathOf(key.user, "keys", key.id), "The key is revoked.")} />
               ))}
             </ul>
           </section>

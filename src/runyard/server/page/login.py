@@ -13,7 +13,8 @@ from runyard.server.access import caller_of, session_of, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_texts
 from runyard.server.page.cookies import cookie_path, is_own_login, set_cookie
 from runyard.server.page.sessions import CODE_SECONDS, LONGEST_SECONDS
-from runyard.server.permissions import Caller
+from runyard.server.permissions import RUNS, Caller
+from runyard.server.scopes import REFUSAL
 from runyard.server.store import sessions as stored
 
 # A wrong code or key is answered late. There is no limit by address: on a login node a stranger
@@ -85,8 +86,10 @@ async def _shown(request: Request, secret: object) -> Caller:
     tracker = tracker_of(request)
     if isinstance(secret, str) and secret:
         key_id = tracker.codes.take(secret, time.time())
-        caller = tracker.by_key_id(key_id) if key_id else tracker.caller(secret)
+        caller = tracker.by_key_id(key_id) if key_id else tracker.caller(secret, _address(request))
         if caller is not None:
+            if caller.scope == RUNS:
+                raise Unacceptable(403, f"{REFUSAL}; `runyard ui` prints a link")
             return caller
     await asyncio.sleep(REFUSAL_SECONDS)
     raise _refused()

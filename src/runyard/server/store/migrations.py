@@ -50,6 +50,8 @@ STEPS: tuple[str, ...] = (
     figures.TABLES,
     programs.TABLES,
     sweeps.RETURNS,
+    people.INVITATIONS,
+    people.KEYS,
     people.SESSIONS,
 )
 

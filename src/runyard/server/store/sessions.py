@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from runyard.server.store.people import key_id as public_id
+from runyard.server.store.api_keys import key_id as public_id
 
 
 @dataclass

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 
+from runyard.server import permissions
 from runyard.server.store import aliases, artifacts, collections, runs
 from runyard.server.store.runs import Row
 
-Entities = frozenset[str] | None
+Entities = permissions.Entities | None
 
 
 def run(connection: sqlite3.Connection, key: int, entities: Entities) -> Row | None:
