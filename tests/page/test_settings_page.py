@@ -184,6 +184,15 @@ def test_a_key_logs_in_and_logging_out_ends_the_session(
     assert page.evaluate("localStorage.length") == 0
 
 
+def test_a_page_that_is_open_keeps_its_session(yard: Home, api: Api, open_page: OpenPage) -> None:
+    page = open_page(api.url)
+    page.clock.install()
+    page.goto(login_link(yard))
+    expect(page.locator(".bar")).to_be_visible()
+    with page.expect_request("**/api/me"):
+        page.clock.fast_forward("11:00")
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 390)])
 def test_settings_can_be_used_by_everybody_and_on_a_phone(
     yard: Home, api: Api, open_page: OpenPage, scheme: str, width: int
