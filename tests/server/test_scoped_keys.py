@@ -50,7 +50,7 @@ def _routes(tracker: Tracker) -> set[tuple[str, str]]:
         (method, route.path)
         for route in routes
         if isinstance(route, Route)
-        for method in (route.methods or ()) - {"HEAD"}
+        for method in (route.methods or set()) - {"HEAD"}
         if route.path not in OPEN
     }
 

@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.http import Connection, Unreachable
+from runyard.client.http import Connection, Impostor, Unreachable
 from runyard.client.server_jobs import ServerJobs, read_server_jobs
-from runyard.errors import ServerError, from_json
+from runyard.errors import NotFoundError, ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 from runyard.owners import HEARTBEAT, heartbeat_seconds, owner_elsewhere, read_claim
+from runyard.port_holder import HOLD_SECONDS, end_holder
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
@@ -33,19 +34,25 @@ _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT)
+_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT, HOLD_SECONDS)
 
 
 def find_server(home: Home) -> Api | None:
     """The running server, or None."""
+    try:
+        return _ask(home)
+    except (ServerError, NotFoundError, LookupError, TypeError):
+        return None
+
+
+def _ask(home: Home) -> Api | None:
+    """The server of the folder, if it lives and answers; raises where another program does."""
     discovery = read_discovery(home)
-    if discovery is None or not discovery.running or not _may_send_key(discovery, home):
+    if discovery is None or not discovery.running or not _may_live(discovery, home):
         return None
     api = Api(Connection(discovery.url, discovery.key, timeout=_ANSWER_SECONDS))
     try:
         told = api.health()["home"]
-    except (ServerError, LookupError, TypeError):  # It may be another program that answers.
-        return None
     finally:
         api.close()
     return connect(discovery) if _same(told, home) else None
@@ -94,7 +101,7 @@ def restart_server(
     """Stop the server if it runs, and start it before any other command can, where it is asked."""
     prepare(home)
     with _alone(home):
-        stop_server(home, force=force)
+        stop_server(home, force=force, keep_port=True)
         return _start(home, listen, port)
 
 
@@ -124,14 +131,24 @@ def take_over(home: Home, seconds: float) -> None:
         time.sleep(0.2)
 
 
-def stop_server(home: Home, *, force: bool = False) -> bool:
-    """End the server and wait until it has let go of the folder. Says whether one was running."""
+def stop_server(home: Home, *, force: bool = False, keep_port: bool = False) -> bool:
+    """End the server and wait until it has let go of the folder. Says whether one was running.
+
+    `keep_port`: it is started again at once, and nobody else gets its port.
+    """
     discovery = read_discovery(home)
+    was_running = _end_server(home, discovery, force=force, keep_port=keep_port)
+    if discovery is not None and not keep_port:
+        end_holder(home, discovery.key)  # Of a server that was killed.
+    return was_running
+
+
+def _end_server(home: Home, discovery: Discovery | None, *, force: bool, keep_port: bool) -> bool:
     api = find_server(home)
     if api is None and not is_held(home):
         return False
     if api is not None:
-        api.stop_server()
+        api.stop_server(keep_port=keep_port)
         api.close()
         if _wait_released(home, 15.0):
             return True
@@ -205,8 +222,8 @@ def _is_out_of_reach(home: Home) -> bool:
     return discovery is not None and elsewhere and discovery.listen in LOOPBACK
 
 
-def _may_send_key(discovery: Discovery, home: Home) -> bool:
-    # A dead server's port can be taken by any user of the machine: ask only while ours lives.
+def _may_live(discovery: Discovery, home: Home) -> bool:
+    """Whether it is worth asking at the address; who answers there has to prove itself anyway."""
     if discovery.hostname != socket.gethostname():
         return discovery.listen not in LOOPBACK
     return is_locked(home)
@@ -303,6 +320,11 @@ def _wait_released(home: Home, seconds: float) -> bool:
 def _silent_server(home: Home) -> Unreachable:
     discovery = read_discovery(home)
     here = socket.gethostname()
+    with contextlib.suppress(ServerError, NotFoundError, LookupError, TypeError):
+        try:
+            _ask(home)
+        except Impostor as error:
+            return error
     if discovery is None:
         return Unreachable(
             f"a server holds {home.path} but has not said where it is",

@@ -28,7 +28,7 @@ from runyard.node.agent_options import (
 from runyard.node.jobend import JobEnd
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
-from runyard.node.place import Place, moves
+from runyard.node.place import Place, home_folder
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
@@ -72,7 +72,6 @@ class Agent:
         end: JobEnd | None = None,
         report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
-        relay: bool = False,
         apart: Apart | None = None,
         exits_as_trials: bool = False,
         is_chained: bool = False,
@@ -86,8 +85,8 @@ class Agent:
         self._loop = Loop()
         self._home = home
         self._place: Server = cloud or Place(home, self._spawn)
-        is_moving = cloud is None and (relay or moves(home))
-        self._door = _open_door(home) if is_moving else None
+        # Not where the programs' clients send to somebody else, or to nobody.
+        self._door = _open_door(home) if cloud is None and apart is None else None
         self._spool = f"{home}/spool" if cloud is None else _own_spool(home, cloud)
         self._sweep = sweep
         self._asked = asked or {}
@@ -416,7 +415,7 @@ def _first_word() -> float:
 
 
 def _open_door(home: str) -> Door:
-    from runyard.node.relay import Door  # Here: most servers stay where they are.
+    from runyard.node.relay import Door  # Here: most files of an agent are loaded when needed.
 
     door = Door(home)
     door.open()
@@ -426,9 +425,7 @@ def _open_door(home: str) -> Door:
 def main(words: list[str] | None = None) -> int:
     options = read_options(sys.argv[1:] if words is None else words)
     job = read_job(options)
-    home = os.path.abspath(  # noqa: PTH100
-        os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
-    )
+    home = home_folder()
     report: Callable[[str], None] = _print if "quiet" not in options else lambda _line: None
     agent = Agent(
         options["sweep"],
@@ -440,7 +437,6 @@ def main(words: list[str] | None = None) -> int:
         end=read_end(options, job.get("limit")),
         report=report,
         launcher=job.get("launcher", ()),
-        relay=bool(job.get("relay")),
         apart=apart(job, home),
         exits_as_trials=job.get("exit") == "trials",
         is_chained=bool(job.get("chain")),

@@ -2,7 +2,8 @@
 
 Every route of ours can be repeated, so a channel never fails: what has no answer is sent again, to
 wherever the server is by then. `http.client` would do, but brings in more files than the rest of
-the agent together, and it waits.
+the agent together, and it waits. Nothing is sent on a new connection before the server has proved
+who it is (`proof.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections import deque
 
 from runyard.node.loop import READ, WRITE
+from runyard.proof import LONGEST_ANSWER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     from runyard.node.loop import Loop, Timer
     from runyard.node.place import Server
+    from runyard.proof import Question
 
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 # A server that answers with its own trouble is there, and has enough to do.
@@ -89,6 +92,8 @@ class Channel:
         self._loop = loop
         self._place = place
         self._socket: socket.socket | None = None
+        self._questions: list[Question] = []
+        """What has to be answered before anything else is sent."""
         self._unanswered: deque[_Request] = deque()
         self._outgoing = b""
         self._incoming = b""
@@ -119,8 +124,9 @@ class Channel:
         request = _Request(path, body, kind, seconds, on_answer)
         self._unanswered.append(request)
         if self._socket is not None:
-            self._outgoing += self._encoded(request)
-            self._write()
+            if not self._questions:
+                self._outgoing += self._encoded(request)
+                self._write()
             self._watch_time()
         elif self._retry is None:
             self._connect()
@@ -162,9 +168,17 @@ class Channel:
             return
         self._socket = made
         self._incoming = b""
-        self._outgoing = b"".join(map(self._encoded, self._unanswered))
+        self._questions = found.questions()
+        self._outgoing = self._first_words()
         self._loop.watch(made.fileno(), READ | WRITE, self._on_event)
         self._watch_time()
+
+    def _first_words(self) -> bytes:
+        """What is to be said next on a connection that may not have proved itself yet."""
+        if self._questions:
+            assert self._place.found is not None
+            return self._place.found.encoded(self._questions[0])
+        return b"".join(map(self._encoded, self._unanswered))
 
     def _encoded(self, request: _Request) -> bytes:
         found = self._place.found
@@ -210,13 +224,22 @@ class Channel:
             return
         self._incoming += data
         while self._socket is not None:
-            parsed = parse_answer(self._incoming)
+            try:
+                parsed = parse_answer(self._incoming)
+            except (ValueError, IndexError):
+                self._broken()  # What speaks there does not speak HTTP.
+                return
             if parsed is None:
+                if self._questions and len(self._incoming) > LONGEST_ANSWER:
+                    self._broken()
                 return
             answer, self._incoming = parsed
             self._take(answer)
 
     def _take(self, answer: Answer) -> None:
+        if self._questions:
+            self._take_proof(answer)
+            return
         if answer.status >= 500 or answer.status == 429:
             self._in_trouble(answer)
             return
@@ -228,6 +251,14 @@ class Channel:
         request = self._unanswered.popleft()
         self._watch_time()
         request.on_answer(answer)
+
+    def _take_proof(self, answer: Answer) -> None:
+        if not self._questions[0].is_answered_by(answer.body):
+            self._broken()  # Another program, or nobody yet: the next connection may be to ours.
+            return
+        del self._questions[0]
+        self._outgoing = self._first_words()
+        self._write()
 
     def _in_trouble(self, answer: Answer) -> None:
         """Its own trouble, which mostly passes: a full disk, a start; or a bug."""

@@ -4,9 +4,11 @@ A program keeps the address that it was started with, and its server may move: f
 a job of its own, or to another port. So programs are told this door's address, which stays for as
 long as they live, and each connection through it goes to where the state folder says.
 
-It is a process of its own, forked by the agent: gigabytes that a program uploads take nothing from
-the agent's loop. The agent and its keeper hold the door too, so nobody else on the node can ever
-stand behind it while a program of ours might send its key there.
+It is a process of its own, forked by the agent or by `runyard run`: gigabytes that a program
+uploads take nothing from the agent's loop. The agent and its keeper hold the door too, so nobody
+else on the node can ever stand behind it while a program of ours might send its key there. Whoever
+it leads to has to prove first that it is our server (`proof.py`): what comes through the door
+carries keys.
 """
 
 from __future__ import annotations
@@ -17,14 +19,21 @@ import signal
 import socket
 import sys
 import time
+from functools import partial
 
+from runyard.node.channel import parse_answer
 from runyard.node.loop import READ, WRITE, Loop
-from runyard.node.place import Place
-from runyard.node.processes import fork_twin
+from runyard.node.place import Place, home_folder
+from runyard.node.processes import fork_twin, group_lives
+from runyard.node.threshold import Threshold
+from runyard.proof import LONGEST_ANSWER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from runyard.node.place import Found
+    from runyard.proof import Question
 
 _LOOPBACK = "127.0.0.1"
 _AT_ONCE = 1 << 18
@@ -33,16 +42,18 @@ _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 # A move takes seconds. Who waits longer is better off asking anew, which its client does by itself.
 _PATIENCE_SECONDS = 25.0
 _LOOK_SECONDS = 5.0
+# A stranger in the server's place may never answer.
+_PROOF_SECONDS = 5.0
 
 
 class Door:
-    """The agent's side: a port of this node's loopback, and the process behind it."""
+    """Its opener's side: a port of this node's loopback, and the process behind it."""
 
     def __init__(self, home: str) -> None:
         self._home = home
         self._listening = _open()
         self.url = f"http://{_LOOPBACK}:{self._listening.getsockname()[1]}"
-        # Its writing end is open in every process that needs the door: the agent, its keeper.
+        # Its writing end is open in every process that needs the door: its opener, a keeper.
         self._leash, self._held = os.pipe()
         self.pid = 0
 
@@ -55,21 +66,33 @@ class Door:
         """Let connections through; also after the process behind the door was killed."""
         self.pid = fork_twin(self._serve, (self._listening.fileno(), self._leash))
 
+    def outlive_us_with(self, group: int) -> None:
+        """If we are killed, the door stays for as long as a process of this group lives."""
+        os.write(self._held, b"%d\n" % group)
+
     def _serve(self) -> None:
         loop = Loop()
         relay = Relay(loop, Place(self._home, lambda _words: None), self._listening)
-        over: list[int] = []
-        loop.watch(self._leash, READ, over.append)
-        while not over:
+        said: list[bytes] = []
+        loop.watch(self._leash, READ, lambda _events: said.append(os.read(self._leash, 64)))
+        while b"" not in said:
             loop.turn()
+        loop.forget(self._leash)
+        group = int(b"".join(said) or 0)
+        while group and group_lives(group):
+            loop.turn(_LOOK_SECONDS)
         relay.close()
 
 
 class Relay:
     """Accepts connections and carries bytes to and from the server."""
 
-    def __init__(self, loop: Loop, place: Place, listening: socket.socket) -> None:
+    def __init__(
+        self, loop: Loop, place: Place, listening: socket.socket, address: str | None = None
+    ) -> None:
+        """`address`: which is ours for those who have to be shown first that we are no stranger."""
         self._loop = loop
+        self._address = address
         self._place = place
         self._listening = listening
         self._passages: set[Passage] = set()
@@ -87,6 +110,12 @@ class Relay:
             client, _ = self._listening.accept()
         except OSError:  # It went away again, or we have no more descriptors: later.
             return
+        if self._address is None:
+            self._let_in(client)
+        else:
+            Threshold(self._loop, self._place, self._address, client, self._let_in)
+
+    def _let_in(self, client: socket.socket) -> None:
         passage = Passage(self._loop, self._place, client, self._passages.discard)
         self._passages.add(passage)
         passage.begin()
@@ -103,7 +132,9 @@ class Passage:
         self._on_end = on_end
         self._client = _made_quick(client)
         self._server: socket.socket | None = None
-        self._is_connected = False
+        self._found: Found | None = None
+        self._questions: list[Question] = []
+        self._heard = b""
         self._tries = 0
         self._until = time.monotonic() + _PATIENCE_SECONDS
         self._to_server = b""
@@ -114,7 +145,7 @@ class Passage:
         """Connect to the server; a client that comes while it moves waits here."""
         if self._is_over:
             return
-        found = self._place.find()
+        self._found = found = self._place.find()
         if found is None:
             self._try_later()
             return
@@ -130,8 +161,7 @@ class Passage:
         except BlockingIOError:
             self._loop.watch(made.fileno(), WRITE, self._on_connected)
         except OSError:
-            self._drop_server()
-            self._try_later()
+            self._try_another()
         else:
             self._on_connected(WRITE)
 
@@ -160,12 +190,51 @@ class Passage:
 
     def _on_connected(self, _events: int) -> None:
         assert self._server is not None
+        assert self._found is not None
         if self._server.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            self._drop_server()
-            self._try_later()
+            self._try_another()
             return
-        self._is_connected = True
-        self._watch()
+        self._questions = self._found.questions()
+        self._loop.after(_PROOF_SECONDS, partial(self._on_proof_late, self._server))
+        self._ask(self._server, self._found)
+
+    def _ask(self, server: socket.socket, found: Found) -> None:
+        """Let the server prove who it is; then carry what the client sends."""
+        if not self._questions:
+            self._watch()
+            return
+        self._heard = b""
+        try:
+            server.send(found.encoded(self._questions[0]))
+        except OSError:
+            self._try_another()
+        else:
+            self._loop.watch(server.fileno(), READ, partial(self._on_proof, server, found))
+
+    def _on_proof(self, server: socket.socket, found: Found, _events: int) -> None:
+        try:
+            data = server.recv(LONGEST_ANSWER)
+            self._heard += data
+            parsed = parse_answer(self._heard)
+        except BlockingIOError:
+            return
+        except (OSError, ValueError, IndexError):  # What speaks there does not speak HTTP.
+            self._try_another()
+            return
+        if parsed is not None and self._questions[0].is_answered_by(parsed[0].body):
+            del self._questions[0]
+            self._ask(server, found)
+        elif parsed is not None or not data or len(self._heard) >= LONGEST_ANSWER:
+            self._try_another()
+
+    def _on_proof_late(self, server: socket.socket) -> None:
+        if self._server is server and self._questions:
+            self._try_another()
+
+    def _try_another(self) -> None:
+        """Nobody answers there, or another program does: ours may be elsewhere by now."""
+        self._drop_server()
+        self._try_later()
 
     def _watch(self) -> None:
         """Read from a side only while the other side takes what was read."""
@@ -230,13 +299,13 @@ def main(words: list[str] | None = None) -> int:
     Where it is, it writes to a file of the job's own folder, which it removes when it ends.
     """
     (path,) = sys.argv[1:] if words is None else words
-    home = os.path.abspath(  # noqa: PTH100
-        os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
-    )
+    home = home_folder()
     name, address = _known_as()
     listening = _open(address)
+    port = listening.getsockname()[1]
     loop = Loop()
-    relay = Relay(loop, Place(home, lambda _words: None, None), listening)
+    place = Place(home, lambda _words: None, None)
+    relay = Relay(loop, place, listening, f"http://{name}:{port}")
     over: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.on_signal(number, over.append)
@@ -244,7 +313,7 @@ def main(words: list[str] | None = None) -> int:
     parent = os.getppid()
     aside = f"{path}.{os.getpid()}"
     with open(os.open(aside, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:  # noqa: PTH123
-        file.write(f"{name} {listening.getsockname()[1]}\n")
+        file.write(f"{name} {port}\n")
     os.replace(aside, path)  # noqa: PTH105
     try:
         while not over and os.getppid() == parent:  # The job's script is gone: so are we.

@@ -39,11 +39,14 @@ def session_of(request: Request) -> Session | None:
 
 
 def is_still_in(request: Request) -> bool:
-    """Whether the caller of a request that takes long would be let in again now."""
-    tracker, session = tracker_of(request), session_of(request)
+    """Whether a request that takes long would still be let in, and as the same caller.
+
+    Not after a logout, with a revoked key, or when the caller's teams are others.
+    """
+    tracker, caller, session = tracker_of(request), caller_of(request), session_of(request)
     if session is not None and not tracker.sessions.is_open(session, time.time()):
         return False
-    return tracker.by_key_id(caller_of(request).key_id) is not None
+    return tracker.by_key_id(caller.key_id) == caller
 
 
 def need_admin(request: Request, what: str) -> None:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.owners import PROOF_PATH, prove
+from runyard.proof import PROOF_PATH, prove
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import (
@@ -44,8 +44,12 @@ _LONGEST_WAIT = 30.0
 
 
 async def health(request: Request) -> Response:
-    tracker = tracker_of(request)
-    count, running = await tracker.read(_count_runs, readable(caller_of(request)))
+    """That the server is there, and the caller's runs; more of it is its owner's business."""
+    tracker, caller = tracker_of(request), caller_of(request)
+    count, running = await tracker.read(_count_runs, readable(caller))
+    counts = {"runs": count, "running": running}
+    if not caller.admin:
+        return answer(counts)
     # Beside the event loop: on a busy network file system a stat can take seconds.
     size = await asyncio.to_thread(_database_bytes, tracker.home.path)
     return answer(
@@ -55,8 +59,7 @@ async def health(request: Request) -> Response:
             "hostname": socket.gethostname(),
             "started_at": tracker.started_at,
             "home": str(tracker.home.path),
-            "runs": count,
-            "running": running,
+            **counts,
             "database_bytes": size,
             "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
         }
@@ -64,13 +67,18 @@ async def health(request: Request) -> Response:
 
 
 async def proof(request: Request) -> Response:
-    """Shows, without a key, that this is the server whose key the state folder has."""
-    nonce = request.query_params.get("nonce", "")[:100]
-    return answer({"proof": prove(tracker_of(request).own_key, nonce)})
+    """Shows, before a key is sent, that this is the server who gave it out (`proof.py`)."""
+    asked, tracker = request.query_params, tracker_of(request)
+    hashed = tracker.hash_of(asked.get("key", ""))
+    if hashed is None:
+        raise Unacceptable(404, "there is no such key")
+    return answer({"proof": prove(hashed, asked.get("nonce", "")[:100], tracker.url)})
 
 
 async def stop_server(request: Request) -> Response:
     need_admin(request, "stop the server")
+    # Whoever starts it again at once keeps the port from others meanwhile.
+    request.app.state.keeps_port = request.query_params.get("keep_port") == "1"
     request.app.state.stop()
     return answer({"stopping": True})
 

@@ -31,6 +31,7 @@ from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Doors, Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
+from runyard.server.headers import ClosedAnswers
 from runyard.server.page import files as page_files
 from runyard.server.page import login, session_api
 from runyard.server.page_api import routes as page_routes
@@ -104,6 +105,7 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
+            Middleware(ClosedAnswers),
             Middleware(Shelter),
             Middleware(
                 Gate,
@@ -123,6 +125,7 @@ def create_app(
     tracker.sweeps.is_stopping = is_stopping
     app.state.tracker = tracker
     app.state.stop = stop
+    app.state.keeps_port = False
     app.state.is_stopping = is_stopping
     return app
 

@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, Response
 from runyard.server.access import must_write, signed
 from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer
+from runyard.server.headers import kind_of_file
 from runyard.server.permissions import may_read
 from runyard.server.store import run_files, runs
 from runyard.server.tracker import Tracker
@@ -44,7 +45,8 @@ async def download(request: Request) -> Response:
         file = tracker.uploads.path(row["key"], path["name"])
         if await asyncio.to_thread(file.is_file):
             # As an attachment: a page that a program uploaded must not run as one of ours.
-            return FileResponse(file, filename=path["name"].rpartition("/")[2])
+            name = path["name"].rpartition("/")[2]
+            return FileResponse(file, filename=name, media_type=kind_of_file(name))
     raise Unacceptable(404, f"there is no file {path['name']!r} of run {path['run']!r}")
 
 

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import hashlib
 import logging
 import logging.handlers
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 
 import uvicorn
 
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
+from runyard.port_holder import Holder, find_holder, start_holder
 from runyard.server.app import create_app
+from runyard.server.binding import bind, bind_beside
 from runyard.server.connections import GuardedProtocol, allow_many_connections
-from runyard.server.listening import Listening, find_listening
+from runyard.server.listening import find_listening
 from runyard.server.log_lines import LineFormatter
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
 log = logging.getLogger("runyard.server")
 
-# Below the range from which kernels take ports for outgoing connections: a port that was ours is
-# then likely still free after a crash, and running clients find us where we were.
-_FIRST_PORT, _PORTS = 20_000, 12_000
 _LOG_BYTES, _LOG_FILES = 5 << 20, 3
 # Longer than the 90 s after which Go's clients drop an unused connection: were we the first to
 # close it, a request that is just then sent on it would be lost, and be sent again.
@@ -51,7 +48,13 @@ def serve(
     allow_many_connections()
     before = read_discovery(home)
     listening = find_listening(listen or (before.listen if before else "127.0.0.1"))
-    bound = _bind(home, listening, port, before.port if before else None)
+    holder = find_holder(home, before.key) if before else None
+    bound = bind_beside(listening, port, holder.sockets) if holder else None
+    if holder is not None and bound != holder.sockets:
+        holder.end()  # It holds another address. The next one is started when we serve.
+        holder = None
+    if bound is None:
+        bound = bind(listening, port, before.port if before else None)
     with contextlib.ExitStack() as closing:
         for one in bound:
             closing.enter_context(one)
@@ -69,9 +72,10 @@ def serve(
         )
         tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key, discovery.port)
+        tracker.url = discovery.url
         note = _moved(before, discovery) if port is None else None
         try:
-            _loop(_serve(home, tracker, bound, discovery, lambda: ready(note)))
+            _loop(_serve(home, tracker, bound, discovery, holder, lambda: ready(note)))
         finally:
             tracker.close()
             _say_stopped(home)
@@ -91,13 +95,15 @@ async def _serve(
     tracker: Tracker,
     bound: list[socket.socket],
     discovery: Discovery,
+    holder: Holder | None,
     ready: Callable[[], None],
 ) -> None:
     def stop() -> None:
         server.should_exit = True
 
+    app = create_app(tracker, stop, lambda: server.should_exit)
     config = uvicorn.Config(
-        create_app(tracker, stop, lambda: server.should_exit),
+        app,
         loop="none",
         http=GuardedProtocol,
         ws="none",
@@ -122,7 +128,10 @@ async def _serve(
     write_discovery(home, discovery)
     log.info("runyard %s serves %s at %s", __version__, home.path, discovery.url)
     ready()
+    holder = holder or start_holder(home, discovery.key, bound)
     await serving
+    if holder is not None and not app.state.keeps_port:
+        holder.end()
 
 
 def _loop(work: Coroutine[None, None, None]) -> None:
@@ -132,84 +141,6 @@ def _loop(work: Coroutine[None, None, None]) -> None:
         asyncio.run(work)
     else:
         uvloop.run(work)
-
-
-def _bind(
-    home: Home, listening: Listening, asked: int | None, last: int | None
-) -> list[socket.socket]:
-    """Bound sockets: on the port that was asked for, else the last one, else a free one."""
-    addresses = listening.addresses
-    if asked is not None:
-        bound = _try_all(addresses, asked)
-        if isinstance(bound, OSError):
-            raise ServerError(
-                f"cannot listen on {addresses[0]} port {asked}",
-                said=bound.strerror,
-                mend="give another --port, or none: a free one is then found",
-            )
-        return bound
-    start = int.from_bytes(
-        hashlib.sha256(f"{os.getuid()} {home.path}".encode()).digest()[:4], "big"
-    )
-    failure: OSError | None = None
-    for candidate in _candidates(listening.ports, start, last):
-        bound = _try_all(addresses, candidate)
-        if not isinstance(bound, OSError):
-            return bound
-        failure = bound
-        if bound.errno not in (errno.EADDRINUSE, errno.EACCES):
-            break  # The address's fault, and asking a name server fifty times takes long.
-    raise ServerError(
-        f"cannot listen on {addresses[0]}",
-        said=failure.strerror if failure else None,
-        mend="`runyard server start --listen ADDRESS` takes an address of this machine",
-    )
-
-
-def _candidates(ports: tuple[int, int] | None, start: int, last: int | None) -> list[int]:
-    """Ports to try, in this order: the last one, those that are this folder's, any."""
-    low, high = ports or (_FIRST_PORT, _FIRST_PORT + _PORTS - 1)
-    many = high - low + 1
-    own = [low + (start + step * 127) % many for step in range(min(50, many))]
-    if ports is None:
-        return [last, *own, 0] if last else [*own, 0]
-    return [last, *own] if last and low <= last <= high else own
-
-
-def _try_all(addresses: Sequence[str], port: int) -> list[socket.socket] | OSError:
-    """The same port on every address, or none."""
-    bound: list[socket.socket] = []
-    for address in addresses:
-        one = _try_bind(address, bound[0].getsockname()[1] if bound else port)
-        if isinstance(one, OSError):
-            for made in bound:
-                made.close()
-            return one
-        bound.append(one)
-    return bound
-
-
-def _try_bind(address: str, port: int) -> socket.socket | OSError:
-    if not 0 <= port < 65_536:  # getaddrinfo would quietly take the remainder.
-        return OSError(errno.EINVAL, "ports go from 0 to 65535")
-    try:
-        family, kind, protocol, _, target = socket.getaddrinfo(
-            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        return error
-    except UnicodeError as error:  # An address that no name server could even be asked for.
-        return OSError(errno.EINVAL, str(error))
-    # So that a restart need not wait until the last server's connections are forgotten.
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind(target)
-        bound.listen(1024)
-    except OSError as error:
-        bound.close()
-        return error
-    return bound
 
 
 def _in_url(name: str) -> str:

@@ -56,6 +56,8 @@ class Tracker:
         self.own_key = ""
         # Where clients find us: keys that we hand out may be sent to whoever has it after us.
         self.port: int | None = None
+        self.url = ""
+        """Where we serve, as the state folder has it."""
         self.addresses: Addresses
         self.sessions: Sessions
         self.codes = Codes()
@@ -121,6 +123,11 @@ class Tracker:
         """Of a key that was good once."""
         known = self._people.keys.get(api_keys.hash_key(key))
         return known.refusal if known is not None else None
+
+    def hash_of(self, key_id: str) -> str | None:
+        """What is stored of a key that was given out and is still good."""
+        known = self._people.by_key_id.get(key_id)
+        return known.hashed if known is not None and known.is_good(time.time()) else None
 
     def by_key_id(self, key_id: str) -> Caller | None:
         """The user of a key that was given out and is still good."""

@@ -8,12 +8,13 @@ own, for runs only (`server/scopes.py`), which ends by itself some time after it
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runyard.proof import ID_LENGTH
+from runyard.proof import hash_key as hash_key
 from runyard.server.permissions import ALL, RUNS, Caller
 
 FOLDER, PERSON, SHELL, RUN, JOB = "folder", "person", "shell", "run", "job"
@@ -24,8 +25,6 @@ DAY = 24 * 3600.0
 LIFETIMES = {SHELL: 7 * DAY, RUN: DAY, JOB: 2 * DAY}
 # For so long a key that ended is remembered: who still comes with it is told why it is refused.
 _REMEMBERED = 2 * DAY
-# What tells keys apart; all of it would be needed to find the key.
-_ID_LENGTH = 12
 
 # The key that the state folder's own commands use; see `runyard.home.Discovery`.
 OWN_LABEL = "state folder"
@@ -41,6 +40,7 @@ _SELECT = (
 class Key:
     """A key as the server keeps it in memory."""
 
+    hashed: str
     caller: Caller
     kind: str
     label: str
@@ -89,12 +89,8 @@ def handed_out(kind: str, label: str, port: int | None, run: int | None = None) 
     return Wanted(label, kind, RUNS, LIFETIMES[kind], port, run)
 
 
-def hash_key(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
-
-
 def key_id(hashed: str) -> str:
-    return hashed[:_ID_LENGTH]
+    return hashed[:ID_LENGTH]
 
 
 def add(
@@ -149,7 +145,7 @@ def _shown(row: sqlite3.Row) -> dict[str, Any]:
 def revoke(connection: sqlite3.Connection, user: int, key: str) -> bool:
     """Whether the user had a key with this id."""
     done = connection.execute(
-        "DELETE FROM api_keys WHERE user = ? AND substr(hash, 1, ?) = ?", (user, _ID_LENGTH, key)
+        "DELETE FROM api_keys WHERE user = ? AND substr(hash, 1, ?) = ?", (user, ID_LENGTH, key)
     )
     return done.rowcount > 0
 
@@ -184,7 +180,7 @@ def end_soon(connection: sqlite3.Connection, key: str, end: float) -> None:
     connection.execute(
         "UPDATE api_keys SET lifetime = NULL, expires_at = min(expires_at, ?) "
         "WHERE substr(hash, 1, ?) = ? AND expires_at IS NOT NULL",
-        (end, _ID_LENGTH, key),
+        (end, ID_LENGTH, key),
     )
 
 
@@ -246,6 +242,12 @@ def load(
             owned - own_teams - {row["name"]} if is_owner and not is_whole else None,
         )
         found[row["hash"]] = Key(
-            caller, row["kind"], row["label"], row["lifetime"], row["expires_at"], row["retired"]
+            row["hash"],
+            caller,
+            row["kind"],
+            row["label"],
+            row["lifetime"],
+            row["expires_at"],
+            row["retired"],
         )
     return found

@@ -64,6 +64,7 @@ def add_owner(connection: sqlite3.Connection, key: str, name: str, now: float) -
         user = connection.execute(
             "INSERT INTO users (name, admin, created_at) VALUES (?, 1, ?)", (name, now)
         ).lastrowid
+        assert user is not None
     else:
         user = owner["key"]  # Whatever LOGNAME says today: the folder has one owner.
     api_keys.own(connection, user, key, now)
