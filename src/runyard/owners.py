@@ -16,12 +16,12 @@ import json
 import os
 import socket
 import time
-import urllib.parse
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from runyard.home import Discovery, Home, read_discovery
 from runyard.proof import Question
+from runyard.trust import open_http
 
 HEARTBEAT = "RUNYARD_HEARTBEAT_SECONDS"
 """Environment variable: seconds between two heartbeats, for tests."""
@@ -110,10 +110,7 @@ def _answers(home: Home, claim: Claim) -> bool:
     if discovery is None or not claim.is_of(discovery):
         return False
     question = Question(discovery.key, discovery.url)
-    address = urllib.parse.urlsplit(discovery.url)
-    connection = http.client.HTTPConnection(
-        address.hostname or "", address.port, timeout=_ANSWER_SECONDS
-    )
+    connection = open_http(discovery.url, discovery.authority, _ANSWER_SECONDS)
     try:
         connection.request("GET", question.path)
         answer = connection.getresponse().read(4096)

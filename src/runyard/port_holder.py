@@ -41,6 +41,7 @@ _MOST_SOCKETS = 16
 _MOST_CLIENTS = 256
 _LONGEST_HEAD = 64 << 10
 _TAKE, _END = b"t", b"e"
+_TLS_HANDSHAKE = b"\x16"
 _BODY = b'{"error": "the server is away; it is started again by the next command that needs it"}'
 _AWAY = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
@@ -242,6 +243,8 @@ class _Process:
         """
         try:
             data = client.recv(_LONGEST_HEAD)
+            if data[:1] == _TLS_HANDSHAKE and not head[0]:
+                data = b""  # It can be told nothing; a connection that ends is tried again.
             if data and b"\r\n\r\n" not in head[0]:
                 head[0] = (head[0] + data)[-_LONGEST_HEAD:]
                 if b"\r\n\r\n" in head[0]:

@@ -24,6 +24,7 @@ from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.discover import LOOPBACK
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
+from runyard.client.roots import trust_of
 from runyard.errors import UsageError
 from runyard.home import locate, read_discovery
 
@@ -75,7 +76,11 @@ def _own() -> dict[str, str]:
             f"{discovery.url} is reached from this machine alone, not from compute nodes;  try:  "
             "runyard server restart --listen cluster"
         )
-    return wandb_environment(discovery.url, discovery.key, os.environ)
+    return {
+        **wandb_environment(discovery.url, discovery.key, os.environ),
+        **trust_of(home, discovery, os.environ),
+        **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
+    }
 
 
 def setting(shell: str, name: str, value: str) -> str:

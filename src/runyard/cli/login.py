@@ -19,6 +19,7 @@ from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.client.keys import find_key, netloc, netrc_key, netrc_path, save_project_key
 from runyard.client.netrc_file import store_key
+from runyard.client.roots import trust_of
 from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import RunyardError, ServerError, UsageError
 from runyard.home import locate, read_discovery
@@ -69,9 +70,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _own() -> tuple[str, str]:
-    server()
-    discovery = read_discovery(locate())
+    home = locate()
+    server(home)
+    discovery = read_discovery(home)
     assert discovery is not None
+    os.environ.update(trust_of(home, discovery, os.environ))  # We ask as a stock client would.
     return discovery.url, discovery.key
 
 

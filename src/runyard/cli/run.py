@@ -33,6 +33,7 @@ from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
+from runyard.client.roots import trust_of
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.train.courses import VARIABLE as COURSES
@@ -271,10 +272,11 @@ def _environment(
         # The run is that server's: of ours it gets nothing but what the user typed.
         return {**environment, **(elsewhere or {})}
     environment.update(wandb_environment(door.url, discovery.key, environment))
+    environment.update(trust_of(home, discovery, environment))
     environment.update(
         {
-            # Links that a client prints lead to the server itself.
-            "WANDB_APP_URL": discovery.url,
+            # Links that a client prints lead to the server itself, or to where people come in.
+            "WANDB_APP_URL": discovery.public_url or discovery.url,
             "WANDB_RUN_ID": made["id"],
             "WANDB_RESUME": "allow",
             "WANDB_PROJECT": made["project"],

@@ -24,6 +24,7 @@ from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
+from runyard.client.roots import trust_of
 from runyard.errors import NotFoundError, RunyardError
 from runyard.home import Home, locate, read_discovery
 from runyard.locks import FolderLock
@@ -108,6 +109,7 @@ def sync_record(home: Home, record: Record) -> str | None:
                 name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
             }
             environment |= wandb_environment(discovery.url, discovery.key, environment)
+            environment |= trust_of(home, discovery, environment)
             try:
                 done = subprocess.run(
                     [*command, "sync", *_OPTIONS, *_whose(record), str(record.folder)],

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def _ask(home: Home) -> Api | None:
     discovery = read_discovery(home)
     if discovery is None or not discovery.running or not _may_live(discovery, home):
         return None
-    api = Api(Connection(discovery.url, discovery.key, timeout=_ANSWER_SECONDS))
+    api = connect(discovery, timeout=_ANSWER_SECONDS)
     try:
         told = api.health()["home"]
     finally:
@@ -58,8 +58,8 @@ def _ask(home: Home) -> Api | None:
     return connect(discovery) if _same(told, home) else None
 
 
-def connect(discovery: Discovery) -> Api:
-    return Api(Connection(discovery.url, discovery.key))
+def connect(discovery: Discovery, timeout: float = 30.0) -> Api:
+    return Api(Connection(discovery.url, discovery.key, discovery.authority, timeout=timeout))
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,13 @@ def ensure_server(home: Home) -> Found:
     return Found(api) if api is not None else start_server(home)
 
 
-def start_server(home: Home, *, listen: str | None = None, port: int | None = None) -> Found:
-    """Start the server in the background, unless another command does so first."""
+def start_server(
+    home: Home, *, listen: str | None = None, port: int | None = None, options: Sequence[str] = ()
+) -> Found:
+    """Start the server in the background, unless another command does so first.
+
+    `options`: more words for `python -m runyard.server`.
+    """
     prepare(home)
     with _alone(home):
         end = time.monotonic() + _SILENCE_SECONDS
@@ -88,7 +93,7 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
                 return Found(api)
             jobs = read_server_jobs(home)
             if jobs is None and not is_locked(home):
-                return _start(home, listen, port)
+                return _start(home, listen, port, options)
             # It does not answer, but may just be on its way out: `runyard server stop`.
             if time.monotonic() >= end or _is_out_of_reach(home):
                 raise _silent_server(home) if jobs is None else _waiting_job(home, jobs)
@@ -96,13 +101,18 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
 
 
 def restart_server(
-    home: Home, *, listen: str | None = None, port: int | None = None, force: bool = False
+    home: Home,
+    *,
+    listen: str | None = None,
+    port: int | None = None,
+    force: bool = False,
+    options: Sequence[str] = (),
 ) -> Found:
     """Stop the server if it runs, and start it before any other command can, where it is asked."""
     prepare(home)
     with _alone(home):
         stop_server(home, force=force, keep_port=True)
-        return _start(home, listen, port)
+        return _start(home, listen, port, options)
 
 
 def open_to_nodes(home: Home, listen: str) -> Found:
@@ -172,8 +182,8 @@ def _alone(home: Home) -> Iterator[None]:
         yield
 
 
-def _start(home: Home, listen: str | None, port: int | None) -> Found:
-    report = _spawn(home, listen, port)
+def _start(home: Home, listen: str | None, port: int | None, options: Sequence[str]) -> Found:
+    report = _spawn(home, listen, port, options)
     if "owner" in report:
         return _meet_owner(home)
     discovery = read_discovery(home)
@@ -229,9 +239,11 @@ def _may_live(discovery: Discovery, home: Home) -> bool:
     return is_locked(home)
 
 
-def _spawn(home: Home, listen: str | None, port: int | None) -> dict[str, str | None]:
+def _spawn(
+    home: Home, listen: str | None, port: int | None, options: Sequence[str]
+) -> dict[str, str | None]:
     """Start the process; what it reports when it is ready."""
-    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path)]
+    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path), *options]
     if listen is not None:
         command += ["--listen", listen]
     if port is not None:

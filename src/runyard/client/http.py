@@ -10,12 +10,19 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import ssl
 import urllib.parse
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from runyard.errors import NotFoundError, ServerError
 from runyard.proof import LONGEST_ANSWER, Question
+from runyard.trust import open_http
+
+_ANOTHER_PROGRAM = (
+    "another program has taken its port, or the server is older than this command: `runyard server "
+    "restart --force` starts it anew, at another port if need be"
+)
 
 
 class Unreachable(ServerError):
@@ -30,16 +37,20 @@ class Connection:
     """A kept-alive connection with the key.
 
     `name` is the server's address in the state folder, where `url` is another way to it: a door.
+    `authority` is the certificate that it is known by, where it speaks TLS.
     """
 
     def __init__(
-        self, url: str, key: str, *, timeout: float = 30.0, name: str | None = None
+        self,
+        url: str,
+        key: str,
+        authority: str = "",
+        *,
+        timeout: float = 30.0,
+        name: str | None = None,
     ) -> None:
-        parts = urllib.parse.urlsplit(url)
         self.url = url
-        self._http = http.client.HTTPConnection(
-            parts.hostname or "127.0.0.1", parts.port, timeout=timeout
-        )
+        self._http = open_http(url, authority, timeout)
         self._http.auto_open = 0  # We open it, since there is something to ask first.
         self._key, self._name = key, name or url
         token = base64.b64encode(f"api:{key}".encode()).decode()
@@ -124,7 +135,10 @@ class Connection:
         """Connect, if we are not, and let the server prove that it is ours."""
         if self._http.sock is not None:
             return
-        self._http.connect()
+        try:
+            self._http.connect()
+        except ssl.SSLCertVerificationError as error:
+            raise _no_certificate(error, self.url) from error
         question = Question(self._key, self._name)
         self._http.request("GET", question.path)
         response = self._http.getresponse()
@@ -155,6 +169,15 @@ class Connection:
                     ) from error
 
 
+def _no_certificate(error: ssl.SSLCertVerificationError, url: str) -> Impostor:
+    return Impostor(
+        f"what answers at {url} is not runyard's server: its certificate is not of the state "
+        "folder's authority, and nothing was sent",
+        said=error.verify_message,
+        mend=_ANOTHER_PROGRAM,
+    )
+
+
 def _no_proof(status: int, answer: bytes, url: str) -> ServerError | NotFoundError:
     if status == 404:
         return _as_error(401, answer, "", url)
@@ -168,8 +191,7 @@ def _no_proof(status: int, answer: bytes, url: str) -> ServerError | NotFoundErr
         f"what answers at {url} is not runyard's server: it cannot prove that it knows the key, "
         "which was not sent",
         said=f"status {status}: {_said(answer)}",
-        mend="another program has taken its port, or the server is older than this command: "
-        "`runyard server restart --force` starts it anew, at another port if need be",
+        mend=_ANOTHER_PROGRAM,
     )
 
 

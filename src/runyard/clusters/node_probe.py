@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -119,7 +120,7 @@ def _server(asked: Any) -> Any:
     nonce = binascii.hexlify(os.urandom(16)).decode()
     text = "server %s %s" % (nonce, told["url"])
     proof = hmac.new(hashed.encode(), text.encode(), "sha256").hexdigest()
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_https(told))
     address = "%s/api/proof?key=%s&nonce=%s" % (told["url"], hashed[:12], nonce)
     try:
         with opener.open(address, timeout=SECONDS) as answer:
@@ -129,6 +130,17 @@ def _server(asked: Any) -> Any:
     except (OSError, urllib.error.URLError) as error:
         trouble = str(error)
     return {"key": True, "answers": False, "url": told["url"], "trouble": trouble}
+
+
+def _https(told: Any) -> Any:
+    """Verifies a server that speaks TLS: by the state folder's authority, or by a known one."""
+    if not told.get("authority"):
+        return []
+    context = ssl.create_default_context()
+    context.load_verify_locations(cadata=told["authority"])
+    if told.get("tls_ca"):
+        context.load_verify_locations(told["tls_ca"])
+    return [urllib.request.HTTPSHandler(context=context)]
 
 
 def _keys(asked: Any) -> Any:

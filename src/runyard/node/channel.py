@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runyard.node.loop import Loop, Timer
-    from runyard.node.place import Server
+    from runyard.node.place import Found, Server
     from runyard.proof import Question
+    from runyard.trust import TlsBytes
 
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 # A server that answers with its own trouble is there, and has enough to do.
@@ -92,6 +93,7 @@ class Channel:
         self._loop = loop
         self._place = place
         self._socket: socket.socket | None = None
+        self._tls: TlsBytes | None = None
         self._questions: list[Question] = []
         """What has to be answered before anything else is sent."""
         self._unanswered: deque[_Request] = deque()
@@ -125,7 +127,7 @@ class Channel:
         self._unanswered.append(request)
         if self._socket is not None:
             if not self._questions:
-                self._outgoing += self._encoded(request)
+                self._outgoing += self._sealed(self._encoded(request))
                 self._write()
             self._watch_time()
         elif self._retry is None:
@@ -161,6 +163,7 @@ class Channel:
             made = socket.socket(info[0], socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._tls = _begin_tls(found) if found.scheme == "https" else None
             with contextlib.suppress(BlockingIOError):
                 made.connect(info[4])
         except OSError:
@@ -169,7 +172,7 @@ class Channel:
         self._socket = made
         self._incoming = b""
         self._questions = found.questions()
-        self._outgoing = self._first_words()
+        self._outgoing = self._sealed(self._first_words())
         self._loop.watch(made.fileno(), READ | WRITE, self._on_event)
         self._watch_time()
 
@@ -189,6 +192,19 @@ class Channel:
             f"Content-Length: {len(request.body)}\r\n\r\n"
         )
         return head.encode() + request.body
+
+    def _sealed(self, plain: bytes) -> bytes:
+        return plain if self._tls is None else self._tls.send(plain)
+
+    def _opened(self, wire: bytes) -> bytes:
+        """What came, in plain; nothing of ours goes out before the server has proved itself."""
+        if self._tls is None:
+            return wire
+        plain, answer = self._tls.receive(wire)
+        if answer:
+            self._outgoing += answer
+            self._write()
+        return plain
 
     def _on_event(self, events: int) -> None:
         if events & WRITE:
@@ -215,14 +231,15 @@ class Channel:
             return
         try:
             data = self._socket.recv(_READ_AT_ONCE)
+            plain = self._opened(data) if data else b""
         except BlockingIOError:
             return
-        except OSError:
+        except OSError:  # Of the network, or of TLS: a certificate that is not our server's.
             data = b""
         if not data:
             self._broken()
             return
-        self._incoming += data
+        self._incoming += plain
         while self._socket is not None:
             try:
                 parsed = parse_answer(self._incoming)
@@ -257,7 +274,7 @@ class Channel:
             self._broken()  # Another program, or nobody yet: the next connection may be to ours.
             return
         del self._questions[0]
-        self._outgoing = self._first_words()
+        self._outgoing = self._sealed(self._first_words())
         self._write()
 
     def _in_trouble(self, answer: Answer) -> None:
@@ -305,6 +322,16 @@ class Channel:
             self._place.is_silent()
         if self._retry is None:
             self._retry = self._loop.after(pause, self._connect)
+
+
+def _begin_tls(found: Found) -> TlsBytes:
+    from runyard.errors import ServerError  # `ssl` is large, and few need it.
+    from runyard.trust import TlsBytes, pinned_context
+
+    try:
+        return TlsBytes(pinned_context(found.authority))
+    except ServerError as error:  # `unreached` tells; server.json may be mended meanwhile.
+        raise OSError(str(error)) from error
 
 
 def parse_answer(data: bytes) -> tuple[Answer, bytes] | None:

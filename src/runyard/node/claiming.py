@@ -147,6 +147,10 @@ class Claiming:
             if work.apart is not None:
                 environ |= work.apart.record(told)
                 work.recorded.add(str(told["run"]["id"]))
+            if found.authority:
+                from runyard.client.roots import trust_environment
+
+                environ |= trust_environment(work.home, found.authority, environ, found.tls_ca)
             setting = Setting(told, found, folder, environ, work.launcher, work.url)
             if work.apart is not None:
                 work.apart.redirect(setting.environ, told)

@@ -49,23 +49,39 @@ def moves(home: str) -> bool:
     return os.path.exists(f"{home}/server-jobs.json")  # noqa: PTH110
 
 
+def scheme(home: str) -> str:
+    """Whether the server speaks plain HTTP or TLS."""
+    try:
+        with open(f"{home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
+            return str(json.load(file)["url"]).partition("://")[0]
+    except (OSError, ValueError, LookupError, TypeError):
+        return "http"
+
+
 class Found:
     """The server's address and key, as the discovery file of the state folder has them."""
 
-    __slots__ = ("host", "is_elsewhere", "key", "on_this_machine", "page", "port", "token", "url")
+    __slots__ = (
+        "authority", "host", "is_elsewhere", "key", "on_this_machine", "page", "port", "public_url",
+        "scheme", "tls_ca", "token", "url",
+    )  # fmt: skip
 
     def __init__(self, told: dict[str, str], here: str) -> None:
         self.url = self.page = told["url"]
         self.key = told["key"]
         # http://HOST:PORT, with HOST in brackets where it is IPv6.
-        scheme, _, rest = self.url.partition("://")
+        self.scheme, _, rest = self.url.partition("://")
         name, _, port = rest.partition("/")[0].rpartition(":")
         if not name or not port.isdecimal():
-            name, port = rest.partition("/")[0], "443" if scheme == "https" else "80"
+            name, port = rest.partition("/")[0], "443" if self.scheme == "https" else "80"
         self.host, self.port = name.strip("[]"), int(port)
         # `base64` would bring in three more files.
         self.token = binascii.b2a_base64(f"api:{self.key}".encode(), newline=False).decode()
         self.on_this_machine = told["hostname"] == here
+        self.authority = told.get("authority") or ""
+        """The certificate by which the server is believed, where it speaks TLS."""
+        self.tls_ca = told.get("tls_ca") or ""
+        self.public_url = told.get("public_url") or ""
         self.is_elsewhere = False
         """Whether it is not the state folder's, but somebody else's."""
 
@@ -73,9 +89,10 @@ class Found:
         """What has to be answered on a new connection, in this order, before it carries a key.
 
         On the way through a job's first node the relay there answers first, for its own address. A
-        server elsewhere was named by the user, and is no state folder's: it is not asked.
+        server elsewhere was named by the user, and is no state folder's: it is not asked. Where the
+        server speaks TLS, its certificate is the proof, for us and for programs behind a door.
         """
-        if self.is_elsewhere:
+        if self.is_elsewhere or self.scheme == "https":
             return []
         addresses = [self.page] if self.url == self.page else [self.url, self.page]
         return [Question(self.key, address) for address in addresses]
@@ -135,7 +152,8 @@ class Place:
         """The server by way of the job's first node, which says where in a file of our own."""
         with open(str(self._relay), encoding="utf-8") as file:  # noqa: PTH123
             host, port = file.read().split()
-        found.host, found.port, found.url = host, int(port), f"http://{host}:{port}"
+        # TLS goes through the relay as it is: the server itself answers, under its one name.
+        found.host, found.port, found.url = host, int(port), f"{found.scheme}://{host}:{port}"
         found.on_this_machine = False
         return found
 

@@ -23,7 +23,7 @@ from functools import partial
 
 from runyard.node.channel import parse_answer
 from runyard.node.loop import READ, WRITE, Loop
-from runyard.node.place import Place, home_folder
+from runyard.node.place import Place, home_folder, scheme
 from runyard.node.processes import fork_twin, group_lives
 from runyard.node.threshold import Threshold
 from runyard.proof import LONGEST_ANSWER
@@ -52,7 +52,8 @@ class Door:
     def __init__(self, home: str) -> None:
         self._home = home
         self._listening = _open()
-        self.url = f"http://{_LOOPBACK}:{self._listening.getsockname()[1]}"
+        # Bytes pass as they are: the server's certificate is good for the loopback, too.
+        self.url = f"{scheme(home)}://{_LOOPBACK}:{self._listening.getsockname()[1]}"
         # Its writing end is open in every process that needs the door: its opener, a keeper.
         self._leash, self._held = os.pipe()
         self.pid = 0
@@ -305,7 +306,9 @@ def main(words: list[str] | None = None) -> int:
     port = listening.getsockname()[1]
     loop = Loop()
     place = Place(home, lambda _words: None, None)
-    relay = Relay(loop, place, listening, f"http://{name}:{port}")
+    # Of TLS a relay has nothing to prove: who comes through it verifies the server itself.
+    own = f"http://{name}:{port}" if scheme(home) == "http" else None
+    relay = Relay(loop, place, listening, own)
     over: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.on_signal(number, over.append)

@@ -34,6 +34,7 @@ class Setting:
 
         foreign = (FOREIGN_SERVICE, "WANDB_SWEEP_ID")  # of whoever started us
         run, trial = told["run"], told["trial"]
+        page = found.public_url or found.page
         self.folder = folder
         self._launcher = launcher or []
         self.trial_folder = _make_trial_folder(
@@ -50,8 +51,8 @@ class Setting:
             **wandb_environment(
                 url or found.url, found.key, environ, is_ours=not found.is_elsewhere
             ),
-            # Links that a client prints lead to the server itself, also where it logs by a door.
-            **({"WANDB_APP_URL": found.page} if (url or found.url) != found.page else {}),
+            # Links that a client prints lead to where people come in, also where it logs by a door.
+            **({"WANDB_APP_URL": page} if (url or found.url) != page else {}),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],

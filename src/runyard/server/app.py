@@ -35,6 +35,7 @@ from runyard.server.headers import ClosedAnswers
 from runyard.server.page import files as page_files
 from runyard.server.page import login, session_api
 from runyard.server.page_api import routes as page_routes
+from runyard.server.proxies import CAME_BY
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -155,6 +156,8 @@ async def nothing_here(request: Request) -> Response:
 
 
 def _base_url(request: Request) -> str:
+    if CAME_BY in request.scope:
+        return str(request.scope[CAME_BY])
     # The name the client used: nodes may reach us through tunnels and by other names.
     host = request.headers.get("host") or "127.0.0.1"
     return f"{request.url.scheme}://{host}"

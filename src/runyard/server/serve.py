@@ -22,6 +22,8 @@ from runyard.server.binding import bind, bind_beside
 from runyard.server.connections import GuardedProtocol, allow_many_connections
 from runyard.server.listening import find_listening
 from runyard.server.log_lines import LineFormatter
+from runyard.server.proxies import ProxyMiddleware, ProxyWish, read_addresses
+from runyard.server.tls import Tls, TlsWish
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
@@ -39,6 +41,8 @@ def serve(
     port: int | None,
     ready: Callable[[str | None], None],
     check_owner: Callable[[], None] = lambda: None,
+    tls_wish: TlsWish | None = None,
+    proxy_wish: ProxyWish | None = None,
 ) -> None:
     """Open the folder, listen, tell everybody where, and serve.
 
@@ -59,8 +63,12 @@ def serve(
         for one in bound:
             closing.enter_context(one)
         port_number = bound[0].getsockname()[1]
+        wish = (tls_wish or TlsWish()).over(before)
+        tls = Tls(home, wish, listening) if wish.on else None
+        scheme = "https" if tls else "http"
+        proxy = (proxy_wish or ProxyWish()).over(before)
         discovery = Discovery(
-            url=f"http://{_in_url(listening.name)}:{port_number}",
+            url=f"{scheme}://{_in_url(listening.name)}:{port_number}",
             key=before.key if before else new_key(),
             pid=os.getpid(),
             hostname=socket.gethostname(),
@@ -69,13 +77,24 @@ def serve(
             version=__version__,
             started_at=time.time(),
             running=True,
+            authority=tls.authority.certificate if tls else "",
+            tls_cert=wish.cert,
+            tls_key=wish.key,
+            tls_ca=wish.ca,
+            public_url=proxy.url or "",
+            proxies=proxy.proxies or "",
         )
         tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key, discovery.port)
         tracker.url = discovery.url
-        note = _moved(before, discovery) if port is None else None
+        notes = [
+            _moved(before, discovery) if port is None else None,
+            _switched(before, discovery),
+            tls.note if tls else None,
+        ]
+        note = "; ".join(filter(None, notes)) or None
         try:
-            _loop(_serve(home, tracker, bound, discovery, holder, lambda: ready(note)))
+            _loop(_serve(home, tracker, bound, discovery, tls, holder, lambda: ready(note)))
         finally:
             tracker.close()
             _say_stopped(home)
@@ -95,6 +114,7 @@ async def _serve(
     tracker: Tracker,
     bound: list[socket.socket],
     discovery: Discovery,
+    tls: Tls | None,
     holder: Holder | None,
     ready: Callable[[], None],
 ) -> None:
@@ -103,7 +123,9 @@ async def _serve(
 
     app = create_app(tracker, stop, lambda: server.should_exit)
     config = uvicorn.Config(
-        app,
+        ProxyMiddleware(app, read_addresses(discovery.proxies), discovery.public_url),
+        # uvicorn's own would believe every user of this machine.
+        proxy_headers=False,
         loop="none",
         http=GuardedProtocol,
         ws="none",
@@ -115,6 +137,8 @@ async def _serve(
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
+    GuardedProtocol.tls = tls.context if tls else None
+    renewal = asyncio.ensure_future(tls.keep()) if tls else None
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn ends on these and then raises them again, which would end us before we close.
@@ -130,6 +154,8 @@ async def _serve(
     ready()
     holder = holder or start_holder(home, discovery.key, bound)
     await serving
+    if renewal is not None:
+        renewal.cancel()
     if holder is not None and not app.state.keeps_port:
         holder.end()
 
@@ -154,6 +180,15 @@ def _moved(before: Discovery | None, now: Discovery) -> str | None:
         f"another program took port {before.port} while the server was down: it is now at "
         f"{now.url}. Programs that were started before keep trying the old address; what they log "
         f"stays in their own wandb folder, and `wandb sync` brings it in"
+    )
+
+
+def _switched(before: Discovery | None, now: Discovery) -> str | None:
+    if before is None or bool(before.authority) == bool(now.authority):
+        return None
+    return (
+        f"the address is {now.url} now: programs that were started before keep trying the old one; "
+        "what they log stays in their own wandb folder, and `wandb sync` brings it in"
     )
 
 
