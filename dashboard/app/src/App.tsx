@@ -55,9 +55,13 @@ export function App() {
     void comeIn(code, setWhy).then(setStanding);
     const leave = () => setStanding("out");
     loggedOut.add(leave);
+    // A link that is pasted into the address of this very page changes what is behind the # alone.
+    const followLink = () => location.hash.startsWith("#code=") && location.reload();
+    addEventListener("hashchange", followLink);
     const timer = setInterval(() => void get("api/me").catch(() => {}), STAY_IN);
     return () => {
       loggedOut.delete(leave);
+      removeEventListener("hashchange", followLink);
       clearInterval(timer);
     };
   }, []);

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from runyard.server.access import must_write, signed
+from runyard.server.access import signed
 from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.headers import kind_of_file
@@ -24,9 +24,9 @@ async def upload(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     caller, (run, name) = signed(request, Kind.RUN_FILE_UP)
     row = await tracker.read(runs.by_key, run)
-    if row is None:
+    # To somebody who may not write there any more, nothing is told of where the run is now.
+    if row is None or not tracker.may_write(caller, row["entity"]):
         raise Unacceptable(404, "the run of this upload is gone")
-    must_write(request, caller, row["entity"])
     digest = hashlib.md5(usedforsecurity=False)
     size = await tracker.uploads.receive(run, name, _hashed(request.stream(), digest))
     md5 = base64.b64encode(digest.digest()).decode()

@@ -55,7 +55,13 @@ async def who_am_i(request: Request) -> Response:
 async def list_users(request: Request) -> Response:
     caller = caller_of(request)
     users = await tracker_of(request).read(people.list_users)
-    return answer([u for u in users if permissions.may_see(caller, u["name"], u["teams"])])
+    return answer(
+        [
+            {**user, "teams": permissions.known_teams(caller, user["name"], user["teams"])}
+            for user in users
+            if permissions.may_see(caller, user["name"], user["teams"])
+        ]
+    )
 
 
 async def add_user(request: Request) -> Response:

@@ -70,6 +70,12 @@ def may_see(caller: Caller, other: str, teams: Collection[str]) -> bool:
     return caller.admin or caller.name == other or not caller.teams.isdisjoint(teams)
 
 
+def known_teams(caller: Caller, other: str, teams: Collection[str]) -> list[str]:
+    """Those of another user's teams that a caller may know of."""
+    is_all = caller.admin or caller.name == other
+    return sorted(teams if is_all else caller.teams.intersection(teams))
+
+
 def may_manage_team(caller: Caller, team: str) -> bool:
     """Members are equals: each may invite others, and give the team up."""
     return caller.scope == ALL and (caller.admin or team in caller.teams)

@@ -70,7 +70,8 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
         "flags": "{}",
         "deletedAt": None,
         "teams": connection(
-            edge(team, {"id": team, "name": team}) for team in (name, *sorted(teams))
+            edge(team, {"id": team, "name": team})
+            for team in (name, *permissions.known_teams(request.caller, name, teams))
         ),
         "apiKeys": keys,
     }

@@ -58,8 +58,8 @@ async def log_in(request: Request) -> Response:
 async def confirm(request: Request) -> Response:
     """Show a code or a key again: for ten minutes, the page may administer."""
     session = session_of(request)
-    if session is None:
-        raise Unacceptable(400, "this confirms a session of the page; a key needs none")
+    if session is None:  # Who comes with a key has shown it just now.
+        return answer({})
     body = await read_texts(request)
     if (await _shown(request, body.get("code"))).key != caller_of(request).key:
         raise Unacceptable(403, "this code is another user's")

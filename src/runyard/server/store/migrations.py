@@ -52,6 +52,7 @@ STEPS: tuple[str, ...] = (
     sweeps.RETURNS,
     people.INVITATIONS,
     people.KEYS,
+    artifacts.LINKED_BY,
     people.SESSIONS,
 )
 
