@@ -78,7 +78,8 @@ def _call_function(
     discovery = read_discovery(home)
     assert discovery is not None
     before = dict(os.environ)
-    os.environ.update(wandb_environment(discovery.url, discovery.key, os.environ))
+    key = found.api.people.add_key(f"sweep {made['name'] or made['id']}", kind="run")
+    os.environ.update(wandb_environment(discovery.url, key["key"], os.environ))
     os.environ.update(trust_of(home, discovery, os.environ))
     try:
         wandb.agent(
@@ -87,6 +88,7 @@ def _call_function(
     finally:
         os.environ.clear()
         os.environ.update(before)
+        found.api.people.revoke_key(key)
     return found.api.sweeps.sweep(made["key"])
 
 

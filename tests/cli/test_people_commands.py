@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import re
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,31 @@ def test_keys_are_made_listed_and_revoked(yard: Home) -> None:
         laptop.health()
     assert "no key is called 'laptop'" in refused("keys", "revoke", "laptop")
     assert "server.json" in refused("keys", "revoke", "state folder")
+
+
+def test_keys_of_shells_and_runs_are_told_apart(yard: Home) -> None:
+    people = ensure_server(yard).api.people
+    for number in range(2):
+        people.shell_key(f"shell on node{number}", None)
+        people.add_key(f"run {number}", kind="run")
+    listed = run_runyard("keys")
+    assert "folder  all" in listed.stdout
+    assert "shell on node1" in listed.stdout
+    assert "run 1" not in listed.stdout
+    assert "2 keys of runs" in listed.stderr
+    assert "run 1" in run_runyard("keys", "--all").stdout
+    told = {key["label"]: key for key in typed("keys", "list")}
+    assert told["run 1"]["kind"] == "run"
+    assert told["run 1"]["scope"] == told["shell on node0"]["scope"] == "runs"
+    assert told["shell on node0"]["expires_at"] > time.time()
+    assert typed("keys", "revoke", "--kind", "shell") == {"revoked": 2}
+    assert {key["kind"] for key in typed("keys", "list")} == {"folder", "run"}
+    assert "which key?" in refused("keys", "revoke")
+    assert "--kind is for" in refused("keys", "list", "--kind", "run")
+    reader = typed("keys", "add", "--label", "reader", "--scope", "runs")
+    assert Api(Connection(ensure_server(yard).api.url, reader["key"])).runs() == []
+    with pytest.raises(ServerError, match="needs your own key"):
+        Api(Connection(ensure_server(yard).api.url, reader["key"])).people.list_keys()
 
 
 def test_sessions_are_listed_and_ended(yard: Home) -> None:

@@ -104,6 +104,15 @@ LOADS = """async (url) => {
 }"""
 
 
+# True when nothing was loaded for half a second.
+QUIET = """() => {
+  const count = performance.getEntriesByType('resource').length;
+  if (window.quiet?.count !== count) window.quiet = {count, since: Date.now()};
+  return document.readyState === 'complete' && Date.now() - window.quiet.since > 500;
+}"""
+TICKET = "JSON.parse(localStorage.getItem('runyard session /')).ticket"
+
+
 @pytest.fixture(scope="module")
 def yard(module_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A server with one run, of which everything is an attack."""
@@ -131,7 +140,8 @@ def place(api: Api) -> str:
 
 def assert_nothing_ran(page: Page, api: Api) -> None:
     """After the page has settled: everything that was going to run has run."""
-    page.wait_for_load_state("networkidle")
+    # Not "networkidle": the page's stream of news is a request that does not end.
+    page.wait_for_function(QUIET)
     assert page.evaluate("[localStorage.getItem('stolen'), window.stolen ?? null]") == [None, None]
     assert api.people.teams() == []
 
@@ -186,7 +196,8 @@ def test_files_are_downloaded_by_their_address(
     seen = watched(page)
     for name in FILES:
         with page.expect_download() as download:
-            page.evaluate(f"location.href = '{api.url}/files/{place}/hostile/{name}'")
+            address = f"{api.url}/files/{place}/hostile/{name}?ticket={page.evaluate(TICKET)}"
+            page.evaluate(f"location.href = '{address}'")
         assert download.value.suggested_filename == name
     assert_nothing_ran(page, api)
     assert seen == []
@@ -199,7 +210,8 @@ def test_a_page_of_ours_cannot_be_made_to_run_a_file(
     seen = watched(page)
     page.on("download", lambda download: download.cancel())
     for name in FILES:
-        results = page.evaluate(LOADS, f"{api.url}/files/{place}/hostile/{name}")
+        address = f"{api.url}/files/{place}/hostile/{name}?ticket={page.evaluate(TICKET)}"
+        results = page.evaluate(LOADS, address)
         loaded = {way for way, result in results.items() if result == "loaded"}
         assert loaded <= {"frame", "object", "embed"}, (name, results)
     assert_nothing_ran(page, api)

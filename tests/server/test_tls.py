@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import datetime
 import json
@@ -33,6 +34,7 @@ from runyard.trust import SERVER_NAME, pinned_context
 from tests.conftest import run_runyard, wait_until
 from tests.live.programs import curves
 from tests.live.sweeping import api_of
+from tests.node.doors import open_door
 from tests.server.test_connections import SLOW, connected, many_files
 
 __all__ = ["many_files"]  # A fixture.
@@ -176,6 +178,23 @@ def test_what_has_ended_is_made_anew_at_the_start(state_folder: Home) -> None:
     assert Tls(state_folder, TlsWish(True), find_listening("127.0.0.1")).authority != made.authority
 
 
+def test_a_server_that_runs_for_long_renews_it_meanwhile(
+    state_folder: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(state_folder)
+    made = Tls(state_folder, TlsWish(True), find_listening("127.0.0.1"))
+    first = (state_folder.tls / "server.pem").read_text()
+    monkeypatch.setattr("runyard.server.tls._LOOK_SECONDS", 0.01)
+
+    async def wait_for_another() -> None:
+        keeping = asyncio.ensure_future(made.keep())
+        while (state_folder.tls / "server.pem").read_text() == first:
+            await asyncio.sleep(0.01)
+        keeping.cancel()
+
+    asyncio.run(wait_for_another())
+
+
 def test_it_is_good_for_every_name_and_address_of_the_machine() -> None:
     names, addresses = names_of(find_listening("0.0.0.0"))
     assert {SERVER_NAME, "localhost", socket.gethostname().lower()} <= set(names)
@@ -225,6 +244,14 @@ def test_a_certificate_of_ones_own_is_shown_to_who_comes_by_its_name(
     assert "in 9 days" in doctor
     # What stock clients get trusts both, and what it trusted before.
     variables = json.loads(run_runyard("env", "--json").stdout)
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+        fish = run_runyard("env", "--shell", "fish").stdout
+        assert f"set -gx {name} '{variables[name]}';" in fish
+        shown = subprocess.run(
+            ["bash", "-c", f'eval "$({sys.executable} -m runyard env)"; echo "${name}"'],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert shown.stdout == f"{variables[name]}\n"
     trusted = ssl.create_default_context(cafile=variables["SSL_CERT_FILE"])
     assert shown_to(state_folder, "lab.example", trusted) == "the lab's"
     assert shown_to(state_folder, "127.0.0.1", trusted).startswith("runyard of ")
@@ -349,3 +376,26 @@ def test_an_agent_claims_and_its_program_logs_through_its_door(
     (trial,) = api_of(sealed).sweeps.trials(made["key"])
     assert trial["state"] == "finished"
     assert curves(sealed, trial["id"])["base"]["values"] == [1.0]
+
+
+@pytest.mark.live
+def test_a_door_leads_no_program_to_a_stranger(sealed: Home, tmp_path: Path) -> None:
+    """A client that meets a wrong certificate may give up for good, so it waits at the door."""
+    real = discovered(sealed)
+    theirs = certificates.make_authority("theirs", NOW)
+    fake = certificates.sign_server(theirs, [SERVER_NAME, "localhost"], ["127.0.0.1"], NOW)
+    with stranger(fake, tmp_path) as (port, heard), open_door(sealed) as door:
+        url = f"https://127.0.0.1:{port}"
+        write_discovery(
+            sealed, replace(real, url=url, port=port, listen="0.0.0.0", hostname="gone")
+        )
+        with socket.create_connection(("127.0.0.1", door.port)) as plain:
+            wait_until(lambda: heard)
+            write_discovery(sealed, real)
+            plain.settimeout(180)
+            with pinned_context(real.authority).wrap_socket(
+                plain, server_hostname="127.0.0.1"
+            ) as client:
+                client.sendall(b"GET /api/health HTTP/1.1\r\nhost: a\r\n\r\n")
+                assert client.recv(12) == b"HTTP/1.1 401"
+    assert b"".join(heard) == b""

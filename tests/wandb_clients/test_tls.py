@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runyard.client.discover import start_server
+from runyard.client.discover import ensure_server, start_server
 from runyard.home import Home, read_discovery
-from tests.conftest import end_server, isolate, run_runyard
+from tests.conftest import end_server, isolate, run_runyard, server_pids, wait_until
 from tests.environments import skip_or_fail
 from tests.live.programs import curves
 from tests.wandb_clients.environments import MissingClient, ensure_environment
@@ -81,6 +83,43 @@ def test_without_the_authority_it_sends_nothing(home: Home, client: Path, tmp_pa
     done = _run(client, "stranger", tmp_path, {**variables, **impatient}, seconds=60)
     assert done.returncode != 0
     assert "stranger" not in run_runyard("runs", "--json").stdout
+
+
+PACED = f"""\
+import pathlib, sys, time, wandb
+run = wandb.init(project="sealed", id=sys.argv[1])
+for step in range({STEPS}):
+    run.log({{"value": step}})
+    pathlib.Path(f"done-{{step}}").touch()
+    while not pathlib.Path(f"go-{{step}}").exists():
+        time.sleep(0.02)
+run.finish()
+"""
+
+
+def test_it_goes_on_when_the_server_was_killed_and_comes_back(
+    home: Home, client: Path, tmp_path: Path
+) -> None:
+    """What holds the port meanwhile speaks no TLS, and no client takes that for a last word."""
+    run = "killed-" + client.parents[1].name.replace(".", "-")
+    (tmp_path / "train.py").write_text(PACED)
+    with subprocess.Popen(
+        [client, "train.py", run], cwd=tmp_path, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **json.loads(run_runyard("env", "--json").stdout)},
+    ) as program:  # fmt: skip
+        wait_until(lambda: (tmp_path / "done-0").exists())
+        for pid in server_pids(home):
+            os.kill(pid, signal.SIGKILL)
+        for step in range(STEPS - 1):
+            (tmp_path / f"go-{step}").touch()
+        wait_until(lambda: (tmp_path / f"done-{STEPS - 1}").exists())
+        # The client posts every two seconds: by then it has met nobody, most likely.
+        time.sleep(5)
+        ensure_server(home)
+        (tmp_path / f"go-{STEPS - 1}").touch()
+        assert program.wait(timeout=300) == 0
+    assert curves(home, run)["value"]["values"] == list(range(STEPS))
 
 
 def _run(

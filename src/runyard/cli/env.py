@@ -17,6 +17,7 @@ import argparse
 import os
 import shlex
 import shutil
+import socket
 
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 def _own() -> dict[str, str]:
     home = locate()
     try:
-        server(home)
+        api = server(home)
     except Unreachable as error:
         folder = home.runs / "shell"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -76,8 +77,11 @@ def _own() -> dict[str, str]:
             f"{discovery.url} is reached from this machine alone, not from compute nodes;  try:  "
             "runyard server restart --listen cluster"
         )
+    is_ours = os.environ.get("WANDB_BASE_URL") == discovery.url
+    last = os.environ.get("WANDB_API_KEY") if is_ours else None
+    key = api.people.shell_key(f"shell on {socket.gethostname()}", last)
     return {
-        **wandb_environment(discovery.url, discovery.key, os.environ),
+        **wandb_environment(discovery.url, key, os.environ),
         **trust_of(home, discovery, os.environ),
         **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
     }

@@ -129,7 +129,7 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
         if elsewhere is None:
             door = Door(str(home.path))
             door.open()  # Before any thread is started: it is a fork of ours.
-        environment = _environment(home, made, args, elsewhere, door)
+        environment = _environment(home, api, made, args, elsewhere, door)
         program = Program(command)
         outcome = run_attempt(
             program, api, made, home.spool, environment, lambda: _revive(home), door
@@ -177,8 +177,7 @@ def _run_offline(
     if not args.quiet:
         _tell_end(None, new["id"], outcome.exit_code, outcome.seconds)
     try:
-        server(home, quiet=True, sync=False)
-        if new["id"] in sync_owed(home):
+        if new["id"] in sync_owed(home, server(home, quiet=True, sync=False)):
             say(f"run {new['id']} is in after all")
     except RunyardError:
         say("`runyard sync` brings it in from a machine that reaches the server")
@@ -259,6 +258,7 @@ def _current_folder() -> Path:
 
 def _environment(
     home: Home,
+    api: Api,
     made: Run,
     args: argparse.Namespace,
     elsewhere: dict[str, str] | None,
@@ -271,7 +271,9 @@ def _environment(
     if elsewhere is not None or door is None:
         # The run is that server's: of ours it gets nothing but what the user typed.
         return {**environment, **(elsewhere or {})}
-    environment.update(wandb_environment(door.url, discovery.key, environment))
+    label = f"run {made['name'] or made['id']}"
+    key = api.people.add_key(label, kind="run", run=made["key"])["key"]
+    environment.update(wandb_environment(door.url, key, environment))
     environment.update(trust_of(home, discovery, environment))
     environment.update(
         {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import urllib.parse
 from typing import TypedDict
 
 from runyard.client.http import Connection
+from runyard.proof import ID_LENGTH, hash_key
 
 
 class Invitation(TypedDict):
@@ -39,8 +41,12 @@ class Key(TypedDict):
     id: str
     user: str
     label: str
+    kind: str
+    scope: str
     created_at: float
+    expires_at: float | None
     used_at: float | None
+    used_from: str | None
 
 
 class NewKey(Key):
@@ -68,6 +74,10 @@ class Team(TypedDict):
     invited: list[str]
 
 
+# A key that ends sooner is not given to a shell again.
+_LEFT_SECONDS = 24 * 3600.0
+
+
 class PeopleApi:
     """What the server lets this key know and change of its people."""
 
@@ -93,12 +103,43 @@ class PeopleApi:
         found: list[Key] = self._connection.get("/api/keys")
         return found
 
-    def add_key(self, label: str, user: str | None = None) -> NewKey:
-        made: NewKey = self._connection.post("/api/keys", {"label": label, "user": user})
+    def add_key(
+        self,
+        label: str,
+        user: str | None = None,
+        *,
+        kind: str = "person",
+        scope: str | None = None,
+        run: int | None = None,
+        days: int | None = None,
+    ) -> NewKey:
+        """`kind`: shell and run are for runs only, and end; see the server's `api_keys`."""
+        wanted = {"kind": kind, "scope": scope, "run": run, "days": days}
+        made: NewKey = self._connection.post("/api/keys", {"label": label, "user": user, **wanted})
         return made
+
+    def shell_key(self, label: str, last: str | None, *, days: int | None = None) -> str:
+        """A key for what is started in a shell: the last one where it is good, else a new one."""
+        if last:
+            last_id = hash_key(last)[:ID_LENGTH]
+            until = time.time() + _LEFT_SECONDS
+            for key in self.list_keys():
+                if (
+                    key["id"] == last_id
+                    and key["kind"] == "shell"
+                    and (key["expires_at"] or 0) > until
+                ):
+                    return last
+        return self.add_key(label, kind="shell", days=days)["key"]
 
     def revoke_key(self, key: Key) -> None:
         self._delete("users", key["user"], "keys", key["id"])
+
+    def revoke_kind(self, user: str, kind: str) -> int:
+        """All keys of a kind that were handed out; how many."""
+        path = f"{_path('users', user, 'keys')}?{urllib.parse.urlencode({'kind': kind})}"
+        done: dict[str, int] = self._connection.request("DELETE", path, query=None)
+        return done["revoked"]
 
     def sessions(self) -> list[Session]:
         listed: list[Session] = self._connection.get("/api/sessions")

@@ -241,6 +241,7 @@ class Agent:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": self._slots,
+            "wants_key": True,
             **_whereabouts(),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
@@ -256,6 +257,10 @@ class Agent:
             self._unreached.cancel()
         if not answer.is_good:
             self._fail(answer.error)
+            return
+        if not self._work.take_key(answer):
+            self._fail("the server is of an older version, and has no keys for programs: `runyard "
+                       "server restart` where it runs")  # fmt: skip
             return
         told = answer.json()
         self._work.agent, self._lease = str(told["agent"]), float(told["lease_seconds"])
@@ -309,9 +314,13 @@ class Agent:
             {"trial": attempt.trial, "attempt": attempt.number, "usage": attempt.usage}
             for attempt in self._work.held()
         ]
-        told = {"running": running, "slots": self._slots}
+        told = {"running": running, "slots": self._slots, "wants_key": self._wants_key()}
         path = f"/api/agents/{self._work.agent}/renew"
         self._work.talk.post(path, told, self._has_renewed)
+
+    def _wants_key(self) -> bool:
+        found = self._place.found
+        return found is not None and found.handed is None
 
     @property
     def _slots(self) -> int:
@@ -322,6 +331,7 @@ class Agent:
         self._renew_later()
         if not answer.is_good:
             return
+        self._work.take_key(answer)
         told = answer.json()
         self._lease = float(told.get("lease_seconds") or self._lease)
         held = {(attempt.trial, attempt.number): attempt for attempt in self._work.held()}
@@ -395,7 +405,10 @@ class Agent:
             self._renewal.cancel()
         answered: list[Answer] = []
         why = self._trouble or ("asked to end" if work.is_draining else "nothing left to do")
-        work.talk.post(f"/api/agents/{work.agent}/leave", {"why": why}, answered.append)
+        found = self._place.found
+        has_key = found is not None and found.handed not in (None, found.key)
+        content = {"why": why, "leaves_key": has_key}
+        work.talk.post(f"/api/agents/{work.agent}/leave", content, answered.append)
         end = time.monotonic() + _FAREWELL_SECONDS
         while not answered and time.monotonic() < end:
             self._loop.turn(end - time.monotonic())

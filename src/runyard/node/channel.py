@@ -74,7 +74,7 @@ class Trouble:
 
 
 class _Request:
-    __slots__ = ("body", "kind", "on_answer", "path", "seconds")
+    __slots__ = ("body", "kind", "on_answer", "path", "seconds", "token")
 
     def __init__(
         self, path: str, body: bytes, kind: str, seconds: float, on_answer: Callable[[Answer], None]
@@ -84,6 +84,8 @@ class _Request:
         self.kind = kind
         self.seconds = seconds
         self.on_answer = on_answer
+        self.token = ""
+        """With which it was sent."""
 
 
 class Channel:
@@ -163,7 +165,7 @@ class Channel:
             made = socket.socket(info[0], socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._tls = _begin_tls(found) if found.scheme == "https" else None
+            self._tls = begin_tls(found) if found.scheme == "https" else None
             with contextlib.suppress(BlockingIOError):
                 made.connect(info[4])
         except OSError:
@@ -186,6 +188,7 @@ class Channel:
     def _encoded(self, request: _Request) -> bytes:
         found = self._place.found
         assert found is not None
+        request.token = found.token
         head = (
             f"POST {request.path} HTTP/1.1\r\nHost: {found.host}:{found.port}\r\n"
             f"Authorization: Basic {found.token}\r\nContent-Type: {request.kind}\r\n"
@@ -265,7 +268,12 @@ class Channel:
         if not self._unanswered:
             self._broken()  # Nobody asked: what speaks there is not our server.
             return
-        request = self._unanswered.popleft()
+        request = self._unanswered[0]
+        if answer.status == 401 and self._place.is_outdated(request.token):
+            self._close()
+            self._connect()
+            return
+        self._unanswered.popleft()
         self._watch_time()
         request.on_answer(answer)
 
@@ -324,7 +332,8 @@ class Channel:
             self._retry = self._loop.after(pause, self._connect)
 
 
-def _begin_tls(found: Found) -> TlsBytes:
+def begin_tls(found: Found) -> TlsBytes:
+    """TLS to our server; OSError where there is nothing to verify it by."""
     from runyard.errors import ServerError  # `ssl` is large, and few need it.
     from runyard.trust import TlsBytes, pinned_context
 

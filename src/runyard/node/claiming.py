@@ -136,6 +136,9 @@ class Claiming:
         work = self._work
         found = work.place.found
         assert found is not None
+        if found.handed is None:  # The last one was refused meanwhile.
+            work.ask_key(lambda: self._begin(slot, told))
+            return
         folder = work.folder or os.getcwd()  # noqa: PTH109
         slot.is_preparing = True
         environ = dict(os.environ)

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from starlette.requests import Request
@@ -27,6 +28,7 @@ Result = TypeVar("Result")
 log = logging.getLogger(__name__)
 
 _LONGEST_LABEL = 200
+_MOST_DAYS = 366
 _NOTE_EVERY = 60.0
 
 
@@ -109,7 +111,11 @@ def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
     if kind not in (api_keys.SHELL, api_keys.RUN):
         raise Unacceptable(400, f"there are no keys of kind {kind!r} with scope {scope!r}")
     run = None if given.get("run") is None else arguments.field(given, "run", int)
-    return api_keys.handed_out(kind, label, tracker_of(request).port, run)
+    wanted = api_keys.handed_out(kind, label, tracker_of(request).port, run)
+    if given.get("days") is None:
+        return wanted
+    days = max(1, min(arguments.field(given, "days", int), _MOST_DAYS))
+    return replace(wanted, lifetime=days * api_keys.DAY)
 
 
 async def revoke_key(request: Request) -> Response:

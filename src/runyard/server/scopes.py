@@ -59,6 +59,13 @@ RUNS_ROUTES: frozenset[tuple[str, str]] = frozenset(
         ("GET", "/api/sweeps/{key:int}"),
         ("GET", "/api/sweeps/{key:int}/trials"),
         ("GET", "/api/sweeps/{key:int}/work"),
+        ("GET", "/api/projects"),
+        ("GET", "/api/projects/{entity}/{project}/keys"),
+        ("GET", "/api/projects/{entity}/{project}/runs"),
+        ("POST", "/api/projects/{entity}/{project}/groups"),
+        ("GET", "/api/sweeps/{key:int}/columns"),
+        ("GET", "/api/sweeps/{key:int}/importance"),
+        ("GET", "/api/openapi.json"),
         # Nothing is there.
         ("GET", "/api/{rest:path}"),
         ("GET", "/files/{rest:path}"),
@@ -113,19 +120,12 @@ WHOLE_ROUTES: frozenset[tuple[str, str]] = frozenset(
         # The page.
         ("GET", "/api/live"),
         ("GET", "/api/agents"),
-        ("GET", "/api/openapi.json"),
-        ("GET", "/api/projects"),
-        ("GET", "/api/projects/{entity}/{project}/keys"),
-        ("GET", "/api/projects/{entity}/{project}/runs"),
         ("POST", "/api/projects/{entity}/{project}/tags"),
-        ("POST", "/api/projects/{entity}/{project}/groups"),
         ("GET", "/api/projects/{entity}/{project}/reports"),
         ("POST", "/api/projects/{entity}/{project}/reports"),
         ("GET", "/api/reports/{id}"),
         ("PUT", "/api/reports/{id}"),
         ("DELETE", "/api/reports/{id}"),
-        ("GET", "/api/sweeps/{key:int}/columns"),
-        ("GET", "/api/sweeps/{key:int}/importance"),
     }
 )
 

@@ -131,7 +131,7 @@ CATALOGUE: dict[str, tuple[Entry, ...]] = {
         Entry("POST", "/api/users", "Add a user", body="name: text", answer="name: text, key: text"),
         Entry("DELETE", "/api/users/{user}", "Remove a user"),
         Entry("GET", "/api/keys", "Keys, without their secrets", answer="id: text, user: text, label: text, kind: text, scope: text, created_at: number, expires_at: number?, used_at: number?, used_from: text?", is_list=True),
-        Entry("POST", "/api/keys", "Make a key", body="user?: text, label?: text, kind?: text, scope?: text, run?: int", answer="key: text"),
+        Entry("POST", "/api/keys", "Make a key", body="user?: text, label?: text, kind?: text, scope?: text, run?: int, days?: int", answer="key: text"),
         Entry("DELETE", "/api/users/{user}/keys", "Revoke all keys of a kind", query="kind: text", answer="revoked: int"),
         Entry("DELETE", "/api/users/{user}/keys/{key}", "Revoke a key"),
         Entry("GET", "/api/teams", "Teams", answer="name: text, members: [text], invited: [text]", is_list=True),

@@ -61,13 +61,12 @@ def add_owner(connection: sqlite3.Connection, key: str, name: str, now: float) -
     """Make `key` the state folder's own: the one by which its owner, the admin, comes in."""
     owner = connection.execute("SELECT key FROM users WHERE admin").fetchone()
     if owner is None:
-        user = connection.execute(
+        connection.execute(
             "INSERT INTO users (name, admin, created_at) VALUES (?, 1, ?)", (name, now)
-        ).lastrowid
-        assert user is not None
-    else:
-        user = owner["key"]  # Whatever LOGNAME says today: the folder has one owner.
-    api_keys.own(connection, user, key, now)
+        )
+    # Whatever LOGNAME says today: the folder has one owner.
+    owner = connection.execute("SELECT key FROM users WHERE admin").fetchone()
+    api_keys.own(connection, owner["key"], key, now)
 
 
 def add_user(connection: sqlite3.Connection, name: str, now: float) -> None:
