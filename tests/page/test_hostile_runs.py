@@ -104,11 +104,14 @@ LOADS = """async (url) => {
 }"""
 
 
-# True when nothing was loaded for half a second.
-QUIET = """() => {
-  const count = performance.getEntriesByType('resource').length;
-  if (window.quiet?.count !== count) window.quiet = {count, since: Date.now()};
-  return document.readyState === 'complete' && Date.now() - window.quiet.since > 500;
+# Comes back when nothing was loaded for half a second.
+QUIET = """async () => {
+  let [count, since] = [-1, Date.now()];
+  while (document.readyState !== 'complete' || Date.now() - since < 500) {
+    const loaded = performance.getEntriesByType('resource').length;
+    if (loaded !== count) [count, since] = [loaded, Date.now()];
+    await new Promise((done) => setTimeout(done, 50));
+  }
 }"""
 TICKET = "JSON.parse(localStorage.getItem('runyard session /')).ticket"
 
@@ -141,7 +144,7 @@ def place(api: Api) -> str:
 def assert_nothing_ran(page: Page, api: Api) -> None:
     """After the page has settled: everything that was going to run has run."""
     # Not "networkidle": the page's stream of news is a request that does not end.
-    page.wait_for_function(QUIET)
+    page.evaluate(QUIET)
     assert page.evaluate("[localStorage.getItem('stolen'), window.stolen ?? null]") == [None, None]
     assert api.people.teams() == []
 
