@@ -36,6 +36,7 @@ from runyard.server.page import files as page_files
 from runyard.server.page import login, session_api
 from runyard.server.page_api import routes as page_routes
 from runyard.server.proxies import CAME_BY
+from runyard.server.scopes import guarded
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -74,12 +75,13 @@ def create_app(
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         *page_files.OPEN_ROUTES,
     ]
+    is_open_in_api = [*login.OPEN_ROUTES, *api.OPEN_ROUTES]
     # For tests: agents are to get on with what W&B's own server would answer.
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
     # The page does not ask this; keys and teams can be made by it.
     by_graphql = Route("/graphql", graphql, methods=["POST"])
     files = Route("/files/{entity}/{project}/{run}/{name:path}", download)
-    routes = [
+    needs_key = [
         by_graphql,
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         # What hundreds ask at once stands early: routes are tried in their order.
@@ -87,17 +89,19 @@ def create_app(
         files,
         *artifact_files.ROUTES,
         *api.ROUTES,
-        *api.OPEN_ROUTES,
         *people.ROUTES,
         *artifact_export.ROUTES,
         *export.ROUTES,
         *([] if only_wandb else sweep_api.ROUTES),
         *login.ROUTES,
-        *login.OPEN_ROUTES,
         *session_api.ROUTES,
         *page_routes.ROUTES,
         *job_api.ROUTES,
         *figure_api.ROUTES,
+    ]
+    routes = [
+        *map(guarded, needs_key),
+        *is_open_in_api,
         # Before the page, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),
@@ -113,7 +117,7 @@ def create_app(
                 tracker=tracker,
                 routes=routes,
                 doors=Doors(
-                    everybody=[*login.OPEN_ROUTES, *api.OPEN_ROUTES, *is_open],
+                    everybody=[*is_open_in_api, *is_open],
                     files=[files, *artifact_files.ROUTES],
                     by_key=[by_graphql, *api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
                     confirmed=[*people.CONFIRMED_ROUTES, *session_api.CONFIRMED_ROUTES],

@@ -17,7 +17,6 @@ from runyard.server.answers import answer
 from runyard.server.page.cookies import cookie_of, is_from_browser, proof_of, ticket_of
 from runyard.server.page.sessions import is_confirmed
 from runyard.server.permissions import Caller
-from runyard.server.scopes import REFUSAL, is_open_to
 from runyard.server.tracker import Tracker
 
 _CONFIRM = "runyard ui --code"
@@ -57,9 +56,6 @@ class Gate:
                 if refusal is not None:
                     await refusal(scope, receive, send)
                     return
-            if caller is not None and not is_open_to(caller, scope, self._routes):
-                await answer({"error": REFUSAL}, 403)(scope, receive, send)
-                return
             if caller is not None:
                 scope["caller"] = caller
             elif id(self._route_of(scope)) not in self._open:

@@ -7,12 +7,13 @@ route is closed to them until it is put into one of the two lists, which a test 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
 
-from starlette.routing import Match, Route
-from starlette.types import Scope
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from runyard.server.permissions import RUNS, Caller
+from runyard.server.answers import answer
+from runyard.server.permissions import ALL
 
 REFUSAL = (
     "this needs your own key: the one in the environment of shells, runs and jobs is for logging "
@@ -173,12 +174,17 @@ WHOLE_MUTATIONS: frozenset[str] = frozenset(
 )
 
 
-def is_open_to(caller: Caller, scope: Scope, routes: Sequence[Route]) -> bool:
-    """Whether a caller's key opens the route of a request."""
-    if caller.scope != RUNS:
-        return True
-    for route in routes:
-        if route.matches(scope)[0] is Match.FULL:
-            method = "GET" if scope["method"] == "HEAD" else scope["method"]
-            return (method, route.path) in RUNS_ROUTES
-    return True  # It is answered with 404 or 405.
+def guarded(route: Route) -> Route:
+    """The route, closed to keys for runs unless the table names it."""
+    if all((method, route.path) in RUNS_ROUTES for method in (route.methods or set()) - {"HEAD"}):
+        return route
+    inner, closed = route.app, copy.copy(route)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["caller"].scope == ALL:
+            await inner(scope, receive, send)
+        else:
+            await answer({"error": REFUSAL}, 403)(scope, receive, send)
+
+    closed.app = app
+    return closed
