@@ -111,7 +111,8 @@ def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
     if kind not in (api_keys.SHELL, api_keys.RUN):
         raise Unacceptable(400, f"there are no keys of kind {kind!r} with scope {scope!r}")
     run = None if given.get("run") is None else arguments.field(given, "run", int)
-    wanted = api_keys.handed_out(kind, label, tracker_of(request).port, run)
+    port = tracker_of(request).port if run is None else api_keys.BEHIND_DOOR
+    wanted = api_keys.handed_out(kind, label, port, run)
     if given.get("days") is None:
         return wanted
     days = max(1, min(arguments.field(given, "days", int), _MOST_DAYS))
