@@ -34,6 +34,8 @@ _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMP
 
 def pytest_configure() -> None:
     """In a script's background, or under nohup, we ignore signals, and so would what we start."""
+    # A server that a test kills and forgets leaves nothing for long.
+    os.environ[HOLD_SECONDS] = "60"
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -155,7 +157,6 @@ def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(_OF_ANOTHER_JOB):
             monkeypatch.delenv(name)
     monkeypatch.setenv("RUNYARD_HOME", str(folder / "state"))
-    # A server that a test kills and forgets leaves nothing for long.
     monkeypatch.setenv(HOLD_SECONDS, "60")
     for name, place in (
         ("HOME", "home"),
