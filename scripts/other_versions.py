@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / ".cache" / "versions"
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
-EXTRAS = ("example", "export", "plots")
+EXTRAS = ("example", "export", "plots", "tls")
 TOOLS = ("pytest", "pytest-xdist", "hypothesis", "jsonschema", "plotly", "hatchling", "uv")
 PARTS = tuple(
     f"tests/{room}"

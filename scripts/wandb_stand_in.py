@@ -39,8 +39,8 @@ class GuestBook(Tracker):
         user = self._database.write(lambda connection: _add_user(connection, name)).result()
         self._guests[name] = Caller(user, name)
 
-    def caller(self, key: str) -> Caller | None:
-        return self._guests.get(key) or super().caller(key)
+    def caller(self, key: str, address: str = "") -> Caller | None:
+        return self._guests.get(key) or super().caller(key, address)
 
 
 def _add_user(connection: sqlite3.Connection, name: str) -> int:

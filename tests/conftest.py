@@ -20,6 +20,7 @@ from runyard.cli.main import main
 from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
+from runyard.port_holder import HOLD_SECONDS
 from tests.warm_commands import run_warm
 
 pytest_plugins = ["tests.slurm.plugin"]
@@ -159,6 +160,8 @@ def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(_OF_ANOTHER_JOB):
             monkeypatch.delenv(name)
     monkeypatch.setenv("RUNYARD_HOME", str(folder / "state"))
+    # A server that a test kills and forgets leaves nothing for long.
+    monkeypatch.setenv(HOLD_SECONDS, "60")
     for name, place in (
         ("HOME", "home"),
         ("WANDB_CACHE_DIR", "wandb-cache"),
@@ -189,11 +192,20 @@ def end_server(home: Home) -> None:
 
 def server_pids(home: Home) -> list[int]:
     """The live server processes of a state folder, as the operating system sees them."""
+    return _pids_of("runyard.server", home)
+
+
+def holder_pids(home: Home) -> list[int]:
+    """Those that keep its server's port."""
+    return _pids_of("runyard.port_holder", home)
+
+
+def _pids_of(module: str, home: Home) -> list[int]:
     shown = subprocess.run(
         ["ps", "-ww", "-A", "-o", "pid=,command="], capture_output=True, text=True, check=True
     ).stdout
     return [
         int(line.split()[0])
         for line in shown.splitlines()
-        if "-m runyard.server " in line and f"--home {home.path} " in f"{line} "
+        if f"-m {module} " in line and f"--home {home.path} " in f"{line} "
     ]

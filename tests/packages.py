@@ -33,6 +33,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "libc6-dev": ("/usr/include/stdio.h",),
     "mariadb-server": ("mariadbd", "mysqld"),
     "munge": ("munged",),
+    "nginx-light": ("nginx",),
     "openssh-sftp-server": ("/usr/lib/openssh/sftp-server",),
     "parallel": ("parallel",),
     "procps": ("ps",),

@@ -67,11 +67,27 @@ def test_every_row_of_the_requirements_names_tests_that_exist() -> None:
     rows = re.findall(r"^\| (S\d\.\d+) \| (.*) \| (.*) \|$", page, re.MULTILINE)
     assert len(rows) == len({statement for statement, _, _ in rows}) == page.count("\n| S")
     for statement, _, proof in rows:
-        if proof.startswith("not built: "):
-            continue
-        for test in proof.split(", "):
-            file, _, name = test.partition("::")
-            assert name in functions_of(ROOT / file), f"{statement}: {file} has no {name}"
+        if not proof.startswith("not built: "):
+            assert_tests_exist(statement, proof)
+
+
+def test_every_line_of_the_threat_model_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "security.md").read_text()
+    rows = re.findall(r"^\| (.*) \| (.*) \| (.*) \|$", page, re.MULTILINE)
+    lines = [row for row in rows if row[0] not in ("tries", "---")]
+    actors = page.count("| tries | what holds it | tests |\n| --- | --- | --- |\n")
+    assert len(rows) - len(lines) == 2 * actors
+    assert page.count("\n|") == len(rows)
+    assert actors >= 6
+    for tries, _, proof in lines:
+        assert_tests_exist(tries, proof)
+
+
+def assert_tests_exist(statement: str, proof: str) -> None:
+    """`proof` is a list of FILE::TEST."""
+    for test in proof.split(", "):
+        file, _, name = test.partition("::")
+        assert name in functions_of(ROOT / file), f"{statement}: {file} has no {name}"
 
 
 @functools.cache

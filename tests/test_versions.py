@@ -56,4 +56,4 @@ def test_the_page_of_versions_has_the_lower_bounds() -> None:
     page = (ROOT / "docs" / "versions.md").read_text()
     told = dict(re.findall(r"^\| ([\w-]+) \| ([\d.]+) \|", page, re.M))
     assert told == {**bounds("dependencies"), **bounds("example"), **bounds("export"),
-                    **bounds("plots")}  # fmt: skip
+                    **bounds("plots"), **bounds("tls")}  # fmt: skip

@@ -81,6 +81,11 @@ class Home:
         return self.path / "server.out"
 
     @property
+    def tls(self) -> Path:
+        """The private authority, the server's certificate, and what stock clients trust."""
+        return self.path / "tls"
+
+    @property
     def secret(self) -> Path:
         """Signs the upload addresses that the server hands out."""
         return self.path / "secret"
@@ -99,6 +104,16 @@ class Discovery:
     version: str
     started_at: float
     running: bool
+    authority: str = ""
+    """The certificate (PEM) by which clients know the server; empty where it speaks plain HTTP."""
+    tls_cert: str = ""
+    """A certificate of the user's own, its key, and the authority behind it: files."""
+    tls_key: str = ""
+    tls_ca: str = ""
+    public_url: str = ""
+    """The address by which people come, where a proxy stands in front."""
+    proxies: str = ""
+    """Addresses of the proxies that are believed, with commas between them."""
 
 
 def locate(environ: Mapping[str, str] = os.environ) -> Home:
@@ -179,8 +194,9 @@ def read_discovery(home: Home) -> Discovery | None:
         raise _unusable(home.path, error) from error
     try:
         told = json.loads(content)
-        # A newer version may say more than we know.
-        found = Discovery(**{field.name: told[field.name] for field in fields(Discovery)})
+        # A newer version may say more than we know, an older one less.
+        known = [field.name for field in fields(Discovery) if field.name in told]
+        found = Discovery(**{name: told[name] for name in known})
     except (ValueError, TypeError, KeyError):
         return None
     return found if _is_sound(found) else None
@@ -188,8 +204,10 @@ def read_discovery(home: Home) -> Discovery | None:
 
 def _is_sound(found: Discovery) -> bool:
     texts = (found.url, found.key, found.hostname, found.listen, found.version)
+    tls = (found.authority, found.tls_cert, found.tls_key, found.tls_ca)
+    proxy = (found.public_url, found.proxies)
     return (
-        all(isinstance(text, str) for text in texts)
+        all(isinstance(text, str) for text in (*texts, *tls, *proxy))
         and isinstance(found.pid, int)
         and isinstance(found.port, int)
         and isinstance(found.started_at, int | float)

@@ -12,6 +12,7 @@ from typing import Any
 
 from runyard.client.discover import ensure_server
 from runyard.client.environment import wandb_environment
+from runyard.client.roots import trust_of
 from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError, UsageError
 from runyard.home import locate, read_discovery
@@ -77,7 +78,9 @@ def _call_function(
     discovery = read_discovery(home)
     assert discovery is not None
     before = dict(os.environ)
-    os.environ.update(wandb_environment(discovery.url, discovery.key, os.environ))
+    key = found.api.people.add_key(f"sweep {made['name'] or made['id']}", kind="run")
+    os.environ.update(wandb_environment(discovery.url, key["key"], os.environ))
+    os.environ.update(trust_of(home, discovery, os.environ))
     try:
         wandb.agent(
             made["id"], function, entity=made["entity"], project=made["project"], count=count
@@ -85,6 +88,7 @@ def _call_function(
     finally:
         os.environ.clear()
         os.environ.update(before)
+        found.api.people.revoke_key(key)
     return found.api.sweeps.sweep(made["key"])
 
 

@@ -16,13 +16,13 @@ import json
 import os
 import socket
 import time
-import urllib.parse
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from runyard.home import Discovery, Home, read_discovery
+from runyard.proof import Question
+from runyard.trust import open_http
 
-PROOF_PATH = "/api/proof"
 HEARTBEAT = "RUNYARD_HEARTBEAT_SECONDS"
 """Environment variable: seconds between two heartbeats, for tests."""
 _DEFAULT_HEARTBEAT = 3.0
@@ -87,14 +87,6 @@ def owner_elsewhere(home: Home, seconds: float | None = None) -> Claim | None:
     return claim if lives(home, claim, seconds) else None
 
 
-def prove(key: str, nonce: str) -> str:
-    """What only a server with this key can answer; the key itself is not sent."""
-    import hashlib
-    import hmac
-
-    return hmac.new(key.encode(), f"owner {nonce}".encode(), hashlib.sha256).hexdigest()
-
-
 def lives(home: Home, claim: Claim, seconds: float | None = None) -> bool:
     """Whether the server of a claim answers, or its heartbeat goes on."""
     if _answers(home, claim):
@@ -117,19 +109,16 @@ def _answers(home: Home, claim: Claim) -> bool:
     discovery = read_discovery(home)
     if discovery is None or not claim.is_of(discovery):
         return False
-    nonce = os.urandom(16).hex()
-    address = urllib.parse.urlsplit(discovery.url)
-    connection = http.client.HTTPConnection(
-        address.hostname or "", address.port, timeout=_ANSWER_SECONDS
-    )
+    question = Question(discovery.key, discovery.url)
+    connection = open_http(discovery.url, discovery.authority, _ANSWER_SECONDS)
     try:
-        connection.request("GET", f"{PROOF_PATH}?nonce={nonce}")
-        answer = connection.getresponse().read(4096).decode(errors="replace")
+        connection.request("GET", question.path)
+        answer = connection.getresponse().read(4096)
     except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()
-    return prove(discovery.key, nonce) in answer
+    return question.is_answered_by(answer)
 
 
 def read_text(path: Path) -> str | None:

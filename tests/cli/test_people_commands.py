@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import getpass
 import json
+import re
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,17 +68,70 @@ def test_keys_are_made_listed_and_revoked(yard: Home) -> None:
     assert "server.json" in refused("keys", "revoke", "state folder")
 
 
+def test_keys_of_shells_and_runs_are_told_apart(yard: Home) -> None:
+    people = ensure_server(yard).api.people
+    for number in range(2):
+        people.shell_key(f"shell on node{number}", None)
+        people.add_key(f"run {number}", kind="run")
+    listed = run_runyard("keys")
+    assert "folder  all" in listed.stdout
+    assert "shell on node1" in listed.stdout
+    assert "run 1" not in listed.stdout
+    assert "2 keys of runs" in listed.stderr
+    assert "run 1" in run_runyard("keys", "--all").stdout
+    told = {key["label"]: key for key in typed("keys", "list")}
+    assert told["run 1"]["kind"] == "run"
+    assert told["run 1"]["scope"] == told["shell on node0"]["scope"] == "runs"
+    assert told["shell on node0"]["expires_at"] > time.time()
+    assert typed("keys", "revoke", "--kind", "shell") == {"revoked": 2}
+    assert {key["kind"] for key in typed("keys", "list")} == {"folder", "run"}
+    assert "which key?" in refused("keys", "revoke")
+    assert "--kind is for" in refused("keys", "list", "--kind", "run")
+    reader = typed("keys", "add", "--label", "reader", "--scope", "runs")
+    assert Api(Connection(ensure_server(yard).api.url, reader["key"])).runs() == []
+    with pytest.raises(ServerError, match="needs your own key"):
+        Api(Connection(ensure_server(yard).api.url, reader["key"])).people.list_keys()
+
+
 def test_teams_come_and_go(yard: Home) -> None:
     typed("users", "add", "eve")
-    (crew,) = typed("teams", "add", "crew", "eve")
+    (crew,) = typed("teams", "add", "crew", "eve")["teams"]
     assert "eve" in crew["members"]
-    (crew,) = typed("teams", "remove", "crew", "eve")
+    (crew,) = typed("teams", "remove", "crew", "eve")["teams"]
     assert "eve" not in crew["members"]
-    (crew,) = typed("teams", "add", "crew", "eve")
+    (crew,) = typed("teams", "add", "crew", "eve")["teams"]
     assert "eve" in crew["members"]
     assert "crew" in run_runyard("teams", "list").stdout
-    assert typed("teams", "remove", "crew") == []
+    assert typed("teams", "remove", "crew")["teams"] == []
     assert "no team 'crew'" in refused("teams", "remove", "crew")
+
+
+def test_an_invitation_is_shown_and_accepted_from_another_account(
+    yard: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two who have keys for somebody else's server."""
+    url = ensure_server(yard).api.url
+    keys = {name: typed("users", "add", name)["key"] for name in ("bill", "emma")}
+    home = tmp_path / "home"
+    home.mkdir()
+
+    def typed_by(name: str, *words: str) -> tuple[str, str]:
+        with monkeypatch.context() as theirs:
+            theirs.setenv("HOME", str(home))
+            theirs.setenv("WANDB_API_KEY", keys[name])
+            done = run_runyard("teams", *words, "--host", url)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, done.stderr
+
+    shown, _ = typed_by("bill", "add", "pack", "emma", "nobody")
+    assert re.search(r"pack +bill +emma, nobody", shown)
+    assert re.search(
+        r"bill invited you to the team pack .*`runyard teams join pack`", typed_by("emma")[1]
+    )
+    assert re.search(r"pack +bill, emma +nobody", typed_by("emma", "join", "pack")[0])
+    assert "not in the team pack any more" in typed_by("emma", "leave", "pack")[0]
+    assert re.search(r"pack +bill +nobody", typed_by("bill")[0])
+    assert "nobody joins for others" in refused("teams", "join", "pack", "emma")
 
 
 @pytest.mark.parametrize(
@@ -87,6 +143,7 @@ def test_teams_come_and_go(yard: Home) -> None:
         ("keys", "list", "x"),
         ("teams", "add"),
         ("teams", "list", "x"),
+        ("teams", "join"),
     ],
 )
 def test_a_wrong_line_is_told_so(yard: Home, words: tuple[str, ...]) -> None:

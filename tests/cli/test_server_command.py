@@ -248,14 +248,23 @@ def test_the_server_outlives_the_command_and_its_terminal(
     assert runyard("server", "status").returncode == 0
 
 
-def test_env_gives_a_shell_what_it_needs(runyard: RunRunyard, state_folder: Home) -> None:
+def test_env_gives_a_shell_what_it_needs(
+    runyard: RunRunyard, state_folder: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = 'eval "$("$@")"; echo "$WANDB_BASE_URL $WANDB_API_KEY"'
     done = subprocess.run(
         ["sh", "-c", script, "-", *RUNYARD, "env"], capture_output=True, text=True, check=True
     )
     found = discovered(state_folder)
-    assert done.stdout == f"{found.url} {found.key}\n"
-    assert json.loads(runyard("env", "--json").stdout)["WANDB_API_KEY"] == found.key
+    url, key = done.stdout.split()
+    assert url == found.url
+    # A key of its own, which a shell that has it keeps.
+    assert key != found.key
+    monkeypatch.setenv("WANDB_BASE_URL", url)
+    monkeypatch.setenv("WANDB_API_KEY", key)
+    assert json.loads(runyard("env", "--json").stdout)["WANDB_API_KEY"] == key
     for shell in ("fish", "csh"):
         lines = runyard("env", "--shell", shell).stdout.splitlines()
-        assert any(found.key in line and line.endswith(";") for line in lines)
+        assert any(key in line and line.endswith(";") for line in lines)
+    monkeypatch.setenv("WANDB_API_KEY", found.key)
+    assert json.loads(runyard("env", "--json").stdout)["WANDB_API_KEY"] not in (key, found.key)

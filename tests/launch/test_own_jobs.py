@@ -77,3 +77,10 @@ def test_no_job_is_longer_than_the_site_lets_it_be() -> None:
     generic = load_profile("generic")
     short = replace(generic, limits=replace(generic.limits, longest=4 * 3600.0))
     assert "#SBATCH --time=0-04:00:00\n" in server_script(request_for(short))
+
+
+def test_the_servers_job_gets_the_options_of_the_submission() -> None:
+    request = request_for(load_profile("generic"))
+    options = ["--tls-cert", "/our lab/cert.pem"]
+    job = server_job(HOME, request, python="p", source="s", seconds=3600.0, options=options)
+    assert job.lines[-1].endswith("server run --listen cluster --tls-cert '/our lab/cert.pem'")

@@ -49,11 +49,11 @@ def start_run(program: Path, *words: str) -> subprocess.Popen[bytes]:
 
 def stock_client(home: Home) -> dict[str, str]:
     """What a program's environment needs to log here by itself; the client sends often."""
-    ensure_server(home)
+    key = ensure_server(home).api.people.shell_key("shell of a test", None)
     found = read_discovery(home)
     assert found is not None
     often = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "1", "WANDB_SILENT": "true"}
-    return {**often, **wandb_environment(found.url, found.key, {**os.environ, **often})}
+    return {**often, **wandb_environment(found.url, key, {**os.environ, **often})}
 
 
 def list_runs(runyard: RunRunyard) -> list[dict[str, Any]]:

@@ -53,7 +53,7 @@ class Working:
     def __init__(self, home: Home, folder: Path, key: int) -> None:
         self.home, self.folder, self.key = home, folder, key
         job = folder / "job.json"
-        job.write_text(json.dumps({"sweep": key, "folder": str(folder), "relay": True}))
+        job.write_text(json.dumps({"sweep": key, "folder": str(folder)}))
         self.agent = subprocess.Popen(
             [sys.executable, "-m", "runyard.node.agent", "--job", str(job)],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -45,7 +45,10 @@ def test_a_client_logs_with_what_login_stored(yard: Home, fresh_home: Path) -> N
     assert stat.S_IMODE(netrc.stat().st_mode) == 0o600
     discovery = read_discovery(yard)
     assert discovery is not None
-    assert discovery.key not in done.stdout + done.stderr
+    assert discovery.key not in done.stdout + done.stderr + netrc.read_text()
+    before = netrc.read_text()
+    assert run_runyard("login").returncode == 0
+    assert netrc.read_text() == before  # The key is good: no other one is made.
     program = write_program(fresh_home / "project", LOG_STEPS)
     subprocess.run(
         [PYTHON, str(program), "3", "100"],

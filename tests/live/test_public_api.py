@@ -199,10 +199,10 @@ def yard(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Programs run in a folder of this module's own, and their wandb logs to its server."""
-    ensure_server(module_home)
+    key = ensure_server(module_home).api.people.shell_key("shell of a test", None)
     discovery = read_discovery(module_home)
     assert discovery is not None
-    environment = wandb_environment(discovery.url, discovery.key, dict(os.environ))
+    environment = wandb_environment(discovery.url, key, dict(os.environ))
     for name, value in {**environment, "WANDB_PROJECT": "birds"}.items():
         module_environment.setenv(name, value)
     module_environment.chdir(tmp_path_factory.mktemp("work"))
@@ -220,7 +220,9 @@ def test_reading_runs() -> None:
     _run(READ_RUNS)
 
 
-def test_people_teams_and_keys() -> None:
+def test_people_teams_and_keys(module_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = ensure_server(module_home).api.people.add_key("a person's own")["key"]
+    monkeypatch.setenv("WANDB_API_KEY", own)
     _run(MEET_PEOPLE)
 
 

@@ -73,11 +73,11 @@ def test_the_program_gets_what_wandb_needs(runyard: RunRunyard, state_folder: Ho
     seen, found = json.loads(done.stdout), shown("a name")
     discovery = read_discovery(state_folder)
     assert discovery is not None
+    assert seen["WANDB_API_KEY"] != discovery.key
     assert (
         seen.items()
         >= {
-            "WANDB_BASE_URL": discovery.url,
-            "WANDB_API_KEY": discovery.key,
+            "WANDB_APP_URL": discovery.url,
             "WANDB_RUN_ID": found["id"],
             "WANDB_RESUME": "allow",
             "WANDB_PROJECT": "p",

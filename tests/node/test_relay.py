@@ -18,39 +18,17 @@ from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery, write_discovery
+from tests.node.doors import OpenDoor, open_door
 from tests.node.terminals import until
 from tests.server.asgi import basic
 
 pytestmark = pytest.mark.live
 
-DOOR = """
-import os, sys
-from runyard.node.relay import Door
-door = Door(sys.argv[1])
-door.open()
-print(door.url, door.pid, flush=True)
-sys.stdin.read()
-"""
-
-
-class OpenDoor:
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        assert process.stdout is not None
-        self.url, pid = process.stdout.readline().split()
-        self.pid = int(pid)
-        self.port = int(self.url.rpartition(":")[2])
-
 
 @pytest.fixture
 def door(state_folder: Home) -> Iterator[OpenDoor]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", DOOR, str(state_folder.path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    with process:
-        yield OpenDoor(process)
-        process.kill()
+    with open_door(state_folder) as door:
+        yield door
 
 
 def test_megabytes_go_through_both_ways_for_who_has_the_key(
@@ -62,7 +40,7 @@ def test_megabytes_go_through_both_ways_for_who_has_the_key(
     assert _ask(door.port, None).startswith("HTTP/1.1 401")
     assert _ask(door.port, "0" * 40).startswith("HTTP/1.1 401")
     assert _ask(door.port, found.key).startswith("HTTP/1.1 200")
-    api = Api(Connection(door.url, found.key))
+    api = Api(Connection(door.url, found.key, name=found.url))
     run = api.create_run(
         {"id": "bulk", "name": "bulk", "project": "p", "command": ["x"], "entity": None}
     )
@@ -109,7 +87,7 @@ def _is_alive(pid: int) -> bool:
 def test_nodes_without_a_way_of_their_own_come_through_the_jobs_first_one(
     state_folder: Home, tmp_path: Path
 ) -> None:
-    """The agent is told of nothing but the relay: the server's own address leads nowhere."""
+    """The agent is told of nothing but the relay: its state folder names another machine."""
     api = ensure_server(state_folder).api
     sweep = api.sweeps.create({"method": "grid", "program": "x.sh", "command": ["true"],
                                "parameters": {"x": {"values": [1, 2]}}})  # fmt: skip
@@ -118,7 +96,7 @@ def test_nodes_without_a_way_of_their_own_come_through_the_jobs_first_one(
     where, lonely = tmp_path / "relay", tmp_path / "lonely"
     lonely.mkdir()
     (lonely / "spool").mkdir()
-    nowhere = replace(found, url="http://192.0.2.1:9", hostname="far", listen="cluster")
+    nowhere = replace(found, hostname="far", listen="127.0.0.1")
     write_discovery(Home(lonely), nowhere)
     with subprocess.Popen([sys.executable, "-m", "runyard.node.relay", str(where)]) as relay:
         try:

@@ -59,3 +59,11 @@ def add_person(admin: Person, name: str) -> Person:
     made = admin.post("/api/users", {"name": name})
     assert made.status == 200, made.text
     return Person(admin.client, name, made.json()["key"])
+
+
+def make_team(maker: Person, name: str, *others: Person) -> None:
+    """A team that everybody has joined."""
+    made = maker.post("/api/teams", {"name": name, "members": [other.name for other in others]})
+    assert made.status == 200, made.text
+    for other in others:
+        assert other.put(f"/api/teams/{name}/members/{other.name}").status == 200

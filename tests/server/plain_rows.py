@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from runyard.server.store.curves import Curve
@@ -82,14 +84,10 @@ class PlainRun:
 
         known = {place(row) for row in self.rows}
         fresh = {place(row): row for row in rows if place(row) not in known}
-        if fresh:
-            first = min(fresh)
-            start = next(
-                (number for number, row in enumerate(self.rows) if place(row) > first),
-                len(self.rows),
-            )
-            later = sorted([*self.rows[start:], *fresh.values()], key=place)
-            self.rows = [*self.rows[:start], *later]
+        # Rows that are there stay in their order, whatever their steps say.
+        newest = list(accumulate(map(place, self.rows), max))
+        for at, row in sorted(fresh.items(), reverse=True, key=lambda item: item[0]):
+            self.rows.insert(bisect_right(newest, at), row)
 
 
 class PlainTable:

@@ -15,11 +15,13 @@ from runyard.server.store.columns import (
     FLOAT,
     INTEGER,
     NEST,
+    Column,
     decode,
     encode,
     keys_in,
     merge,
     pack_values,
+    pick,
     to_rows,
     unpack_values,
 )
@@ -122,6 +124,33 @@ def test_batches_join_to_one_column() -> None:
         1: {"b": 1},
         2: {"a": 2.5, "t": "y"},
     }
+
+
+@given(rows, st.data())
+def test_columns_that_were_taken_apart_go_together_and_are_kept(
+    given_rows: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    names = Names()
+    columns = decode(encode([json.dumps(row) for row in given_rows], names.number), 0)
+    chosen = data.draw(st.sets(st.sampled_from(range(len(given_rows) or 1))))
+    parts = [
+        pick(column, np.array(sorted(numbers), np.int64))
+        for numbers in (chosen, {*range(len(given_rows))} - chosen)
+        for column in columns
+    ]
+    kept = [
+        Column(
+            column.key,
+            column.kind,
+            column.lines,
+            unpack_values(column.kind, len(column.lines), pack_values(column.values)),
+        )
+        for column in merge(parts)
+        if len(column.lines)
+    ]
+    back = to_rows(kept, names.name)
+    whole = [back.get(place, {}) for place in range(len(given_rows))]
+    assert same(whole, there_and_back(given_rows))
 
 
 @given(st.lists(st.floats(), min_size=1) | st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))

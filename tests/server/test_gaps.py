@@ -1,4 +1,4 @@
-"""Rows that stay behind ones which a rewind takes out: numbered without a gap again."""
+"""Rows that a rewind or a fork keeps behind ones which it takes out: numbered without a gap."""
 
 from __future__ import annotations
 
@@ -36,3 +36,22 @@ def test_rows_without_a_step_stay_and_move_up(
     tables = {run: PlainTable(plain.rows) for run, plain in yard.plain.items()}
     yard.read(lambda connection: check_runs(connection, tables, **QUESTION))
     yard.read(lambda connection: check_archives(connection, yard.plain))
+
+
+@pytest.mark.parametrize(("batch", "joined"), list(product([1, 1000], [0, 1, 2, 3])))
+def test_a_fork_has_rows_without_a_step_behind_each_other(
+    client: Client, tracker: Tracker, batch: int, joined: int
+) -> None:
+    yard = Yard(client, tracker)
+    story: list[Action] = [
+        ("log", 0, 5, batch, LOSS, "all", bool(joined & 1)),
+        ("log", 0, 12, batch, LOSS, "some", bool(joined & 2)),
+        ("log", 0, 12, batch, LOSS, "odd", False),
+        ("fork", 0, 0.1),
+        ("log", 2, 3, batch, LOSS, "all", False),
+    ]
+    for action in story:
+        yard.do(action)
+    tables = {run: PlainTable(plain.rows) for run, plain in yard.plain.items()}
+    assert len(tables) == 3
+    yard.read(lambda connection: check_runs(connection, tables, **QUESTION))

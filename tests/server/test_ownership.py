@@ -23,9 +23,9 @@ from runyard.owners import (
     Claim,
     claim_path,
     owner_elsewhere,
-    prove,
     read_claim,
 )
+from runyard.proof import hash_key, prove
 from runyard.server.ownership import Owned, Owner
 from tests.conftest import wait_until
 
@@ -198,16 +198,16 @@ def test_who_proves_at_the_old_address_to_have_the_key_lives(home: Home, key: st
             nonce = parse_qs(urlsplit(self.path).query)["nonce"][0]
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(prove(key, nonce).encode())
+            self.wfile.write(prove(hash_key(key), nonce, url).encode())
 
         def log_message(self, *_: object) -> None:
             pass
 
     put(home, OTHER)
     with HTTPServer(("127.0.0.1", 0), Server) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
         serving = threading.Thread(target=server.handle_request)
         serving.start()
-        url = f"http://127.0.0.1:{server.server_port}"
         write_discovery(
             home,
             Discovery(url, "k" * 40, OTHER.pid, OTHER.hostname, "0.0.0.0", 1, "1", 0.0, True),

@@ -20,7 +20,7 @@ from runyard.server.tracker import Tracker
 from tests.server import sweeping
 from tests.server.asgi import Client, basic
 from tests.server.conftest import Upsert
-from tests.server.persons import Person
+from tests.server.persons import Person, make_team
 from tests.server.test_charts import keys_of, log
 
 BIRDS = "/api/live?project=ada/birds"
@@ -110,6 +110,42 @@ def test_other_projects_are_not_told_of(client: Client, upsert: Upsert, bob: Per
     assert client.get("/api/live?run=1", key=bob.key).status == 404
 
 
+def test_no_flag_tells_of_what_is_somebody_elses(
+    client: Client, upsert: Upsert, bob: Person
+) -> None:
+    """The pages of all projects and of all jobs hear of what their reader may see."""
+    everything = "/api/live?projects=1&jobs=1"
+    upsert(name="run1")
+    sweep = sweeping.create(client, sweeping.GRID)
+    begin = now(client)
+    job = {"cluster": "c", "job_id": "7", "kind": "agents", "name": "j", "submitted_at": 1.0}
+    assert client.post("/api/jobs", {**job, "sweep": sweep["key"]}).status == 200
+    upsert(name="run2", project="fish")
+    sweeping.Agent(client, sweep["key"])
+    told = bob.get(f"{everything}&since={begin}").json()
+    assert is_quiet(told)
+    assert told["revision"] > begin
+    seen = news(client, begin, everything)
+    assert (seen["jobs"], seen["agents"], seen["projects"]) == (True, True, True)
+    bob.log("r1")
+    assert bob.get(f"{everything}&since={begin}").json()["projects"] is True
+    assert bob.post("/api/jobs", job).status == 200
+    assert bob.get(f"{everything}&since={begin}").json()["jobs"] is True
+
+
+def test_nothing_has_changed_is_said_to_who_saw_it(ada: Person, bob: Person, eve: Person) -> None:
+    """A browser keeps answers: they are not the next user's, nor those of who joins a team."""
+    bob.log("r1")
+    seen = {"if-none-match": bob.get("/api/projects").headers["etag"]}
+
+    def again(person: Person) -> int:
+        return person.client.request("GET", "/api/projects", key=person.key, headers=seen).status
+
+    assert [again(bob), again(eve), again(ada)] == [304, 200, 200]
+    make_team(bob, "crew", eve)
+    assert again(bob) == 200
+
+
 def test_who_remembers_another_server_is_told_to_ask_for_everything(
     client: Client, upsert: Upsert
 ) -> None:
@@ -174,6 +210,28 @@ def events(api: Api, key: str, path: str, since: int | None = None) -> Iterator[
         yield read()
     finally:
         connection.close()
+
+
+@pytest.mark.live
+def test_a_stream_ends_with_the_key_and_the_team(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    discovery = read_discovery(state_folder)
+    assert discovery is not None
+    connection = Connection(discovery.url, discovery.key)
+    api = Api(connection)
+    api.people.add_team("crew", [])
+    new = {"id": "run1", "project": "birds", "command": ["x"], "entity": "crew"}
+    connection.post("/api/runs", new)
+    key = api.people.add_user("bob")["key"]
+    api.people.add_member("crew", "bob")
+    with events(api, key, "/api/live?project=crew/birds") as stream:
+        assert is_quiet(next(stream))
+        api.people.remove_member("crew", "bob")
+        assert list(stream) == []
+    with events(api, key, "/api/live?projects=1") as stream:
+        assert is_quiet(next(stream))
+        api.people.remove_user("bob")
+        assert list(stream) == []
 
 
 @pytest.mark.live

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.server import sweeping
 from tests.server.asgi import Client
-from tests.server.persons import Person
+from tests.server.persons import Person, make_team
 
 
 def a_job(client: Client, **more: Any) -> Any:
@@ -89,8 +89,7 @@ def test_a_number_that_is_not_ones_own_ends_and_shows_nobodys_agents(
     client: Client, bob: Person, eve: Person
 ) -> None:
     """Eve records a job with the number of bob's: alone, and for a sweep of their team."""
-    assert bob.post("/api/teams", {"name": "lab"}).status == 200
-    assert bob.put("/api/teams/lab/members/eve").status == 200
+    make_team(bob, "lab", eve)
     new = {"config": sweeping.GRID, "project": "birds", "entity": "lab"}
     sweep = bob.post("/api/sweeps", new).json()["key"]
     given = {"token": "4021", "host": "node1", "pid": 7, "slots": 1, "job": "4021"}

@@ -7,11 +7,11 @@ import pytest
 from runyard.home import Home
 from runyard.server import permissions
 from runyard.server.app import create_app
-from runyard.server.permissions import Caller
+from runyard.server.permissions import Caller, Entities
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import KEY, Client
-from tests.server.persons import Person, add_person
+from tests.server.persons import Person, add_person, make_team
 
 FOUND = """query Run($entity: String, $project: String!, $name: String!) {
   project(name: $project, entityName: $entity) { name run(name: $name) { id state } }
@@ -49,7 +49,8 @@ def test_what_is_not_yours_looks_as_if_it_did_not_exist(bob: Person, eve: Person
     assert eve.get(f"/api/runs/{key}/metrics").status == 404
     assert eve.get(f"/api/runs/{key}/console").status == 404
     assert eve.runs() == set()
-    assert eve.get("/api/health").json()["runs"] == 0
+    # Not even where the server's files are, nor on which machine it runs since when.
+    assert eve.get("/api/health").json() == {"runs": 0, "running": 0}
     assert bob.runs() == {"r1"}
 
 
@@ -64,7 +65,7 @@ def test_a_run_of_somebody_elses_cannot_be_taken_over(bob: Person, eve: Person) 
 
 
 def test_team_members_read_and_write_together(ada: Person, bob: Person, eve: Person) -> None:
-    assert bob.post("/api/teams", {"name": "crew", "members": ["eve"]}).status == 200
+    make_team(bob, "crew", eve)
     bob.log("r1", "crew")
     assert eve.runs() == {"r1"}
     assert eve.stream("crew", "r1") == 200
@@ -74,6 +75,7 @@ def test_team_members_read_and_write_together(ada: Person, bob: Person, eve: Per
     assert eve.put("/api/teams/crew/members/eve").status == 404  # Nobody lets themselves in.
     assert eve.delete("/api/teams/crew").status == 404
     assert bob.put("/api/teams/crew/members/eve").status == 200
+    assert eve.put("/api/teams/crew/members/eve").status == 200
     assert eve.stream("crew", "r1") == 200
     assert [team["members"] for team in ada.get("/api/teams").json()] == [["bob", "eve"]]
 
@@ -137,7 +139,12 @@ def test_a_removed_user_is_out_and_finds_the_runs_when_back(ada: Person, bob: Pe
     assert "errors" in ada.log("r2", "bob")  # The name stays bob's.
     back = add_person(ada, "bob")
     assert back.runs() == {"r1"}
-    assert back.get("/api/me").json() == {"name": "bob", "admin": False, "teams": []}
+    assert back.get("/api/me").json() == {
+        "name": "bob",
+        "admin": False,
+        "teams": [],
+        "invitations": [],
+    }
 
 
 def test_only_the_admin_makes_and_removes_users(ada: Person, bob: Person, eve: Person) -> None:
@@ -198,7 +205,7 @@ def test_addresses_that_a_key_asked_for_go_with_it(ada: Person, bob: Person) -> 
 
 
 def test_who_leaves_a_team_uploads_nothing_more_to_it(bob: Person, eve: Person) -> None:
-    bob.post("/api/teams", {"name": "crew", "members": ["eve"]})
+    make_team(bob, "crew", eve)
     eve.log("r1", "crew")
     created = eve.ask(CREATE_FILES, entity="crew", project="birds", run="r1")["data"]
     upload = created["createRunFiles"]["files"][0]["uploadUrl"]
@@ -206,7 +213,7 @@ def test_who_leaves_a_team_uploads_nothing_more_to_it(bob: Person, eve: Person) 
     version = logger.create("eggs", "d1", entityName="crew")["id"]
     content = logger.announce(version, {"a": b"hello"})[0]["uploadUrl"]
     bob.delete("/api/teams/crew/members/eve")
-    assert [eve.client.put(url, b"hello").status for url in (upload, content)] == [403, 403]
+    assert [eve.client.put(url, b"hello").status for url in (upload, content)] == [404, 403]
 
 
 def test_who_only_reads_gets_no_address_to_upload_to(ada: Person, bob: Person) -> None:
@@ -226,7 +233,7 @@ def test_people_are_known_after_a_restart(home: Home, monkeypatch: pytest.Monkey
     client, tracker = start(home)
     ada = Person(client, "ada", KEY)
     bob, eve = add_person(ada, "bob"), add_person(ada, "eve")
-    bob.post("/api/teams", {"name": "crew", "members": ["eve"]})
+    make_team(bob, "crew", eve)
     bob.log("r1", "crew")
     ada.delete("/api/users/bob")
     client.close()
@@ -255,7 +262,7 @@ def test_the_rules_by_themselves() -> None:
     bob = Caller(2, "bob", teams=frozenset({"crew"}))
     admin = Caller(1, "ada", admin=True)
     owned = {"ada", "bob", "eve", "crew", "gang"}
-    assert permissions.readable(bob) == frozenset({"bob", "crew"})
+    assert permissions.readable(bob) == Entities(frozenset({"bob", "crew"}))
     assert permissions.readable(admin) is None
     writes = {
         who.name: {

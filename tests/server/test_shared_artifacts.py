@@ -11,7 +11,7 @@ import pytest
 from runyard.server import graphql
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import Client
-from tests.server.persons import Person
+from tests.server.persons import Person, make_team
 
 LINK = "mutation ($input: I!) { linkArtifact(input: $input) { versionIndex } }"
 ADD_ALIASES = "mutation ($input: I!) { addAliases(input: $input) { success } }"
@@ -26,8 +26,7 @@ BY_ID = "query ($id: ID!) { artifact(id: $id) { id size } }"
 @pytest.fixture
 def lab(bob: Person, eve: Person) -> str:
     """A team of bob and eve."""
-    assert bob.post("/api/teams", {"name": "lab"}).status == 200
-    assert bob.put("/api/teams/lab/members/eve").status == 200
+    make_team(bob, "lab", eve)
     return "lab"
 
 
@@ -85,6 +84,36 @@ def test_what_was_lent_cannot_be_lent_on(eve: Person, versions: list[dict[str, A
     given = {"artifactID": versions[0]["id"], "artifactPortfolioName": "kept",
              "entityName": "eve", "projectName": "shelf"}  # fmt: skip
     assert "no such artifact" in eve.ask(LINK, input=given)["errors"][0]["message"]
+
+
+def test_a_link_lends_as_long_as_whoever_made_it_has_the_version(
+    client: Client, bob: Person, eve: Person, lab: str
+) -> None:
+    """Eve links a version of the team's to a portfolio of her own, and leaves the team."""
+    logger = Logger(client, key=bob.key)
+    new = {"entityName": lab, "projectName": "birds", "artifactTypeName": "dataset",
+           "artifactCollectionName": "data", "digest": "d1"}  # fmt: skip
+    version = logger.create(**new)["id"]
+    assert logger.send_manifest(version, {"version": 1, "contents": {}}).status == 200
+    logger.commit(version)
+    given = {"artifactID": version, "artifactPortfolioName": "kept", "entityName": "eve",
+             "projectName": "shelf"}  # fmt: skip
+    assert "errors" not in eve.ask(LINK, input=given)
+    assert eve.ask(BY_ID, id=version)["data"]["artifact"] is not None
+    assert eve.delete(f"/api/teams/{lab}/members/eve").status == 200
+    assert eve.ask(BY_ID, id=version)["data"]["artifact"] is None
+
+
+def test_the_admin_lends_nobodys_versions(
+    client: Client, ada: Person, eve: Person, bob: Person
+) -> None:
+    """The admin reads everything: that does not make it the admin's to show to others."""
+    version = Logger(client, key=bob.key).log({"a": b"private"})["id"]
+    make_team(ada, "club", eve)
+    given = {"artifactID": version, "artifactPortfolioName": "shown", "entityName": "club",
+             "projectName": "shelf"}  # fmt: skip
+    ada.ask(LINK, input=given)
+    assert eve.ask(BY_ID, id=version)["data"]["artifact"] is None
 
 
 def test_names_in_a_private_collection_are_its_owners(

@@ -106,7 +106,7 @@ def test_by_the_id_that_its_client_holds(bob: Person, eve: Person, taken: str) -
             name=name,
             entity=entity,
         )
-        assert refused["errors"][0]["message"] == "there is no such run"
+        assert refused["errors"][0]["message"] == "there is no such run any more"
     assert as_bob_sees_it(bob) == before
     assert eve.runs() == set()
 

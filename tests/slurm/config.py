@@ -251,6 +251,8 @@ def _accounting(spec: ClusterSpec, site: ClusterSite) -> list[str]:
         f"AccountingStoragePort={site.accounting_port}",
         # With a munge socket of one's own, accounting calls need it named here once more.
         f"AccountingStoragePass={site.munge_socket}",
+        # As sites do who want to see later what a job was: all that a secret could be found in.
+        "AccountingStoreFlags=job_script,job_env,job_comment",
         *(["AccountingStorageTRES=gres/gpu"] if spec.gpus else []),
         *(["AccountingStorageEnforce=limits"] if spec.enforce else []),
     ]

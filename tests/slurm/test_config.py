@@ -44,6 +44,7 @@ AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort=20001
 AccountingStoragePass=/tmp/s/munge.sock
+AccountingStoreFlags=job_script,job_env,job_comment
 AccountingStorageTRES=gres/gpu
 GresTypes=gpu
 NodeName=n[1-2] NodeHostname=box NodeAddr=127.0.0.1 Port=[20002-20003] CPUs=4 RealMemory=8000 \

@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from runyard.client.api import Api
 from runyard.client.discover import ensure_server
+from runyard.client.http import Connection
+from runyard.errors import ServerError
 from runyard.home import Home, read_discovery
 from tests.conftest import end_server
 from tests.packages import require
@@ -299,12 +302,38 @@ def test_no_secret_is_anywhere_to_be_seen(yard: Yard) -> None:
         done.stdout + done.stderr,
     ]
     yard.cluster.wait_for(job, "COMPLETED")
+    if yard.cluster.spec.accounting:
+        stored = [
+            yard.cluster.run("sacct", "-j", job, words).stdout
+            for words in ("--batch-script", "--env-vars", "--format=ALL")
+        ]
+        assert "PATH=" in stored[1]
+        seen += stored
     seen += [file.read_text() for file in Path(said["folder"]).rglob("*") if file.is_file()]
     seen.append(yard.logs(said))
     assert "at work" in seen[-1]
     for text in seen:
         assert key.key not in text
         assert secret not in text
+
+
+def test_a_jobs_programs_have_a_key_of_their_own(yard: Yard) -> None:
+    yard.write(
+        "tell.py", "import json, os; print('SEEN', json.dumps(dict(os.environ)), flush=True)"
+    )
+    done = yard.type("submit", "--json", "--", "python", "tell.py")
+    said = json.loads(done.stdout)
+    job = said["jobs"][0]["job_id"]
+    yard.cluster.wait_for(job, "COMPLETED")
+    (seen,) = [line for line in yard.logs(said).splitlines() if "SEEN {" in line]
+    environment = json.loads(seen.partition("SEEN ")[2])
+    own = read_discovery(yard.home)
+    assert own is not None
+    assert own.key not in environment.values()
+    with pytest.raises(ServerError, match="needs your own key"):
+        Api(Connection(own.url, environment["WANDB_API_KEY"])).people.list_keys()
+    (key,) = [key for key in yard.api.people.list_keys() if key["label"].startswith(f"job {job}")]
+    assert (key["kind"], key["scope"]) == ("job", "runs")
 
 
 def test_a_job_logs_to_another_server_with_the_key_of_that_one(yard: Yard, tmp_path: Path) -> None:

@@ -133,6 +133,11 @@ class Client:
     def api(self) -> Api:
         return connect(self.server)
 
+    @cached_property
+    def key(self) -> str:
+        """As a shell has it: for runs only."""
+        return self.api.people.shell_key(f"wandb {self.version}", None)
+
     def run(self, program: str, *words: str, code: int = 0) -> str:
         """Run a program of `flows/` to its end; gives what it printed."""
         with self.start(program, *words) as process:
@@ -193,7 +198,7 @@ class Client:
             "HOME": str(self.folder),
             "PYTHONUNBUFFERED": "1",
             "WANDB_BASE_URL": self.server.url,
-            "WANDB_API_KEY": self.server.key,
+            "WANDB_API_KEY": self.key,
             "WANDB_ENTITY": self.entity,
             "WANDB_PROJECT": self.project,
             "WANDB_DIR": str(self.folder),
@@ -243,7 +248,7 @@ class Client:
         return data
 
     def _ask(self, path: str, body: bytes | None) -> bytes:
-        login = b64encode(f"api:{self.server.key}".encode()).decode()
+        login = b64encode(f"api:{self.key}".encode()).decode()
         headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.server.url}{path}", body, headers)
         with urllib.request.urlopen(request, timeout=180) as reply:

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { get, logIn, loggedOut } from "./api";
 import { Bar } from "./components/Bar";
 import { Help } from "./components/Help";
+import { Invitations } from "./components/Invitations";
 import { Failure, Loading, NothingHere } from "./components/States";
 import { Toasts } from "./components/Toasts";
 import { useShortcuts } from "./keyboard";
@@ -18,6 +19,7 @@ export interface Me {
   name: string;
   admin: boolean;
   teams: string[];
+  invitations: { team: string; invited_by: string }[];
 }
 
 export const me = new Observed<Me | null>(null);
@@ -70,6 +72,7 @@ export function App() {
       </a>
       <Bar help={() => setHelps(true)} />
       <main id="main">
+        <Invitations />
         <Page />
       </main>
       <Toasts />

@@ -7,10 +7,12 @@ import argparse
 from runyard.errors import UsageError
 
 
-def add_action(parser: argparse.ArgumentParser, name: str, explained: str) -> None:
+def add_action(parser: argparse.ArgumentParser, name: str, explained: str, *more: str) -> None:
+    """`more` are actions besides listing, adding and removing."""
+    actions = ("list", "add", *more, "remove")
     parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "add", "remove"), metavar="ACTION",
-        help="list (the default), add or remove",
+        "action", nargs="?", default="list", choices=actions, metavar="ACTION",
+        help=f"list (the default), {', '.join(actions[1:-1])} or remove",
     )  # fmt: skip
     parser.add_argument(name, nargs="?", metavar=name.upper(), help=explained)
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -35,6 +35,7 @@ def check_project(folder: Path, flags: Flags, home: Home) -> Iterator[Finding]:
             yield from _request(request)
     yield _state_folder(home)
     yield _server(home)
+    yield from _certificate(home)
     yield from _key(request, folder)
 
 
@@ -78,6 +79,29 @@ def _server(home: Home) -> Finding:
             f"{discovery.url}, for this machine only; the first submission opens it to the nodes",
         )  # fmt: skip
     return _finding("server", "ok", f"{discovery.url}")
+
+
+def _certificate(home: Home) -> Iterator[Finding]:
+    """One of the user's own that ends: those that we make are made anew before they do."""
+    discovery = read_discovery(home)
+    if discovery is None or not discovery.tls_cert:
+        return
+    from runyard.server.certificates import describe
+    from runyard.server.tls import ending_soon
+
+    try:
+        about = describe(Path(discovery.tls_cert).read_text())
+    except (OSError, ValueError, ImportError) as error:
+        yield _finding("certificate", "fail", f"{discovery.tls_cert} cannot be read: {error}",
+                       "`runyard server restart --tls-cert FILE --tls-key FILE`")  # fmt: skip
+        return
+    ending = ending_soon(discovery.tls_cert, about.ends_at)
+    if ending:
+        yield _finding("certificate", "warn", ending,
+                       "renew that file in its place: the server takes it up within hours, or at "
+                       "`runyard server restart`")  # fmt: skip
+    else:
+        yield _finding("certificate", "ok", f"{discovery.tls_cert}, until {about.ends_at:%Y-%m-%d}")
 
 
 def _key(request: Request | None, folder: Path) -> Iterator[Finding]:

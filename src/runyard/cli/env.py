@@ -17,6 +17,7 @@ import argparse
 import os
 import shlex
 import shutil
+import socket
 
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
@@ -24,6 +25,7 @@ from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.discover import LOOPBACK
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
+from runyard.client.roots import trust_of
 from runyard.errors import UsageError
 from runyard.home import locate, read_discovery
 
@@ -62,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
 def _own() -> dict[str, str]:
     home = locate()
     try:
-        server(home)
+        api = server(home)
     except Unreachable as error:
         folder = home.runs / "shell"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -75,7 +77,14 @@ def _own() -> dict[str, str]:
             f"{discovery.url} is reached from this machine alone, not from compute nodes;  try:  "
             "runyard server restart --listen cluster"
         )
-    return wandb_environment(discovery.url, discovery.key, os.environ)
+    is_ours = os.environ.get("WANDB_BASE_URL") == discovery.url
+    last = os.environ.get("WANDB_API_KEY") if is_ours else None
+    key = api.people.shell_key(f"shell on {socket.gethostname()}", last)
+    return {
+        **wandb_environment(discovery.url, key, os.environ),
+        **trust_of(home, discovery, os.environ),
+        **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
+    }
 
 
 def setting(shell: str, name: str, value: str) -> str:

@@ -1,6 +1,6 @@
 """Store a server's key where wandb finds it: in netrc, readable by you only.
 
-  runyard login                     the key of this state folder's server
+  runyard login                     a key of its own for this state folder's server
   runyard login --host URL          somebody else's server, or `cloud`; asks for the key
   runyard login --check             whether the key works, and whether a compute node can use it
 
@@ -11,20 +11,25 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
 import urllib.parse
 from pathlib import Path
 
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
+from runyard.client.api import Api
 from runyard.client.keys import find_key, netloc, netrc_key, netrc_path, save_project_key
 from runyard.client.netrc_file import store_key
+from runyard.client.roots import trust_of
 from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import RunyardError, ServerError, UsageError
 from runyard.home import locate, read_discovery
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHORTEST_KEY = 40
+# The key in netrc ends when it was not used for so long.
+_NETRC_DAYS = 90
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
     if args.check:
         return _check(args)
     if args.host is None:
-        url, key = _own()
+        api, url = _own()
+        label = f"netrc on {socket.gethostname()}"
+        key = api.people.shell_key(label, _stored_key(url), days=_NETRC_DAYS)
     else:
         url = target_url(args.host)
         stored = _stored_key(url)
@@ -68,11 +75,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _own() -> tuple[str, str]:
-    server()
-    discovery = read_discovery(locate())
+def _own() -> tuple[Api, str]:
+    home = locate()
+    api = server(home)
+    discovery = read_discovery(home)
     assert discovery is not None
-    return discovery.url, discovery.key
+    os.environ.update(trust_of(home, discovery, os.environ))  # We ask as a stock client would.
+    return api, discovery.url
 
 
 def _stored_key(url: str) -> str | None:
@@ -114,7 +123,7 @@ def _checked(text: str, url: str) -> str:
 
 
 def _check(args: argparse.Namespace) -> int:
-    url = target_url(args.host) if args.host else _own()[0]
+    url = target_url(args.host) if args.host else _own()[1]
     told: dict[str, object] = {"url": url, "works": False, "reaches_nodes": False}
     trouble: list[str] = []
     try:

@@ -21,6 +21,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
@@ -32,10 +33,14 @@ from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
+from runyard.client.roots import trust_of
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
+
+if TYPE_CHECKING:
+    from runyard.node.relay import Door
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -107,6 +112,7 @@ def _of_project(args: argparse.Namespace) -> list[str]:
 def _run(args: argparse.Namespace, command: list[str]) -> int:
     from runyard.node.attempt import run_attempt
     from runyard.node.process import Program
+    from runyard.node.relay import Door
 
     home = locate()
     new = _new_run(args, command)
@@ -119,9 +125,15 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
     if not args.quiet:
         say(f"run {made['id']} ({made['name']})")
     with using(home):
-        environment = _environment(home, made, args, elsewhere)
+        door = None
+        if elsewhere is None:
+            door = Door(str(home.path))
+            door.open()  # Before any thread is started: it is a fork of ours.
+        environment = _environment(home, api, made, args, elsewhere, door)
         program = Program(command)
-        outcome = run_attempt(program, api, made, home.spool, environment, lambda: _revive(home))
+        outcome = run_attempt(
+            program, api, made, home.spool, environment, lambda: _revive(home), door
+        )
     if not args.quiet:
         _tell_end(outcome.run, made["id"], outcome.exit_code, outcome.seconds)
     if outcome.run is None:
@@ -165,8 +177,7 @@ def _run_offline(
     if not args.quiet:
         _tell_end(None, new["id"], outcome.exit_code, outcome.seconds)
     try:
-        server(home, quiet=True, sync=False)
-        if new["id"] in sync_owed(home):
+        if new["id"] in sync_owed(home, server(home, quiet=True, sync=False)):
             say(f"run {new['id']} is in after all")
     except RunyardError:
         say("`runyard sync` brings it in from a machine that reaches the server")
@@ -246,18 +257,28 @@ def _current_folder() -> Path:
 
 
 def _environment(
-    home: Home, made: Run, args: argparse.Namespace, elsewhere: dict[str, str] | None
+    home: Home,
+    api: Api,
+    made: Run,
+    args: argparse.Namespace,
+    elsewhere: dict[str, str] | None,
+    door: Door | None,
 ) -> dict[str, str]:
     discovery = read_discovery(home)
     assert discovery is not None
     environment = _around(args)
     environment.setdefault(COURSES, courses_folder(str(home.path), made["project"]))
-    if elsewhere is not None:
+    if elsewhere is not None or door is None:
         # The run is that server's: of ours it gets nothing but what the user typed.
-        return {**environment, **elsewhere}
-    environment.update(wandb_environment(discovery.url, discovery.key, environment))
+        return {**environment, **(elsewhere or {})}
+    label = f"run {made['name'] or made['id']}"
+    key = api.people.add_key(label, kind="run", run=made["key"])["key"]
+    environment.update(wandb_environment(door.url, key, environment))
+    environment.update(trust_of(home, discovery, environment))
     environment.update(
         {
+            # Links that a client prints lead to the server itself, or to where people come in.
+            "WANDB_APP_URL": discovery.public_url or discovery.url,
             "WANDB_RUN_ID": made["id"],
             "WANDB_RESUME": "allow",
             "WANDB_PROJECT": made["project"],

@@ -3,6 +3,8 @@
   runyard server status                      where it is, and how it does
   runyard server start --listen cluster      so that compute nodes reach it
   runyard server submit --time 1-0           as a Slurm job, where login nodes forbid daemons
+  runyard server restart --tls               encrypted, with an authority of its own
+  runyard server ca                          that authority's certificate, for a browser
 
 It starts by itself on the first command that needs it, so `start` is for choosing where it
 listens, and `stop` for a quiet machine. Nothing is lost by stopping it: programs that log keep
@@ -20,6 +22,7 @@ from runyard.cli import server_jobs
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say
 from runyard.cli.parser import port
+from runyard.cli.server_access import access_options, add_access_arguments, print_authority
 from runyard.client.api import WriterTimes
 from runyard.client.discover import (
     Found,
@@ -36,7 +39,7 @@ from runyard.home import Home, locate, read_discovery
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION",
-                        help="start, stop, restart, status, backup or submit")  # fmt: skip
+                        help="start, stop, restart, status, backup, ca or submit")  # fmt: skip
     parser.add_argument(
         "folder",
         nargs="?",
@@ -51,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "127.0.0.1)",
     )
     parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
+    add_access_arguments(parser)
     parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
     parser.add_argument("--json", action="store_true", help="with status and submit: print JSON")
     server_jobs.add_submit_arguments(parser)
@@ -97,15 +101,21 @@ def _tell_progress(copied: int, total: int) -> None:
 
 def _start(home: Home, args: argparse.Namespace) -> int:
     server_jobs.forget_ended(home)
-    found = start_server(home, listen=args.listen, port=args.port)
+    options = access_options(args)
+    found = start_server(home, listen=args.listen, port=args.port, options=options)
     if found.started:
         _tell_start(home, found)
         return 0
     discovery = read_discovery(home)
-    here = discovery is not None and (
-        args.listen not in (None, discovery.listen) or args.port not in (None, discovery.port)
+    is_elsewhere = discovery is not None and (
+        args.listen not in (None, discovery.listen)
+        or args.port not in (None, discovery.port)
+        or args.tls not in (None, bool(discovery.authority))
+        or bool(args.tls_cert)
+        or args.url not in (None, discovery.public_url)
+        or args.proxy not in (None, discovery.proxies)
     )
-    if here:
+    if is_elsewhere:
         raise ServerError(
             f"the server already runs at {found.api.url}",
             mend="`runyard server restart` with the same options moves it",
@@ -127,7 +137,9 @@ def _stop(home: Home, args: argparse.Namespace) -> int:
 
 def _restart(home: Home, args: argparse.Namespace) -> int:
     server_jobs.refuse_restart(home)
-    found = restart_server(home, listen=args.listen, port=args.port, force=args.force)
+    found = restart_server(
+        home, listen=args.listen, port=args.port, force=args.force, options=access_options(args)
+    )
     _tell_start(home, found)
     return 0
 
@@ -200,6 +212,7 @@ _ACTIONS = {
     "restart": _restart,
     "status": _status,
     "backup": _backup,
+    "ca": print_authority,
     "submit": server_jobs.submit,
     "run": server_jobs.run,
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import runyard
 from runyard.cli.output import print_json, say
 from runyard.cli.own_jobs import remember
+from runyard.cli.server_access import access_options
 from runyard.client.discover import find_server, stop_server, take_over
 from runyard.client.server_jobs import ServerJobs, forget_server_jobs, read_server_jobs
 from runyard.errors import ServerError
@@ -54,10 +55,13 @@ def submit(home: Home, args: argparse.Namespace) -> int:
     from runyard.launch.serving import describe_job, server_job, submit_server
 
     request = _request(args)
+    options = access_options(args)
     seconds = args.time or _DAY
     source = str(Path(runyard.__file__).resolve().parent.parent)
     if args.dry_run:
-        job = server_job(home, request, python=sys.executable, source=source, seconds=seconds)
+        job = server_job(
+            home, request, python=sys.executable, source=source, seconds=seconds, options=options
+        )
         print(own_script(job, request, home.path / "jobs" / "server-TIME"), end="")
         return 0
     find_slurm()
@@ -70,7 +74,7 @@ def submit(home: Home, args: argparse.Namespace) -> int:
         )
     jobs = submit_server(
         home, request, python=sys.executable, source=source, seconds=seconds, links=args.links,
-        environ=os.environ, notice=say,
+        environ=os.environ, options=options, notice=say,
     )  # fmt: skip
     if args.json:
         print_json({"jobs": jobs.ids, "folder": jobs.folder})
@@ -93,6 +97,7 @@ def run(home: Home, args: argparse.Namespace) -> int:
         words += ["--listen", args.listen]
     if args.port is not None:
         words += ["--port", str(args.port)]
+    words += access_options(args)
     print(f"{time.strftime('%H:%M:%S')} serving {home.path}", flush=True)
     os.execv(words[0], words)  # noqa: S606  (The job's signals are then the server's.)
 

@@ -11,8 +11,10 @@ this one. What is in is marked and not sent again; sending it twice would do no 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,8 +24,10 @@ from typing import Any
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
+from runyard.client.api import Api
 from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
+from runyard.client.roots import trust_of
 from runyard.errors import NotFoundError, RunyardError
 from runyard.home import Home, locate, read_discovery
 from runyard.locks import FolderLock
@@ -50,8 +54,9 @@ def run(args: argparse.Namespace) -> int:
         )
     results = []
     if todo:
-        server(home, sync=False)
-        results = [_sync_told(home, record, args, named=bool(args.runs)) for record in todo]
+        with _key_of_its_own(server(home, sync=False)) as key:
+            named = bool(args.runs)
+            results = [_sync_told(home, record, key, args, named=named) for record in todo]
     if args.json:
         print_json(results)
     elif not results and not args.quiet:
@@ -70,14 +75,14 @@ def _choose(home: Home, words: list[str]) -> Iterator[Record]:
 
 
 def _sync_told(
-    home: Home, record: Record, args: argparse.Namespace, *, named: bool
+    home: Home, record: Record, key: str, args: argparse.Namespace, *, named: bool
 ) -> dict[str, Any]:
     result: dict[str, Any] = {"run": record.run, "folder": str(record.folder)}
     if record.is_alive and not named:
         result |= {"state": "running"}
         words = f"{record.run} may still be running: left for later"
     else:
-        trouble = sync_record(home, record)
+        trouble = sync_record(home, record, key)
         result |= {"state": "failed", "said": trouble} if trouble else {"state": "synced"}
         words = f"{record.run} failed: {trouble}" if trouble else f"{record.run} is in"
     if not args.json and (not args.quiet or result["state"] == "failed"):
@@ -85,16 +90,30 @@ def _sync_told(
     return result
 
 
-def sync_owed(home: Home) -> list[str]:
+def sync_owed(home: Home, api: Api) -> list[str]:
     """Bring in all that is owed and finished; says which runs are in."""
-    return [
-        record.run
-        for record in find_records(home)
-        if not record.is_synced and not record.is_alive and sync_record(home, record) is None
-    ]
+    with _key_of_its_own(api) as key:
+        return [
+            record.run
+            for record in find_records(home)
+            if not record.is_synced
+            and not record.is_alive
+            and sync_record(home, record, key) is None
+        ]
 
 
-def sync_record(home: Home, record: Record) -> str | None:
+@contextlib.contextmanager
+def _key_of_its_own(api: Api) -> Iterator[str]:
+    """For the clients that send what was recorded, and for no longer than they do."""
+    made = api.people.add_key(f"sync on {socket.gethostname()}", kind="run")
+    try:
+        yield made["key"]
+    finally:
+        with contextlib.suppress(RunyardError):
+            api.people.revoke_key(made)
+
+
+def sync_record(home: Home, record: Record, key: str) -> str | None:
     """Send one record to our server with the client that is at hand; says what went wrong."""
     discovery = read_discovery(home)
     assert discovery is not None
@@ -107,7 +126,8 @@ def sync_record(home: Home, record: Record) -> str | None:
             environment = {
                 name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
             }
-            environment |= wandb_environment(discovery.url, discovery.key, environment)
+            environment |= wandb_environment(discovery.url, key, environment)
+            environment |= trust_of(home, discovery, environment)
             try:
                 done = subprocess.run(
                     [*command, "sync", *_OPTIONS, *_whose(record), str(record.folder)],

@@ -74,13 +74,16 @@ class Seen:
     @classmethod
     def of(cls, discovery: Discovery, environ: Mapping[str, str]) -> Seen:
         """On a machine that one came to by SSH, the browser is elsewhere."""
+        if discovery.public_url:
+            return cls(discovery.public_url, None)
         if not environ.get("SSH_CONNECTION"):
             return cls(discovery.url, None)
         host = urllib.parse.urlsplit(discovery.url).hostname or "127.0.0.1"
         is_here = host in _LOOPBACK and discovery.hostname == socket.gethostname()
         target = "127.0.0.1" if is_here else discovery.hostname if host in _LOOPBACK else host
         words = ["ssh", "-N", "-L", f"{discovery.port}:{target}:{discovery.port}", _login()]
-        return cls(f"http://127.0.0.1:{discovery.port}", shlex.join(words))
+        scheme = urllib.parse.urlsplit(discovery.url).scheme
+        return cls(f"{scheme}://127.0.0.1:{discovery.port}", shlex.join(words))
 
 
 def _login() -> str:

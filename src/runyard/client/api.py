@@ -265,8 +265,9 @@ class Api:
         made: LoginCode = self._connection.post("/api/login/codes")
         return made
 
-    def stop_server(self) -> None:
-        self._connection.post("/api/server/stop")
+    def stop_server(self, *, keep_port: bool = False) -> None:
+        """`keep_port`: the next server is started at once, and nobody else gets its port."""
+        self._connection.post("/api/server/stop", keep_port=1 if keep_port else None)
 
     def backup(self, path: str, progress: Callable[[int, int], None]) -> int:
         """Have the server copy its state folder there, on its machine; the copy's size.

@@ -15,17 +15,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.http import Connection, Unreachable
+from runyard.client.http import Connection, Impostor, Unreachable
 from runyard.client.server_jobs import ServerJobs, read_server_jobs
-from runyard.errors import ServerError, from_json
+from runyard.errors import NotFoundError, ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
 from runyard.owners import HEARTBEAT, heartbeat_seconds, owner_elsewhere, read_claim
+from runyard.port_holder import HOLD_SECONDS, end_holder
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
 START_SECONDS = 60.0
@@ -33,26 +34,32 @@ _ANSWER_SECONDS = 5.0
 # A server that was told to stop finishes what it was asked before; it gives itself 5 s.
 _SILENCE_SECONDS = 8.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT)
+_SERVER_SETTINGS = ("RUNYARD_LEASE_SECONDS", "RUNYARD_ONLY_WANDB", HEARTBEAT, HOLD_SECONDS)
 
 
 def find_server(home: Home) -> Api | None:
     """The running server, or None."""
-    discovery = read_discovery(home)
-    if discovery is None or not discovery.running or not _may_send_key(discovery, home):
+    try:
+        return _ask(home)
+    except (ServerError, NotFoundError, LookupError, TypeError):
         return None
-    api = Api(Connection(discovery.url, discovery.key, timeout=_ANSWER_SECONDS))
+
+
+def _ask(home: Home) -> Api | None:
+    """The server of the folder, if it lives and answers; raises where another program does."""
+    discovery = read_discovery(home)
+    if discovery is None or not discovery.running or not _may_live(discovery, home):
+        return None
+    api = connect(discovery, timeout=_ANSWER_SECONDS)
     try:
         told = api.health()["home"]
-    except (ServerError, LookupError, TypeError):  # It may be another program that answers.
-        return None
     finally:
         api.close()
     return connect(discovery) if _same(told, home) else None
 
 
-def connect(discovery: Discovery) -> Api:
-    return Api(Connection(discovery.url, discovery.key))
+def connect(discovery: Discovery, timeout: float = 30.0) -> Api:
+    return Api(Connection(discovery.url, discovery.key, discovery.authority, timeout=timeout))
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,13 @@ def ensure_server(home: Home) -> Found:
     return Found(api) if api is not None else start_server(home)
 
 
-def start_server(home: Home, *, listen: str | None = None, port: int | None = None) -> Found:
-    """Start the server in the background, unless another command does so first."""
+def start_server(
+    home: Home, *, listen: str | None = None, port: int | None = None, options: Sequence[str] = ()
+) -> Found:
+    """Start the server in the background, unless another command does so first.
+
+    `options`: more words for `python -m runyard.server`.
+    """
     prepare(home)
     with _alone(home):
         end = time.monotonic() + _SILENCE_SECONDS
@@ -81,7 +93,7 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
                 return Found(api)
             jobs = read_server_jobs(home)
             if jobs is None and not is_locked(home):
-                return _start(home, listen, port)
+                return _start(home, listen, port, options)
             # It does not answer, but may just be on its way out: `runyard server stop`.
             if time.monotonic() >= end or _is_out_of_reach(home):
                 raise _silent_server(home) if jobs is None else _waiting_job(home, jobs)
@@ -89,13 +101,18 @@ def start_server(home: Home, *, listen: str | None = None, port: int | None = No
 
 
 def restart_server(
-    home: Home, *, listen: str | None = None, port: int | None = None, force: bool = False
+    home: Home,
+    *,
+    listen: str | None = None,
+    port: int | None = None,
+    force: bool = False,
+    options: Sequence[str] = (),
 ) -> Found:
     """Stop the server if it runs, and start it before any other command can, where it is asked."""
     prepare(home)
     with _alone(home):
-        stop_server(home, force=force)
-        return _start(home, listen, port)
+        stop_server(home, force=force, keep_port=True)
+        return _start(home, listen, port, options)
 
 
 def open_to_nodes(home: Home, listen: str) -> Found:
@@ -124,14 +141,24 @@ def take_over(home: Home, seconds: float) -> None:
         time.sleep(0.2)
 
 
-def stop_server(home: Home, *, force: bool = False) -> bool:
-    """End the server and wait until it has let go of the folder. Says whether one was running."""
+def stop_server(home: Home, *, force: bool = False, keep_port: bool = False) -> bool:
+    """End the server and wait until it has let go of the folder. Says whether one was running.
+
+    `keep_port`: it is started again at once, and nobody else gets its port.
+    """
     discovery = read_discovery(home)
+    was_running = _end_server(home, discovery, force=force, keep_port=keep_port)
+    if discovery is not None and not keep_port:
+        end_holder(home, discovery.key)  # Of a server that was killed.
+    return was_running
+
+
+def _end_server(home: Home, discovery: Discovery | None, *, force: bool, keep_port: bool) -> bool:
     api = find_server(home)
     if api is None and not is_held(home):
         return False
     if api is not None:
-        api.stop_server()
+        api.stop_server(keep_port=keep_port)
         api.close()
         if _wait_released(home, 15.0):
             return True
@@ -155,8 +182,8 @@ def _alone(home: Home) -> Iterator[None]:
         yield
 
 
-def _start(home: Home, listen: str | None, port: int | None) -> Found:
-    report = _spawn(home, listen, port)
+def _start(home: Home, listen: str | None, port: int | None, options: Sequence[str]) -> Found:
+    report = _spawn(home, listen, port, options)
     if "owner" in report:
         return _meet_owner(home)
     discovery = read_discovery(home)
@@ -205,16 +232,18 @@ def _is_out_of_reach(home: Home) -> bool:
     return discovery is not None and elsewhere and discovery.listen in LOOPBACK
 
 
-def _may_send_key(discovery: Discovery, home: Home) -> bool:
-    # A dead server's port can be taken by any user of the machine: ask only while ours lives.
+def _may_live(discovery: Discovery, home: Home) -> bool:
+    """Whether it is worth asking at the address; who answers there has to prove itself anyway."""
     if discovery.hostname != socket.gethostname():
         return discovery.listen not in LOOPBACK
     return is_locked(home)
 
 
-def _spawn(home: Home, listen: str | None, port: int | None) -> dict[str, str | None]:
+def _spawn(
+    home: Home, listen: str | None, port: int | None, options: Sequence[str]
+) -> dict[str, str | None]:
     """Start the process; what it reports when it is ready."""
-    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path)]
+    command = [sys.executable, "-m", "runyard.server", "--home", str(home.path), *options]
     if listen is not None:
         command += ["--listen", listen]
     if port is not None:
@@ -303,6 +332,11 @@ def _wait_released(home: Home, seconds: float) -> bool:
 def _silent_server(home: Home) -> Unreachable:
     discovery = read_discovery(home)
     here = socket.gethostname()
+    with contextlib.suppress(ServerError, NotFoundError, LookupError, TypeError):
+        try:
+            _ask(home)
+        except Impostor as error:
+            return error
     if discovery is None:
         return Unreachable(
             f"a server holds {home.path} but has not said where it is",

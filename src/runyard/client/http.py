@@ -1,7 +1,8 @@
 """One request at a time to runyard's server, over the standard library's HTTP.
 
 `http.client` knows nothing of proxies, which is right: clusters set `http_proxy` for the outside,
-and the server is inside.
+and the server is inside. No key goes out on a connection before whoever answers there has proved
+that it is our server (`proof.py`).
 """
 
 from __future__ import annotations
@@ -9,26 +10,49 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import ssl
 import urllib.parse
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from runyard.errors import NotFoundError, ServerError
+from runyard.proof import LONGEST_ANSWER, Question
+from runyard.trust import open_http
+
+_ANOTHER_PROGRAM = (
+    "another program has taken its port, or the server is older than this command: `runyard server "
+    "restart --force` starts it anew, at another port if need be"
+)
 
 
 class Unreachable(ServerError):
     """Nobody answered. The request may be sent again: every route of ours is idempotent."""
 
 
-class Connection:
-    """A kept-alive connection with the key."""
+class Impostor(Unreachable):
+    """Another program answers in the server's place; it was sent no key."""
 
-    def __init__(self, url: str, key: str, *, timeout: float = 30.0) -> None:
-        parts = urllib.parse.urlsplit(url)
+
+class Connection:
+    """A kept-alive connection with the key.
+
+    `name` is the server's address in the state folder, where `url` is another way to it: a door.
+    `authority` is the certificate that it is known by, where it speaks TLS.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        authority: str = "",
+        *,
+        timeout: float = 30.0,
+        name: str | None = None,
+    ) -> None:
         self.url = url
-        self._http = http.client.HTTPConnection(
-            parts.hostname or "127.0.0.1", parts.port, timeout=timeout
-        )
+        self._http = open_http(url, authority, timeout)
+        self._http.auto_open = 0  # We open it, since there is something to ask first.
+        self._key, self._name = key, name or url
         token = base64.b64encode(f"api:{key}".encode()).decode()
         self._headers = {"Authorization": f"Basic {token}"}
 
@@ -71,6 +95,7 @@ class Connection:
     def download(self, path: str, into: BinaryIO) -> int:
         """Copy what is at `path`, piece by piece; returns its size."""
         try:
+            self._open()
             self._http.request("GET", path, headers=self._headers)
             response = self._http.getresponse()
             if response.status >= 300:
@@ -88,6 +113,7 @@ class Connection:
         """An answer that comes line by line, each JSON, for as long as the server works at it."""
         headers = {**self._headers, "Content-Type": "application/json"}
         try:
+            self._open()
             self._http.request("POST", path, json.dumps(payload).encode(), headers)
             response = self._http.getresponse()
             if response.status >= 300:
@@ -105,6 +131,22 @@ class Connection:
         # Handed about freely and used until the process ends; nobody is the one to close it.
         self._http.close()
 
+    def _open(self) -> None:
+        """Connect, if we are not, and let the server prove that it is ours."""
+        if self._http.sock is not None:
+            return
+        try:
+            self._http.connect()
+        except ssl.SSLCertVerificationError as error:
+            raise _no_certificate(error, self.url) from error
+        question = Question(self._key, self._name)
+        self._http.request("GET", question.path)
+        response = self._http.getresponse()
+        body = response.read(LONGEST_ANSWER)
+        if not question.is_answered_by(body) or self._http.sock is None:
+            self._http.close()
+            raise _no_proof(response.status, body, self.url)
+
     def _exchange(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str]
     ) -> tuple[int, bytes]:
@@ -113,6 +155,7 @@ class Connection:
         while True:
             tries -= 1
             try:
+                self._open()
                 self._http.request(method, path, body, headers)
                 response = self._http.getresponse()
                 return response.status, response.read()
@@ -124,6 +167,36 @@ class Connection:
                         said=error or type(error).__name__,
                         mend="`runyard server status` says more",
                     ) from error
+
+
+def _no_certificate(error: ssl.SSLCertVerificationError, url: str) -> Impostor:
+    return Impostor(
+        f"what answers at {url} is not runyard's server: its certificate is not of the state "
+        "folder's authority, and nothing was sent",
+        said=error.verify_message,
+        mend=_ANOTHER_PROGRAM,
+    )
+
+
+def _no_proof(status: int, answer: bytes, url: str) -> ServerError | NotFoundError:
+    if status == 404:
+        return _as_error(401, answer, "", url)
+    if status == 503:  # Our own, which is on its way out or not there yet; or it is all the same.
+        return Unreachable(
+            f"the server at {url} is not ready",
+            said=_said(answer),
+            mend="repeat the command in a moment; `runyard server status` says more",
+        )
+    return Impostor(
+        f"what answers at {url} is not runyard's server: it cannot prove that it knows the key, "
+        "which was not sent",
+        said=f"status {status}: {_said(answer)}",
+        mend=_ANOTHER_PROGRAM,
+    )
+
+
+def _said(answer: bytes) -> str:
+    return answer[:60].decode(errors="replace")
 
 
 def _broke_off(url: str, error: Exception) -> Unreachable:
@@ -140,7 +213,7 @@ def _content(answer: bytes, url: str) -> Any:
     except ValueError as error:
         raise ServerError(
             f"what answers at {url} is not runyard's server",
-            said=answer[:60].decode(errors="replace"),
+            said=_said(answer),
             mend="another program may have taken its port: `runyard server status` says more",
         ) from error
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import time
 import urllib.parse
 from typing import TypedDict
 
 from runyard.client.http import Connection
+from runyard.proof import ID_LENGTH, hash_key
+
+
+class Invitation(TypedDict):
+    """Joining the team accepts it; see `PeopleApi.add_member`."""
+
+    team: str
+    invited_by: str
+    created_at: float
 
 
 class Me(TypedDict):
@@ -14,6 +24,7 @@ class Me(TypedDict):
     name: str
     admin: bool
     teams: list[str]
+    invitations: list[Invitation]
 
 
 class User(TypedDict):
@@ -30,8 +41,12 @@ class Key(TypedDict):
     id: str
     user: str
     label: str
+    kind: str
+    scope: str
     created_at: float
+    expires_at: float | None
     used_at: float | None
+    used_from: str | None
 
 
 class NewKey(Key):
@@ -42,6 +57,11 @@ class Team(TypedDict):
     name: str
     created_at: float
     members: list[str]
+    invited: list[str]
+
+
+# A key that ends sooner is not given to a shell again.
+_LEFT_SECONDS = 24 * 3600.0
 
 
 class PeopleApi:
@@ -69,12 +89,43 @@ class PeopleApi:
         found: list[Key] = self._connection.get("/api/keys")
         return found
 
-    def add_key(self, label: str, user: str | None = None) -> NewKey:
-        made: NewKey = self._connection.post("/api/keys", {"label": label, "user": user})
+    def add_key(
+        self,
+        label: str,
+        user: str | None = None,
+        *,
+        kind: str = "person",
+        scope: str | None = None,
+        run: int | None = None,
+        days: int | None = None,
+    ) -> NewKey:
+        """`kind`: shell and run are for runs only, and end; see the server's `api_keys`."""
+        wanted = {"kind": kind, "scope": scope, "run": run, "days": days}
+        made: NewKey = self._connection.post("/api/keys", {"label": label, "user": user, **wanted})
         return made
+
+    def shell_key(self, label: str, last: str | None, *, days: int | None = None) -> str:
+        """A key for what is started in a shell: the last one where it is good, else a new one."""
+        if last:
+            last_id = hash_key(last)[:ID_LENGTH]
+            until = time.time() + _LEFT_SECONDS
+            for key in self.list_keys():
+                if (
+                    key["id"] == last_id
+                    and key["kind"] == "shell"
+                    and (key["expires_at"] or 0) > until
+                ):
+                    return last
+        return self.add_key(label, kind="shell", days=days)["key"]
 
     def revoke_key(self, key: Key) -> None:
         self._delete("users", key["user"], "keys", key["id"])
+
+    def revoke_kind(self, user: str, kind: str) -> int:
+        """All keys of a kind that were handed out; how many."""
+        path = f"{_path('users', user, 'keys')}?{urllib.parse.urlencode({'kind': kind})}"
+        done: dict[str, int] = self._connection.request("DELETE", path, query=None)
+        return done["revoked"]
 
     def teams(self) -> list[Team]:
         found: list[Team] = self._connection.get("/api/teams")
@@ -87,9 +138,11 @@ class PeopleApi:
         self._delete("teams", name)
 
     def add_member(self, team: str, user: str) -> None:
+        """Invite a user; as the admin, take them in. Of oneself: accept an invitation."""
         self._connection.request("PUT", _path("teams", team, "members", user), query=None)
 
     def remove_member(self, team: str, user: str) -> None:
+        """End a membership or an invitation. Of oneself: leave, or decline."""
         self._delete("teams", team, "members", user)
 
     def _delete(self, *parts: str) -> None:

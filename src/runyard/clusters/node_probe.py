@@ -5,11 +5,14 @@ no Python newer than 3.6. It is given a JSON object with what to look for, and w
 into every marked folder that the node sees.
 """
 
-import base64
+import binascii
+import hashlib
+import hmac
 import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -103,7 +106,7 @@ def _internet(asked: Any) -> Any:
 
 
 def _server(asked: Any) -> Any:
-    """Whether the state folder's server answers here, with the key that lies in that folder."""
+    """Whether the server that knows the key in the state folder answers here."""
     try:
         with open(os.path.join(asked["home"], "server.json")) as file:
             told = json.load(file)
@@ -112,16 +115,32 @@ def _server(asked: Any) -> Any:
     if told["listen"] in LOOPBACK and told["hostname"] != socket.gethostname():
         # On this port of another machine anybody may listen: the key is not for them.
         return {"key": True, "answers": False, "url": told["url"], "trouble": "loopback"}
-    token = base64.b64encode(("api:" + told["key"]).encode()).decode()
-    request = urllib.request.Request(
-        told["url"] + "/api/health", headers={"Authorization": "Basic " + token}
-    )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    # As `proof.py` has it, which is not there on the node. The key itself is not sent.
+    hashed = hashlib.sha256(told["key"].encode()).hexdigest()
+    nonce = binascii.hexlify(os.urandom(16)).decode()
+    text = "server %s %s" % (nonce, told["url"])
+    proof = hmac.new(hashed.encode(), text.encode(), "sha256").hexdigest()
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_https(told))
+    address = "%s/api/proof?key=%s&nonce=%s" % (told["url"], hashed[:12], nonce)
     try:
-        with opener.open(request, timeout=SECONDS) as answer:
-            return {"key": True, "answers": answer.status == 200, "url": told["url"]}
+        with opener.open(address, timeout=SECONDS) as answer:
+            if proof.encode() in answer.read(4096):
+                return {"key": True, "answers": True, "url": told["url"]}
+            trouble = "another program answers there"
     except (OSError, urllib.error.URLError) as error:
-        return {"key": True, "answers": False, "url": told["url"], "trouble": str(error)}
+        trouble = str(error)
+    return {"key": True, "answers": False, "url": told["url"], "trouble": trouble}
+
+
+def _https(told: Any) -> Any:
+    """Verifies a server that speaks TLS: by the state folder's authority, or by a known one."""
+    if not told.get("authority"):
+        return []
+    context = ssl.create_default_context()
+    context.load_verify_locations(cadata=told["authority"])
+    if told.get("tls_ca"):
+        context.load_verify_locations(told["tls_ca"])
+    return [urllib.request.HTTPSHandler(context=context)]
 
 
 def _keys(asked: Any) -> Any:

@@ -72,6 +72,7 @@ def ask(
     *,
     stdin: str = "",
     environ: Mapping[str, str] | None = None,
+    umask: int = -1,
     patience: float = PATIENCE_SECONDS,
     seconds: float = ANSWER_SECONDS,
     notice: Callable[[str], None] | None = None,
@@ -82,7 +83,7 @@ def ask(
     end, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         with _told_when_slow(words[0], notice):
-            answer = _run(words, stdin, environ, seconds)
+            answer = _run(words, stdin, environ, umask, seconds)
         if not answer.is_busy or time.monotonic() + pause > end:
             return answer
         if notice is not None:
@@ -135,13 +136,18 @@ def find_slurm(environ: Mapping[str, str] | None = None) -> str:
 
 
 def _run(
-    words: Sequence[str], stdin: str, environ: Mapping[str, str] | None, seconds: float
+    words: Sequence[str],
+    stdin: str,
+    environ: Mapping[str, str] | None,
+    umask: int,
+    seconds: float,
 ) -> Answer:
     try:
         done = subprocess.run(
             list(words),
             input=stdin,
             env=None if environ is None else dict(environ),
+            umask=umask,
             capture_output=True,
             text=True,
             encoding="utf-8",

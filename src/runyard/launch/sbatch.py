@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,16 @@ def command(text: str, key: str, options: Sequence[str] = ()) -> list[str]:
     """What is typed, with the script on its standard input."""
     # The mark first: a folder among the options may have a line end in its name.
     return ["sbatch", "--parsable", *_carrier(text, mark_of(key)), *options]
+
+
+def closed_umask() -> int:
+    """This process's umask, without anything for others.
+
+    Slurm takes a job's umask from `sbatch`, and opens the job's log with it.
+    """
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask | 0o007
 
 
 def try_out(text: str, key: str, options: Sequence[str], environ: Mapping[str, str]) -> Answer:
@@ -74,7 +85,16 @@ def send(
         if ids is not None:
             if is_answered:
                 return answer
-            answer = _read_id(ask(words, stdin=text, environ=environ, patience=0.0, notice=notice))
+            answer = _read_id(
+                ask(
+                    words,
+                    stdin=text,
+                    environ=environ,
+                    umask=closed_umask(),
+                    patience=0.0,
+                    notice=notice,
+                )
+            )
             is_answered, tries = not answer.is_busy, tries + 1
             if is_answered and not is_lost:
                 return answer

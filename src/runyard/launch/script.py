@@ -148,6 +148,7 @@ def _opening(plan: Plan, part: Part) -> list[str]:
         f"# Made by runyard {__version__}: {kind} of one sweep. Which one is in job.json.",
         f"job={quote(plan.places.job)}",
         _IN_A_JOB,
+        "umask o=  # Logs and results are not for every user of the cluster.",
     ]
     if not _logs_by_slurm(plan):
         number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"

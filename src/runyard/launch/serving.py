@@ -68,12 +68,13 @@ def submit_server(
     seconds: float,
     links: int,
     environ: Mapping[str, str],
+    options: Sequence[str] = (),
     notice: Callable[[str], None] | None = None,
 ) -> ServerJobs:
     """Submit the server as jobs that take it over from each other."""
     seconds = allowed_length(seconds, request)
     folder = home.path / "jobs" / f"server-{time.strftime('%Y%m%d-%H%M%S')}"
-    job = server_job(home, request, python=python, source=source, seconds=seconds)
+    job = server_job(home, request, python=python, source=source, seconds=seconds, options=options)
     text = own_script(job, request, folder)
     minutes = wait_minutes(seconds)
     limit = request.profile.limit(request.resources.partition, request.resources.qos)
@@ -92,8 +93,19 @@ def submit_server(
     return jobs
 
 
-def server_job(home: Home, request: Request, *, python: str, source: str, seconds: float) -> OwnJob:
-    """One link: it takes the server over from whoever has it, and is it until its time is up."""
+def server_job(
+    home: Home,
+    request: Request,
+    *,
+    python: str,
+    source: str,
+    seconds: float,
+    options: Sequence[str] = (),
+) -> OwnJob:
+    """One link: it takes the server over from whoever has it, and is it until its time is up.
+
+    `options`: more words for `runyard server run`.
+    """
     words = " ".join(quote(word) for word in (python, "-m", "runyard", "server", "run"))
     return OwnJob(
         name=NAME,
@@ -102,7 +114,7 @@ def server_job(home: Home, request: Request, *, python: str, source: str, second
             f"export RUNYARD_HOME={quote(home.path)} RUNYARD_CLUSTER={quote(request.profile.name)}",
             f'export PYTHONPATH={quote(source)}"${{PYTHONPATH:+:$PYTHONPATH}}"',
             "cd /",
-            f"exec {words} --listen {CLUSTER}",
+            " ".join(("exec", words, "--listen", CLUSTER, *map(quote, options))),
         ),
         cpus=_CPUS,
         memory=_MEMORY,

@@ -257,7 +257,7 @@ def write_folder(plan: Plan) -> None:
     folder = plan.places.job
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        plan.logs.mkdir(parents=True, exist_ok=True)
+        make_closed(plan.logs)
         write_whole(folder / "job.json", json.dumps(plan.job, indent=1) + "\n")
         write_whole(folder / "script.sh", script(plan))
     except OSError as error:
@@ -266,6 +266,14 @@ def write_folder(plan: Plan) -> None:
             said=error.strerror,
             mend="it must be on storage that login and compute nodes share, with room left",
         ) from error
+
+
+def make_closed(folder: Path) -> None:
+    """Make a folder, and those above it, of which others than its group see nothing. One that is
+    there already is as its owner wants it."""
+    if not folder.is_dir():
+        make_closed(folder.parent)
+        folder.mkdir(mode=0o770, exist_ok=True)
 
 
 def clean_environment(environ: Mapping[str, str], said: Collection[str]) -> dict[str, str]:

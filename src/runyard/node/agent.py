@@ -28,7 +28,7 @@ from runyard.node.agent_options import (
 from runyard.node.jobend import JobEnd
 from runyard.node.keeper import start_keeper
 from runyard.node.loop import READ, Loop
-from runyard.node.place import Place, moves
+from runyard.node.place import Place, home_folder
 from runyard.node.work import Slot, Work
 
 TYPE_CHECKING = False
@@ -72,7 +72,6 @@ class Agent:
         end: JobEnd | None = None,
         report: Callable[[str], None] = print,
         launcher: Sequence[str] = (),
-        relay: bool = False,
         apart: Apart | None = None,
         exits_as_trials: bool = False,
         is_chained: bool = False,
@@ -86,8 +85,8 @@ class Agent:
         self._loop = Loop()
         self._home = home
         self._place: Server = cloud or Place(home, self._spawn)
-        is_moving = cloud is None and (relay or moves(home))
-        self._door = _open_door(home) if is_moving else None
+        # Not where the programs' clients send to somebody else, or to nobody.
+        self._door = _open_door(home) if cloud is None and apart is None else None
         self._spool = f"{home}/spool" if cloud is None else _own_spool(home, cloud)
         self._sweep = sweep
         self._asked = asked or {}
@@ -242,6 +241,7 @@ class Agent:
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": self._slots,
+            "wants_key": True,
             **_whereabouts(),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
@@ -257,6 +257,10 @@ class Agent:
             self._unreached.cancel()
         if not answer.is_good:
             self._fail(answer.error)
+            return
+        if not self._work.take_key(answer):
+            self._fail("the server is of an older version, and has no keys for programs: `runyard "
+                       "server restart` where it runs")  # fmt: skip
             return
         told = answer.json()
         self._work.agent, self._lease = str(told["agent"]), float(told["lease_seconds"])
@@ -310,9 +314,13 @@ class Agent:
             {"trial": attempt.trial, "attempt": attempt.number, "usage": attempt.usage}
             for attempt in self._work.held()
         ]
-        told = {"running": running, "slots": self._slots}
+        told = {"running": running, "slots": self._slots, "wants_key": self._wants_key()}
         path = f"/api/agents/{self._work.agent}/renew"
         self._work.talk.post(path, told, self._has_renewed)
+
+    def _wants_key(self) -> bool:
+        found = self._place.found
+        return found is not None and found.handed is None
 
     @property
     def _slots(self) -> int:
@@ -323,6 +331,7 @@ class Agent:
         self._renew_later()
         if not answer.is_good:
             return
+        self._work.take_key(answer)
         told = answer.json()
         self._lease = float(told.get("lease_seconds") or self._lease)
         held = {(attempt.trial, attempt.number): attempt for attempt in self._work.held()}
@@ -396,7 +405,10 @@ class Agent:
             self._renewal.cancel()
         answered: list[Answer] = []
         why = self._trouble or ("asked to end" if work.is_draining else "nothing left to do")
-        work.talk.post(f"/api/agents/{work.agent}/leave", {"why": why}, answered.append)
+        found = self._place.found
+        has_key = found is not None and found.handed not in (None, found.key)
+        content = {"why": why, "leaves_key": has_key}
+        work.talk.post(f"/api/agents/{work.agent}/leave", content, answered.append)
         end = time.monotonic() + _FAREWELL_SECONDS
         while not answered and time.monotonic() < end:
             self._loop.turn(end - time.monotonic())
@@ -416,7 +428,7 @@ def _first_word() -> float:
 
 
 def _open_door(home: str) -> Door:
-    from runyard.node.relay import Door  # Here: most servers stay where they are.
+    from runyard.node.relay import Door  # Here: most files of an agent are loaded when needed.
 
     door = Door(home)
     door.open()
@@ -426,9 +438,7 @@ def _open_door(home: str) -> Door:
 def main(words: list[str] | None = None) -> int:
     options = read_options(sys.argv[1:] if words is None else words)
     job = read_job(options)
-    home = os.path.abspath(  # noqa: PTH100
-        os.path.expanduser(os.environ.get("RUNYARD_HOME") or "~/.runyard")  # noqa: PTH111
-    )
+    home = home_folder()
     report: Callable[[str], None] = _print if "quiet" not in options else lambda _line: None
     agent = Agent(
         options["sweep"],
@@ -440,7 +450,6 @@ def main(words: list[str] | None = None) -> int:
         end=read_end(options, job.get("limit")),
         report=report,
         launcher=job.get("launcher", ()),
-        relay=bool(job.get("relay")),
         apart=apart(job, home),
         exits_as_trials=job.get("exit") == "trials",
         is_chained=bool(job.get("chain")),

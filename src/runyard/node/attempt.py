@@ -21,6 +21,7 @@ from runyard.errors import ProgramError, RunyardError
 from runyard.home import write_whole
 from runyard.node.console import Console
 from runyard.node.process import Program, deaf_threads
+from runyard.node.relay import Door
 from runyard.node.shipping import Shipper
 
 _DELIVERY_SECONDS = 30.0
@@ -44,8 +45,12 @@ def run_attempt(
     spool: Path,
     environment: Mapping[str, str],
     revive: Callable[[], Api | None],
+    door: Door | None = None,
 ) -> Outcome:
-    """Run the program to its end; its output goes through us, and to the server."""
+    """Run the program to its end; its output goes through us, and to the server.
+
+    `door` is the one by which its client logs.
+    """
     token = secrets.token_hex(4)
     copy, record = spool / f"{run['id']}-{token}.log", spool / f"{run['id']}-{token}.json"
     console = Console(copy)
@@ -65,6 +70,8 @@ def run_attempt(
         console.abandon()
         record.unlink(missing_ok=True)
         raise
+    if door is not None:
+        door.outlive_us_with(program.group)
     started = time.monotonic()
     shipper = Shipper(api, run, number, copy, revive, program.ask_to_end)
     with deaf_threads():

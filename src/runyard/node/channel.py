@@ -2,7 +2,8 @@
 
 Every route of ours can be repeated, so a channel never fails: what has no answer is sent again, to
 wherever the server is by then. `http.client` would do, but brings in more files than the rest of
-the agent together, and it waits.
+the agent together, and it waits. Nothing is sent on a new connection before the server has proved
+who it is (`proof.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections import deque
 
 from runyard.node.loop import READ, WRITE
+from runyard.proof import LONGEST_ANSWER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runyard.node.loop import Loop, Timer
-    from runyard.node.place import Server
+    from runyard.node.place import Found, Server
+    from runyard.proof import Question
+    from runyard.trust import TlsBytes
 
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 # A server that answers with its own trouble is there, and has enough to do.
@@ -70,7 +74,7 @@ class Trouble:
 
 
 class _Request:
-    __slots__ = ("body", "kind", "on_answer", "path", "seconds")
+    __slots__ = ("body", "kind", "on_answer", "path", "seconds", "token")
 
     def __init__(
         self, path: str, body: bytes, kind: str, seconds: float, on_answer: Callable[[Answer], None]
@@ -80,6 +84,8 @@ class _Request:
         self.kind = kind
         self.seconds = seconds
         self.on_answer = on_answer
+        self.token = ""
+        """With which it was sent."""
 
 
 class Channel:
@@ -89,6 +95,9 @@ class Channel:
         self._loop = loop
         self._place = place
         self._socket: socket.socket | None = None
+        self._tls: TlsBytes | None = None
+        self._questions: list[Question] = []
+        """What has to be answered before anything else is sent."""
         self._unanswered: deque[_Request] = deque()
         self._outgoing = b""
         self._incoming = b""
@@ -119,8 +128,9 @@ class Channel:
         request = _Request(path, body, kind, seconds, on_answer)
         self._unanswered.append(request)
         if self._socket is not None:
-            self._outgoing += self._encoded(request)
-            self._write()
+            if not self._questions:
+                self._outgoing += self._sealed(self._encoded(request))
+                self._write()
             self._watch_time()
         elif self._retry is None:
             self._connect()
@@ -155,6 +165,7 @@ class Channel:
             made = socket.socket(info[0], socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._tls = begin_tls(found) if found.scheme == "https" else None
             with contextlib.suppress(BlockingIOError):
                 made.connect(info[4])
         except OSError:
@@ -162,19 +173,41 @@ class Channel:
             return
         self._socket = made
         self._incoming = b""
-        self._outgoing = b"".join(map(self._encoded, self._unanswered))
+        self._questions = found.questions()
+        self._outgoing = self._sealed(self._first_words())
         self._loop.watch(made.fileno(), READ | WRITE, self._on_event)
         self._watch_time()
+
+    def _first_words(self) -> bytes:
+        """What is to be said next on a connection that may not have proved itself yet."""
+        if self._questions:
+            assert self._place.found is not None
+            return self._place.found.encoded(self._questions[0])
+        return b"".join(map(self._encoded, self._unanswered))
 
     def _encoded(self, request: _Request) -> bytes:
         found = self._place.found
         assert found is not None
+        request.token = found.token
         head = (
             f"POST {request.path} HTTP/1.1\r\nHost: {found.host}:{found.port}\r\n"
             f"Authorization: Basic {found.token}\r\nContent-Type: {request.kind}\r\n"
             f"Content-Length: {len(request.body)}\r\n\r\n"
         )
         return head.encode() + request.body
+
+    def _sealed(self, plain: bytes) -> bytes:
+        return plain if self._tls is None else self._tls.send(plain)
+
+    def _opened(self, wire: bytes) -> bytes:
+        """What came, in plain; nothing of ours goes out before the server has proved itself."""
+        if self._tls is None:
+            return wire
+        plain, answer = self._tls.receive(wire)
+        if answer:
+            self._outgoing += answer
+            self._write()
+        return plain
 
     def _on_event(self, events: int) -> None:
         if events & WRITE:
@@ -201,22 +234,32 @@ class Channel:
             return
         try:
             data = self._socket.recv(_READ_AT_ONCE)
+            plain = self._opened(data) if data else b""
         except BlockingIOError:
             return
-        except OSError:
+        except OSError:  # Of the network, or of TLS: a certificate that is not our server's.
             data = b""
         if not data:
             self._broken()
             return
-        self._incoming += data
+        self._incoming += plain
         while self._socket is not None:
-            parsed = parse_answer(self._incoming)
+            try:
+                parsed = parse_answer(self._incoming)
+            except (ValueError, IndexError):
+                self._broken()  # What speaks there does not speak HTTP.
+                return
             if parsed is None:
+                if self._questions and len(self._incoming) > LONGEST_ANSWER:
+                    self._broken()
                 return
             answer, self._incoming = parsed
             self._take(answer)
 
     def _take(self, answer: Answer) -> None:
+        if self._questions:
+            self._take_proof(answer)
+            return
         if answer.status >= 500 or answer.status == 429:
             self._in_trouble(answer)
             return
@@ -225,9 +268,22 @@ class Channel:
         if not self._unanswered:
             self._broken()  # Nobody asked: what speaks there is not our server.
             return
-        request = self._unanswered.popleft()
+        request = self._unanswered[0]
+        if answer.status == 401 and self._place.is_outdated(request.token):
+            self._close()
+            self._connect()
+            return
+        self._unanswered.popleft()
         self._watch_time()
         request.on_answer(answer)
+
+    def _take_proof(self, answer: Answer) -> None:
+        if not self._questions[0].is_answered_by(answer.body):
+            self._broken()  # Another program, or nobody yet: the next connection may be to ours.
+            return
+        del self._questions[0]
+        self._outgoing = self._sealed(self._first_words())
+        self._write()
 
     def _in_trouble(self, answer: Answer) -> None:
         """Its own trouble, which mostly passes: a full disk, a start; or a bug."""
@@ -274,6 +330,17 @@ class Channel:
             self._place.is_silent()
         if self._retry is None:
             self._retry = self._loop.after(pause, self._connect)
+
+
+def begin_tls(found: Found) -> TlsBytes:
+    """TLS to our server; OSError where there is nothing to verify it by."""
+    from runyard.errors import ServerError  # `ssl` is large, and few need it.
+    from runyard.trust import TlsBytes, pinned_context
+
+    try:
+        return TlsBytes(pinned_context(found.authority))
+    except ServerError as error:  # `unreached` tells; server.json may be mended meanwhile.
+        raise OSError(str(error)) from error
 
 
 def parse_answer(data: bytes) -> tuple[Answer, bytes] | None:

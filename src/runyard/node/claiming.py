@@ -136,6 +136,9 @@ class Claiming:
         work = self._work
         found = work.place.found
         assert found is not None
+        if found.handed is None:  # The last one was refused meanwhile.
+            work.ask_key(lambda: self._begin(slot, told))
+            return
         folder = work.folder or os.getcwd()  # noqa: PTH109
         slot.is_preparing = True
         environ = dict(os.environ)
@@ -147,6 +150,10 @@ class Claiming:
             if work.apart is not None:
                 environ |= work.apart.record(told)
                 work.recorded.add(str(told["run"]["id"]))
+            if found.authority:
+                from runyard.client.roots import trust_environment
+
+                environ |= trust_environment(work.home, found.authority, environ, found.tls_ca)
             setting = Setting(told, found, folder, environ, work.launcher, work.url)
             if work.apart is not None:
                 work.apart.redirect(setting.environ, told)

@@ -48,9 +48,22 @@ class Cloud:
     def is_silent(self) -> None:
         """Nothing that could be done about it from here."""
 
+    def hand(self, key: str) -> None:
+        """It is one of ours after all, and has made a key for us."""
+        assert self.found is not None
+        self.found.use(key)
+
+    def is_outdated(self, token: str) -> bool:
+        """Whether a request was refused for that key: the one that was found for it is left."""
+        assert self.found is not None
+        is_handed = self.found.handed != self.found.key and token == self.found.token
+        self.found.use(self.found.key)
+        return is_handed
+
     def is_opened(self, told: dict[str, Any]) -> None:
         self.found = Found({"url": self.url, "key": told["key"], "hostname": ""}, "elsewhere")
         self.found.is_elsewhere = True
+        self.found.use(told["key"])
         self.our_key = told["ours"]
 
     def note_end(self, is_good: bool, seconds: float) -> None:

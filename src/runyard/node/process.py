@@ -92,6 +92,11 @@ class Program:
         for number in self._early:
             self._send(number)
 
+    @property
+    def group(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def wait(self) -> int:
         """Wait for the end. The exit code, negative for the signal that ended it."""
         assert self._process is not None

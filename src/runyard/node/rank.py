@@ -17,6 +17,7 @@ import time
 
 from runyard.node.client_finish import end_programs
 from runyard.node.gpus import ask_driver
+from runyard.node.place import home_folder
 from runyard.node.processes import (
     CLIENT_SECONDS,
     MARK,
@@ -38,6 +39,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from runyard.node.relay import Door
 
 _GO_ON = 75
 _REACH_SECONDS = 60.0
@@ -81,11 +84,25 @@ def main(words: list[str] | None = None) -> int:
             own = [word.replace(there, folder) for word in own]
         environ["SLURM_TMPDIR"] = folder
     is_far = os.environ.get("SLURMD_NODENAME", "") != settings["batch"]
+    door = _own_door(environ) if is_far else None  # Open until we end.
     code = _run(hub, own, environ, is_far=is_far)
     _send(hub, {"code": code})
     _end_rest(own_mark)
+    del door
     # With 75 the others are to save as well: srun must not take it for a failure.
     return 0 if code == _GO_ON else code if code >= 0 else 128 - code
+
+
+def _own_door(environ: dict[str, str]) -> Door | None:
+    """The agent's door is on its own node: here is another one, in its place in `environ`."""
+    if not environ.get("WANDB_BASE_URL", "").startswith("http://127.0.0.1:"):
+        return None
+    from runyard.node.relay import Door
+
+    door = Door(home_folder())
+    door.open()
+    environ["WANDB_BASE_URL"] = door.url
+    return door
 
 
 def _run(hub: socket.socket, words: list[str], environ: dict[str, str], *, is_far: bool) -> int:

@@ -32,8 +32,11 @@ class Setting:
     ) -> None:
         from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 
+        assert found.handed is not None  # The state folder's own key is for no program.
+
         foreign = (FOREIGN_SERVICE, "WANDB_SWEEP_ID")  # of whoever started us
         run, trial = told["run"], told["trial"]
+        page = found.public_url or found.page
         self.folder = folder
         self._launcher = launcher or []
         self.trial_folder = _make_trial_folder(
@@ -48,10 +51,10 @@ class Setting:
         self.environ = {
             **{name: value for name, value in environ.items() if name not in foreign},
             **wandb_environment(
-                url or found.url, found.key, environ, is_ours=not found.is_elsewhere
+                url or found.url, found.handed, environ, is_ours=not found.is_elsewhere
             ),
-            # Links that a client prints lead to the server itself, also where it logs by a door.
-            **({"WANDB_APP_URL": found.page} if (url or found.url) != found.page else {}),
+            # Links that a client prints lead to where people come in, also where it logs by a door.
+            **({"WANDB_APP_URL": page} if (url or found.url) != page else {}),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],

@@ -101,9 +101,26 @@ def explain(home: str) -> str:
         )
     try:
         with socket.create_connection((name.strip("[]"), int(port)), _PROBE_SECONDS):
-            return f"the server at {url} takes connections from {here} and does not answer"
+            pass
     except (OSError, ValueError) as error:
         return (
             f"{here} does not reach the server at {url} on {host} ({error}): `runyard server "
             "restart --listen cluster` opens it, `runyard server submit` runs it on a compute node"
         )
+    refusal = _refusal(url, told) if url.startswith("https:") else None
+    if refusal:
+        return (
+            f"what answers {here} at {url} is not the server of {home} ({refusal}), and was sent "
+            f"nothing: type `runyard server restart` on {host}"
+        )
+    return f"the server at {url} takes connections from {here} and does not answer"
+
+
+def _refusal(url: str, told: dict[str, object]) -> str | None:
+    from runyard.errors import ServerError
+    from runyard.trust import why_refused
+
+    try:
+        return why_refused(url, str(told.get("authority") or ""), _PROBE_SECONDS)
+    except ServerError as error:
+        return error.what

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from runyard.node.apart import Apart
     from runyard.node.attempts import Attempt
-    from runyard.node.channel import Channel
+    from runyard.node.channel import Answer, Channel
     from runyard.node.echo import Show
     from runyard.node.job_log import JobLog
     from runyard.node.jobend import JobEnd
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from runyard.node.loop import Loop
     from runyard.node.place import Server
     from runyard.node.sampling import Sampling
+
+_KEY_PAUSE = 5.0
 
 
 class Slot:
@@ -97,6 +99,26 @@ class Work:
         self.sampling: Sampling | None = None
         self.job_log: JobLog | None = None
         """Where it writes down which lines of a list have ended, if nobody else does."""
+
+    def ask_key(self, on_key: Callable[[], None]) -> None:
+        """Have the server make a key for us and our programs, in place of one it refuses."""
+
+        def take(answer: Answer) -> None:
+            if self.take_key(answer):
+                on_key()
+            else:
+                self.loop.after(_KEY_PAUSE, lambda: self.ask_key(on_key))
+
+        running = [{"trial": each.trial, "attempt": each.number} for each in self.held()]
+        content = {"running": running, "wants_key": True}
+        self.talk.post(f"/api/agents/{self.agent}/renew", content, take)
+
+    def take_key(self, answer: Answer) -> bool:
+        """Whether there is a key for programs, which may have come with this answer."""
+        key = answer.json().get("key") if answer.is_good else None
+        if key is not None:
+            self.place.hand(key)
+        return self.place.found is not None and self.place.found.handed is not None
 
     def at_work(self) -> list[Attempt]:
         """Attempts whose program runs."""

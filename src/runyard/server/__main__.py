@@ -23,6 +23,12 @@ def main() -> int:
     parser.add_argument("--home", type=Path, required=True, help="the state folder")
     parser.add_argument("--listen", help="address to listen on (default: as last time, 127.0.0.1)")
     parser.add_argument("--port", type=int, help="port (default: as last time, or a free one)")
+    parser.add_argument("--tls", action=argparse.BooleanOptionalAction, help="speak TLS")
+    parser.add_argument("--tls-cert", default="", help="a certificate of your own")
+    parser.add_argument("--tls-key", default="", help="its private key")
+    parser.add_argument("--tls-ca", default="", help="the authority behind it")
+    parser.add_argument("--url", help="how people reach it through a proxy")
+    parser.add_argument("--proxy", help="the addresses of proxies that are believed")
     parser.add_argument("--ready-fd", type=int, help="where to say that the start went well or not")
     args = parser.parse_args()
     os.umask(0o077)
@@ -37,11 +43,15 @@ def main() -> int:
                     f"a server already holds {home.path}", mend="`runyard server status` says where"
                 )
             with Owner(home) as owner:
+                from runyard.server.proxies import ProxyWish
                 from runyard.server.serve import serve
+                from runyard.server.tls import TlsWish
 
                 serve(
                     home, args.listen, args.port,
                     lambda note: starter.tell({"note": note}), owner.check,
+                    TlsWish(args.tls, args.tls_cert, args.tls_key, args.tls_ca),
+                    ProxyWish(args.url, args.proxy),
                 )  # fmt: skip
     except Owned as owned:
         starter.tell({"owner": owned.claim.hostname})

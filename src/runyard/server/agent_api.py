@@ -28,9 +28,10 @@ from runyard.server.attempt_usage import read_usage
 from runyard.server.json_text import is_odd
 from runyard.server.ledger.causes import CAUSES
 from runyard.server.ledger.fitting import Refusal, Room
-from runyard.server.permissions import may_read
+from runyard.server.permissions import ALL, may_read
 from runyard.server.store import agents, leases, programs, sweeps, wishes
 from runyard.server.store.agents import NoAgent
+from runyard.server.store.api_keys import JOB, RUN, handed_out
 from runyard.server.store.attempts import NoAttempt
 from runyard.server.store.claims import Handed
 from runyard.server.store.database import LARGEST_KEY
@@ -43,6 +44,8 @@ from runyard.server.sweeps.desks import Answer, Plan
 _LONGEST_WAIT = 30.0
 _MOST_SLOTS = 10_000
 _LONGEST_NAME = 200
+# For so long an agent's key goes on after the agent.
+_LAST_SECONDS = 600.0
 
 
 async def begin_agent(request: Request) -> Response:
@@ -63,8 +66,20 @@ async def begin_agent(request: Request) -> Response:
         {
             "agent": agent["key"],
             "lease_seconds": leases.LEASE_SECONDS,
+            **await _key_for(request, agent, given),
         }
     )
+
+
+async def _key_for(request: Request, agent: Row, given: Mapping[str, Any]) -> dict[str, str]:
+    """A key for an agent that wants one, and for its programs: it came with its owner's."""
+    caller, tracker = caller_of(request), tracker_of(request)
+    if given.get("wants_key") is not True or caller.scope != ALL:
+        return {}
+    kind, what = (JOB, f"job {agent['job']}") if agent["job"] else (RUN, "sweep agent")
+    label = f"{what} on {agent['node'] or agent['host']}"
+    made = await tracker.add_key(caller.name, handed_out(kind, label, tracker.port))
+    return {"key": made["key"]}
 
 
 async def claim(request: Request) -> Response:
@@ -141,6 +156,7 @@ async def renew(request: Request) -> Response:
             ],
             "over": [asdict(over) for over in renewed.over],
             "lease_seconds": leases.LEASE_SECONDS,
+            **await _key_for(request, agent, given),
         }
     )
 
@@ -202,6 +218,9 @@ async def leave(request: Request) -> Response:
     why = None if given.get("why") is None else arguments.field(given, "why", str)
     await tracker_of(request).write(agents.leave, agent["key"], why, time.time())
     tracker_of(request).sweeps.wake(agent["sweep"])
+    if given.get("leaves_key") is True:
+        # Clients of its programs may still be sending their last rows.
+        await tracker_of(request).end_key(caller_of(request).key_id, time.time() + _LAST_SECONDS)
     return answer({})
 
 

@@ -8,7 +8,6 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.owners import PROOF_PATH, prove
+from runyard.proof import PROOF_PATH, prove
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import (
@@ -33,7 +32,7 @@ from runyard.server.backup import backup
 from runyard.server.charts import curves
 from runyard.server.consoles import read_page
 from runyard.server.metrics import read_metrics
-from runyard.server.permissions import readable
+from runyard.server.permissions import Entities, readable
 from runyard.server.rows import rows
 from runyard.server.store import alerts, archives, attempts, endings, jobs, leases, runs, stops
 from runyard.server.store.database import LARGEST_KEY
@@ -45,8 +44,12 @@ _LONGEST_WAIT = 30.0
 
 
 async def health(request: Request) -> Response:
-    tracker = tracker_of(request)
-    count, running = await tracker.read(_count_runs, readable(caller_of(request)))
+    """That the server is there, and the caller's runs; more of it is its owner's business."""
+    tracker, caller = tracker_of(request), caller_of(request)
+    count, running = await tracker.read(_count_runs, readable(caller))
+    counts = {"runs": count, "running": running}
+    if not caller.admin:
+        return answer(counts)
     # Beside the event loop: on a busy network file system a stat can take seconds.
     size = await asyncio.to_thread(_database_bytes, tracker.home.path)
     return answer(
@@ -56,8 +59,7 @@ async def health(request: Request) -> Response:
             "hostname": socket.gethostname(),
             "started_at": tracker.started_at,
             "home": str(tracker.home.path),
-            "runs": count,
-            "running": running,
+            **counts,
             "database_bytes": size,
             "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
         }
@@ -65,13 +67,18 @@ async def health(request: Request) -> Response:
 
 
 async def proof(request: Request) -> Response:
-    """Shows, without a key, that this is the server whose key the state folder has."""
-    nonce = request.query_params.get("nonce", "")[:100]
-    return answer({"proof": prove(tracker_of(request).own_key, nonce)})
+    """Shows, before a key is sent, that this is the server who gave it out (`proof.py`)."""
+    asked, tracker = request.query_params, tracker_of(request)
+    hashed = tracker.hash_of(asked.get("key", ""))
+    if hashed is None:
+        raise Unacceptable(404, "there is no such key")
+    return answer({"proof": prove(hashed, asked.get("nonce", "")[:100], tracker.url)})
 
 
 async def stop_server(request: Request) -> Response:
     need_admin(request, "stop the server")
+    # Whoever starts it again at once keeps the port from others meanwhile.
+    request.app.state.keeps_port = request.query_params.get("keep_port") == "1"
     request.app.state.stop()
     return answer({"stopping": True})
 
@@ -315,7 +322,7 @@ def _list_runs(
     project: str | None,
     state: str | None,
     limit: int | None,
-    entities: Collection[str] | None,
+    entities: Entities | None,
     *,
     alone: bool,
     sweep: int | None,
@@ -325,7 +332,7 @@ def _list_runs(
 
 
 def _count_runs(
-    connection: sqlite3.Connection, entities: Collection[str] | None = None
+    connection: sqlite3.Connection, entities: Entities | None = None
 ) -> tuple[int, int]:
     if entities is not None:
         return runs.count_of(connection, entities)

@@ -31,9 +31,12 @@ from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
+from runyard.server.headers import ClosedAnswers
 from runyard.server.page import files as page_files
 from runyard.server.page import login
 from runyard.server.page_api import routes as page_routes
+from runyard.server.proxies import CAME_BY
+from runyard.server.scopes import guarded
 from runyard.server.silence import watch_silence
 from runyard.server.tracker import Tracker
 from runyard.server.trouble import Shelter, unacceptable
@@ -72,9 +75,10 @@ def create_app(
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         *page_files.OPEN_ROUTES,
     ]
+    is_open_in_api = [*login.OPEN_ROUTES, *api.OPEN_ROUTES]
     # For tests: agents are to get on with what W&B's own server would answer.
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
-    routes = [
+    needs_key = [
         Route("/graphql", graphql, methods=["POST"]),
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         # What hundreds ask at once stands early: routes are tried in their order.
@@ -82,16 +86,18 @@ def create_app(
         Route("/files/{entity}/{project}/{run}/{name:path}", download),
         *artifact_files.ROUTES,
         *api.ROUTES,
-        *api.OPEN_ROUTES,
         *people.ROUTES,
         *artifact_export.ROUTES,
         *export.ROUTES,
         *([] if only_wandb else sweep_api.ROUTES),
         *login.ROUTES,
-        *login.OPEN_ROUTES,
         *page_routes.ROUTES,
         *job_api.ROUTES,
         *figure_api.ROUTES,
+    ]
+    routes = [
+        *map(guarded, needs_key),
+        *is_open_in_api,
         # Before the page, which would take these for an entity and a project.
         Route("/api/{rest:path}", nothing_here),
         Route("/files/{rest:path}", nothing_here),
@@ -100,13 +106,9 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
+            Middleware(ClosedAnswers),
             Middleware(Shelter),
-            Middleware(
-                Gate,
-                tracker=tracker,
-                routes=routes,
-                is_open=[*login.OPEN_ROUTES, *api.OPEN_ROUTES, *is_open],
-            ),
+            Middleware(Gate, tracker=tracker, routes=routes, is_open=[*is_open_in_api, *is_open]),
         ],
         exception_handlers={Unacceptable: unacceptable},
         lifespan=lifespan,
@@ -114,6 +116,7 @@ def create_app(
     tracker.sweeps.is_stopping = is_stopping
     app.state.tracker = tracker
     app.state.stop = stop
+    app.state.keeps_port = False
     app.state.is_stopping = is_stopping
     return app
 
@@ -143,6 +146,8 @@ async def nothing_here(request: Request) -> Response:
 
 
 def _base_url(request: Request) -> str:
+    if CAME_BY in request.scope:
+        return str(request.scope[CAME_BY])
     # The name the client used: nodes may reach us through tunnels and by other names.
     host = request.headers.get("host") or "127.0.0.1"
     return f"{request.url.scheme}://{host}"

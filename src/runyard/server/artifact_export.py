@@ -13,8 +13,8 @@ from starlette.routing import Route
 from runyard.server.access import caller_of, readable_run, tracker_of
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.artifact_files import manifest_response
-from runyard.server.permissions import Caller, may_read
-from runyard.server.store import aliases, artifacts, lineage, runs
+from runyard.server.permissions import Caller, may_read, readable
+from runyard.server.store import aliases, artifacts, lineage, runs, sight
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.runs import Row
 
@@ -88,7 +88,7 @@ def _with_role(connection: sqlite3.Connection, run: int, role: str) -> list[Row]
 
 
 def _describe(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[str, Any]:
-    maker = None if row["run"] is None else runs.by_key(connection, row["run"])
+    maker = None if row["run"] is None else sight.run(connection, row["run"], readable(caller))
     return {
         **{name: row[name] for name in _COLUMNS},
         "collection": row["collection_name"],

@@ -65,9 +65,8 @@ async def put_manifest(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     caller, (key, digest) = signed(request, Kind.MANIFEST_UP)
     row = await tracker.read(manifests.by_key, key)
-    if row is None:
+    if row is None or not tracker.may_write(caller, row["entity"]):
         raise Unacceptable(404, "the artifact of this manifest is gone")
-    must_write(request, caller, row["entity"])
     text = await read_bytes(request, _LARGEST_MANIFEST)
     try:
         frame, entries = await asyncio.to_thread(_check_manifest, text, digest)

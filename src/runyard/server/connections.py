@@ -2,16 +2,20 @@
 
 On a login node a stranger has the same address as the owner, so there is no limit by address. A
 connection on which nobody has shown a key yet may be closed to make room for the next one, the
-oldest first; and each request's head has to arrive within a time and a size.
+oldest first; and each request's head has to arrive within a time and a size, TLS's handshake
+included.
 """
 
 from __future__ import annotations
 
 import asyncio
 import resource
+import ssl
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from runyard.server.sealed import SealedTransport
 
 _HEAD_SECONDS = 20.0
 _HEAD_BYTES = 64 << 10
@@ -35,6 +39,7 @@ class GuardedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, with a limit on connections without a key and on heads of requests."""
 
     most_unproven = _MOST_UNPROVEN
+    tls: ssl.SSLContext | None = None
     # In the order in which they came; one with a key is taken out when room is made.
     _unproven: dict[GuardedProtocol, None] = {}  # noqa: RUF012 - shared on purpose
 
@@ -42,8 +47,11 @@ class GuardedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
+        self._sealed: SealedTransport | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        if self.tls is not None:
+            transport = self._sealed = SealedTransport(transport, self.tls)
         super().connection_made(transport)
         self._unproven[self] = None
         self._await_head()
@@ -56,6 +64,10 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._sealed is not None:
+            data = self._sealed.receive(data)
+            if not data:  # Of a handshake, or of nobody who speaks TLS.
+                return
         self._head_bytes += len(data)
         super().data_received(data)
         if self._head_timer is not None and self._head_bytes > _HEAD_BYTES:

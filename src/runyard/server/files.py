@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from runyard.server.access import must_write, signed
+from runyard.server.access import signed
 from runyard.server.addresses import Kind
 from runyard.server.answers import Unacceptable, answer
+from runyard.server.headers import kind_of_file
 from runyard.server.permissions import may_read
 from runyard.server.store import run_files, runs
 from runyard.server.tracker import Tracker
@@ -23,9 +24,9 @@ async def upload(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     caller, (run, name) = signed(request, Kind.RUN_FILE_UP)
     row = await tracker.read(runs.by_key, run)
-    if row is None:
+    # To somebody who may not write there any more, nothing is told of where the run is now.
+    if row is None or not tracker.may_write(caller, row["entity"]):
         raise Unacceptable(404, "the run of this upload is gone")
-    must_write(request, caller, row["entity"])
     digest = hashlib.md5(usedforsecurity=False)
     size = await tracker.uploads.receive(run, name, _hashed(request.stream(), digest))
     md5 = base64.b64encode(digest.digest()).decode()
@@ -44,7 +45,8 @@ async def download(request: Request) -> Response:
         file = tracker.uploads.path(row["key"], path["name"])
         if await asyncio.to_thread(file.is_file):
             # As an attachment: a page that a program uploaded must not run as one of ours.
-            return FileResponse(file, filename=path["name"].rpartition("/")[2])
+            name = path["name"].rpartition("/")[2]
+            return FileResponse(file, filename=name, media_type=kind_of_file(name))
     raise Unacceptable(404, f"there is no file {path['name']!r} of run {path['run']!r}")
 
 

@@ -30,7 +30,8 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            caller = self._tracker.caller(_key_of(scope))
+            key = key_of(scope)
+            caller = self._tracker.caller(key, _address_of(scope))
             if caller is None:
                 caller = self._visitor(scope)
                 if caller is not None and not is_own_write(scope):
@@ -40,7 +41,7 @@ class Gate:
             if caller is not None:
                 scope["caller"] = caller
             elif id(self._route_of(scope)) not in self._open:
-                await _refusal(scope)(scope, receive, send)
+                await _refusal(scope, self._tracker.why_refused(key))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -56,16 +57,20 @@ class Gate:
         return next(matching, None)
 
 
-def _refusal(scope: Scope) -> Response:
+def _refusal(scope: Scope, why: str | None) -> Response:
     if is_from_browser(scope):
         # Without the header by which a browser would ask for a name and a password.
         return answer({"error": "you are not logged in: `runyard ui` prints a link"}, 401)
-    refusal = answer({"error": "this needs the key: see `runyard env`"}, 401)
+    refusal = answer({"error": why or "this needs the key: see `runyard env`"}, 401)
     refusal.headers["WWW-Authenticate"] = 'Basic realm="runyard"'
     return refusal
 
 
-def _key_of(scope: Scope) -> str:
+def _address_of(scope: Scope) -> str:
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def key_of(scope: Scope) -> str:
     for name, value in scope["headers"]:
         if name == b"authorization" and value[:6].lower() == b"basic ":
             with contextlib.suppress(binascii.Error, UnicodeDecodeError):

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from runyard.server import arguments
 from runyard.server.access import caller_of, meant, own_sweep, tracker_of
 from runyard.server.answers import Unacceptable, answer, read_texts
-from runyard.server.permissions import Caller, readable
+from runyard.server.permissions import Caller, may_read, readable
 from runyard.server.store import jobs
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.jobs import KINDS, NewJob, News, Sight
@@ -51,21 +51,24 @@ async def record_job(request: Request) -> Response:
         script=_text(given, "script", _LARGEST_SCRIPT),
         environment=_object(given, "environment"),
     )
-    return answer(job_json(await tracker.write(jobs.record, caller.key, new), caller.key))
+    return answer(job_json(await tracker.write(jobs.record, caller.key, new), caller))
 
 
 async def list_jobs(request: Request) -> Response:
     query = request.query_params
     tracker, caller = tracker_of(request), caller_of(request)
+    sweep = arguments.number(query.get("sweep"), "sweep")
     found = await tracker.read(
         jobs.newest,
         sight_of(request),
-        sweep=arguments.number(query.get("sweep"), "sweep"),
+        sweep=sweep,
         open_only=query.get("open") == "1",
         limit=arguments.number(query.get("limit"), "limit"),
     )
+    if sweep is not None:  # Of one that the caller may not read, nothing is known by its number.
+        found = [row for row in found if may_read(caller, row["entity"])]
     failed = await tracker.read(jobs.count_failed, found)
-    return answer([job_json(row, caller.key, failed.get(row["key"], 0)) for row in found])
+    return answer([job_json(row, caller, failed.get(row["key"], 0)) for row in found])
 
 
 async def find_job(request: Request) -> Response:
@@ -103,15 +106,18 @@ def sight_of(request: Request) -> Sight:
     return Sight(caller.key, readable(caller))
 
 
-def job_json(row: Row, caller: int, failed: int = 0) -> dict[str, Any]:
+def job_json(row: Row, caller: Caller, failed: int = 0) -> dict[str, Any]:
     """A job as people and programs want it; `mine` is whether the caller submitted it, `failed`
     how many of its trials did."""
-    whole = {name: row[name] for name in _TOLD}
+    whole = {**{name: row[name] for name in _TOLD}, "project": row["project_name"]}
+    if row["entity"] is not None and not may_read(caller, row["entity"]):
+        # The job of somebody who has left the team that the sweep belongs to.
+        whole |= dict.fromkeys(_OF_SWEEP)
+        failed = 0
     return {
         **whole,
         "user": row["user_name"],
-        "mine": row["user"] == caller,
-        "project": row["project_name"],
+        "mine": row["user"] == caller.key,
         "asked": json.loads(row["asked"]),
         "states": json.loads(row["states"]),
         "used": json.loads(row["used"]),
@@ -126,6 +132,9 @@ _TOLD = (
 )  # fmt: skip
 
 
+_OF_SWEEP = ("sweep", "sweep_id", "sweep_name", "entity", "project")
+
+
 def _detail(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[str, Any]:
     told = (
         "key", "job", "node", "host", "pid", "slots", "running", "created_at", "heard_at",
@@ -135,7 +144,7 @@ def _detail(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[st
     # A script has paths and variables of its owner's; others who see the job do not need them.
     is_shown = row["user"] == caller.key or caller.admin
     return {
-        **job_json(row, caller.key, len(jobs.failed_trials(connection, row))),
+        **job_json(row, caller, len(jobs.failed_trials(connection, row))),
         "script": row["script"] if is_shown else None,
         "environment": json.loads(row["environment"]) if is_shown else {},
         "agents": [{name: one[name] for name in told} for one in found],

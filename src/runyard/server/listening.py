@@ -54,6 +54,14 @@ def find_listening(asked: str) -> Listening:
     return Listening((asked,) if alone else (asked, _LOOPBACK), asked, asked)
 
 
+def own_addresses(listening: Listening) -> list[str]:
+    """The addresses that it is reached by: what it listens on, or all of the machine's."""
+    if not any(address in _EVERYWHERE for address in listening.addresses):
+        return list(listening.addresses)
+    found = [_address_of_or_none(name) for _, name in socket.if_nameindex()]
+    return [address for address in (*found, _own_address()) if address is not None]
+
+
 def _read_ports(text: str) -> tuple[int, int]:
     low, _, high = text.partition("-")
     if not (low.isdecimal() and high.isdecimal() and 0 < int(low) <= int(high) < 65_536):
@@ -117,6 +125,13 @@ def _address_of(interface: str) -> str:
                 mend=f"it has {known}: name one, as in --listen cluster:{interface}",
             ) from error
     return socket.inet_ntoa(told[20:24])
+
+
+def _address_of_or_none(interface: str) -> str | None:
+    try:
+        return _address_of(interface)
+    except ServerError:
+        return None
 
 
 def _look_up(name: str) -> str | None:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import hashlib
 import logging
 import logging.handlers
 import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 
 import uvicorn
 
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
+from runyard.port_holder import Holder, find_holder, start_holder
 from runyard.server.app import create_app
+from runyard.server.binding import bind, bind_beside
 from runyard.server.connections import GuardedProtocol, allow_many_connections
-from runyard.server.listening import Listening, find_listening
+from runyard.server.listening import find_listening
 from runyard.server.log_lines import LineFormatter
+from runyard.server.proxies import ProxyMiddleware, ProxyWish, read_addresses
+from runyard.server.tls import Tls, TlsWish
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
 log = logging.getLogger("runyard.server")
 
-# Below the range from which kernels take ports for outgoing connections: a port that was ours is
-# then likely still free after a crash, and running clients find us where we were.
-_FIRST_PORT, _PORTS = 20_000, 12_000
 _LOG_BYTES, _LOG_FILES = 5 << 20, 3
 # Longer than the 90 s after which Go's clients drop an unused connection: were we the first to
 # close it, a request that is just then sent on it would be lost, and be sent again.
@@ -42,6 +41,8 @@ def serve(
     port: int | None,
     ready: Callable[[str | None], None],
     check_owner: Callable[[], None] = lambda: None,
+    tls_wish: TlsWish | None = None,
+    proxy_wish: ProxyWish | None = None,
 ) -> None:
     """Open the folder, listen, tell everybody where, and serve.
 
@@ -51,13 +52,23 @@ def serve(
     allow_many_connections()
     before = read_discovery(home)
     listening = find_listening(listen or (before.listen if before else "127.0.0.1"))
-    bound = _bind(home, listening, port, before.port if before else None)
+    holder = find_holder(home, before.key) if before else None
+    bound = bind_beside(listening, port, holder.sockets) if holder else None
+    if holder is not None and bound != holder.sockets:
+        holder.end()  # It holds another address. The next one is started when we serve.
+        holder = None
+    if bound is None:
+        bound = bind(listening, port, before.port if before else None)
     with contextlib.ExitStack() as closing:
         for one in bound:
             closing.enter_context(one)
         port_number = bound[0].getsockname()[1]
+        wish = (tls_wish or TlsWish()).over(before)
+        tls = Tls(home, wish, listening) if wish.on else None
+        scheme = "https" if tls else "http"
+        proxy = (proxy_wish or ProxyWish()).over(before)
         discovery = Discovery(
-            url=f"http://{_in_url(listening.name)}:{port_number}",
+            url=f"{scheme}://{_in_url(listening.name)}:{port_number}",
             key=before.key if before else new_key(),
             pid=os.getpid(),
             hostname=socket.gethostname(),
@@ -66,12 +77,24 @@ def serve(
             version=__version__,
             started_at=time.time(),
             running=True,
+            authority=tls.authority.certificate if tls else "",
+            tls_cert=wish.cert,
+            tls_key=wish.key,
+            tls_ca=wish.ca,
+            public_url=proxy.url or "",
+            proxies=proxy.proxies or "",
         )
         tracker = Tracker(home, before_commit=check_owner)
-        tracker.open(discovery.key)
-        note = _moved(before, discovery) if port is None else None
+        tracker.open(discovery.key, discovery.port)
+        tracker.url = discovery.url
+        notes = [
+            _moved(before, discovery) if port is None else None,
+            _switched(before, discovery),
+            tls.note if tls else None,
+        ]
+        note = "; ".join(filter(None, notes)) or None
         try:
-            _loop(_serve(home, tracker, bound, discovery, lambda: ready(note)))
+            _loop(_serve(home, tracker, bound, discovery, tls, holder, lambda: ready(note)))
         finally:
             tracker.close()
             _say_stopped(home)
@@ -91,13 +114,18 @@ async def _serve(
     tracker: Tracker,
     bound: list[socket.socket],
     discovery: Discovery,
+    tls: Tls | None,
+    holder: Holder | None,
     ready: Callable[[], None],
 ) -> None:
     def stop() -> None:
         server.should_exit = True
 
+    app = create_app(tracker, stop, lambda: server.should_exit)
     config = uvicorn.Config(
-        create_app(tracker, stop, lambda: server.should_exit),
+        ProxyMiddleware(app, read_addresses(discovery.proxies), discovery.public_url),
+        # uvicorn's own would believe every user of this machine.
+        proxy_headers=False,
         loop="none",
         http=GuardedProtocol,
         ws="none",
@@ -109,6 +137,8 @@ async def _serve(
         timeout_graceful_shutdown=5,
     )
     server = uvicorn.Server(config)
+    GuardedProtocol.tls = tls.context if tls else None
+    renewal = asyncio.ensure_future(tls.keep()) if tls else None
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGINT):
         # uvicorn ends on these and then raises them again, which would end us before we close.
@@ -122,7 +152,12 @@ async def _serve(
     write_discovery(home, discovery)
     log.info("runyard %s serves %s at %s", __version__, home.path, discovery.url)
     ready()
+    holder = holder or start_holder(home, discovery.key, bound)
     await serving
+    if renewal is not None:
+        renewal.cancel()
+    if holder is not None and not app.state.keeps_port:
+        holder.end()
 
 
 def _loop(work: Coroutine[None, None, None]) -> None:
@@ -132,84 +167,6 @@ def _loop(work: Coroutine[None, None, None]) -> None:
         asyncio.run(work)
     else:
         uvloop.run(work)
-
-
-def _bind(
-    home: Home, listening: Listening, asked: int | None, last: int | None
-) -> list[socket.socket]:
-    """Bound sockets: on the port that was asked for, else the last one, else a free one."""
-    addresses = listening.addresses
-    if asked is not None:
-        bound = _try_all(addresses, asked)
-        if isinstance(bound, OSError):
-            raise ServerError(
-                f"cannot listen on {addresses[0]} port {asked}",
-                said=bound.strerror,
-                mend="give another --port, or none: a free one is then found",
-            )
-        return bound
-    start = int.from_bytes(
-        hashlib.sha256(f"{os.getuid()} {home.path}".encode()).digest()[:4], "big"
-    )
-    failure: OSError | None = None
-    for candidate in _candidates(listening.ports, start, last):
-        bound = _try_all(addresses, candidate)
-        if not isinstance(bound, OSError):
-            return bound
-        failure = bound
-        if bound.errno not in (errno.EADDRINUSE, errno.EACCES):
-            break  # The address's fault, and asking a name server fifty times takes long.
-    raise ServerError(
-        f"cannot listen on {addresses[0]}",
-        said=failure.strerror if failure else None,
-        mend="`runyard server start --listen ADDRESS` takes an address of this machine",
-    )
-
-
-def _candidates(ports: tuple[int, int] | None, start: int, last: int | None) -> list[int]:
-    """Ports to try, in this order: the last one, those that are this folder's, any."""
-    low, high = ports or (_FIRST_PORT, _FIRST_PORT + _PORTS - 1)
-    many = high - low + 1
-    own = [low + (start + step * 127) % many for step in range(min(50, many))]
-    if ports is None:
-        return [last, *own, 0] if last else [*own, 0]
-    return [last, *own] if last and low <= last <= high else own
-
-
-def _try_all(addresses: Sequence[str], port: int) -> list[socket.socket] | OSError:
-    """The same port on every address, or none."""
-    bound: list[socket.socket] = []
-    for address in addresses:
-        one = _try_bind(address, bound[0].getsockname()[1] if bound else port)
-        if isinstance(one, OSError):
-            for made in bound:
-                made.close()
-            return one
-        bound.append(one)
-    return bound
-
-
-def _try_bind(address: str, port: int) -> socket.socket | OSError:
-    if not 0 <= port < 65_536:  # getaddrinfo would quietly take the remainder.
-        return OSError(errno.EINVAL, "ports go from 0 to 65535")
-    try:
-        family, kind, protocol, _, target = socket.getaddrinfo(
-            address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        return error
-    except UnicodeError as error:  # An address that no name server could even be asked for.
-        return OSError(errno.EINVAL, str(error))
-    # So that a restart need not wait until the last server's connections are forgotten.
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind(target)
-        bound.listen(1024)
-    except OSError as error:
-        bound.close()
-        return error
-    return bound
 
 
 def _in_url(name: str) -> str:
@@ -223,6 +180,15 @@ def _moved(before: Discovery | None, now: Discovery) -> str | None:
         f"another program took port {before.port} while the server was down: it is now at "
         f"{now.url}. Programs that were started before keep trying the old address; what they log "
         f"stays in their own wandb folder, and `wandb sync` brings it in"
+    )
+
+
+def _switched(before: Discovery | None, now: Discovery) -> str | None:
+    if before is None or bool(before.authority) == bool(now.authority):
+        return None
+    return (
+        f"the address is {now.url} now: programs that were started before keep trying the old one; "
+        "what they log stays in their own wandb folder, and `wandb sync` brings it in"
     )
 
 

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import sqlite3
 import time
-from collections.abc import Collection
 from typing import Any
 
 from starlette.requests import Request
@@ -17,7 +16,7 @@ from runyard.server import arguments
 from runyard.server.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
 from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_json, read_texts
 from runyard.server.ledger.lifecycle import STATES
-from runyard.server.permissions import readable
+from runyard.server.permissions import Entities, readable
 from runyard.server.store import sweep_changes, sweeps, trials
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
@@ -165,7 +164,7 @@ def _list(
     connection: sqlite3.Connection,
     project: str | None,
     limit: int | None,
-    entities: Collection[str] | None,
+    entities: Entities | None,
     now: float,
     *,
     open_only: bool,

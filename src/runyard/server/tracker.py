@@ -20,7 +20,7 @@ from runyard.server.blobs import Blobs
 from runyard.server.joiner import Joiner
 from runyard.server.page.sessions import Codes, Sessions
 from runyard.server.permissions import Caller, may_write
-from runyard.server.store import deletion, leases, leftovers, people, wishes
+from runyard.server.store import api_keys, deletion, leases, leftovers, people, wishes
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.field_memory import FieldMemory
 from runyard.server.store.pieces import Changed
@@ -48,10 +48,14 @@ class Tracker:
         self.changes = self._database.changes
         self.writer_times = self._database.times
         self._people = people.People()
-        self._uses: dict[str, float] = {}
+        self._uses: dict[str, tuple[float, str]] = {}
         # Of runs whose rows are being moved; gone when nobody waits for it.
         self._transferring: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self.own_key = ""
+        # Where clients find us: keys that we hand out may be sent to whoever has it after us.
+        self.port: int | None = None
+        self.url = ""
+        """Where we serve, as the state folder has it."""
         self.addresses: Addresses
         self.sessions: Sessions
         self.codes = Codes()
@@ -65,11 +69,11 @@ class Tracker:
         # Jobs that are to be cancelled; while there are none, no claim has to look.
         self.open_wishes = 0
 
-    def open(self, key: str) -> None:
+    def open(self, key: str, port: int | None = None) -> None:
         """Open the store and accept `key` as this user's."""
         try:
             self._database.open()
-            self.own_key = key
+            self.own_key, self.port = key, port
             self._people = self._database.write(
                 lambda connection: _own(connection, key, time.time())
             ).result()
@@ -93,22 +97,36 @@ class Tracker:
     def close(self) -> None:
         with contextlib.suppress(Exception):  # On a full disk, say: the times are not worth it.
             uses = self._take_uses()
-            self._database.write(lambda connection: people.note_uses(connection, uses)).result()
+            self._database.write(lambda connection: api_keys.note_uses(connection, uses)).result()
         self._database.close()
 
     def take_in_leftovers(self) -> None:
         leftovers.take_in(self._database, self.home.spool, time.time())
 
-    def caller(self, key: str) -> Caller | None:
-        hashed = people.hash_key(key)
-        found = self._people.callers.get(hashed)
-        if found is not None:
-            self._uses[hashed] = time.time()
-        return found
+    def caller(self, key: str, address: str = "") -> Caller | None:
+        """Whose key this is, if it is good; `address` is where it was sent from."""
+        hashed, now = api_keys.hash_key(key), time.time()
+        known = self._people.keys.get(hashed)
+        if known is None or not known.is_good(now):
+            return None
+        known.note_use(now)
+        self._uses[hashed] = (now, address)
+        return known.caller
+
+    def why_refused(self, key: str) -> str | None:
+        """Of a key that was good once."""
+        known = self._people.keys.get(api_keys.hash_key(key))
+        return known.refusal if known is not None else None
+
+    def hash_of(self, key_id: str) -> str | None:
+        """What is stored of a key that was given out and is still good."""
+        known = self._people.by_key_id.get(key_id)
+        return known.hashed if known is not None and known.is_good(time.time()) else None
 
     def by_key_id(self, key_id: str) -> Caller | None:
         """The user of a key that was given out and is still good."""
-        return self._people.by_key_id.get(key_id)
+        known = self._people.by_key_id.get(key_id)
+        return known.caller if known is not None and known.is_good(time.time()) else None
 
     def signed(self, kind: Kind, token: str) -> tuple[Caller, list[Any]]:
         """Who asked for an address, if their key is still good, and what for."""
@@ -136,13 +154,49 @@ class Tracker:
         result, self._people = await self.write(both)
         return result
 
+    async def add_key(self, user: str, wanted: api_keys.Wanted) -> dict[str, Any]:
+        """Make a key, and tell it: the one time that it is told."""
+        key, now = new_key(), time.time()
+
+        def change(connection: sqlite3.Connection) -> tuple[dict[str, Any], people.People]:
+            made = people.add_key(connection, user, key, wanted, now)
+            return made, people.load(connection, api_keys.hash_key(key))
+
+        # Only this one is loaded: agents come by the hundred.
+        made, loaded = await self.write(change)
+        self._people.add(loaded.keys)
+        return {**made, "key": key}
+
+    async def end_key(self, key_id: str, end: float) -> None:
+        """Let a key that was handed out end then, whether it is used or not."""
+        known = self._people.by_key_id.get(key_id)
+        if known is not None and known.expires_at is not None:
+            known.lifetime, known.expires_at = None, min(known.expires_at, end)
+            await self.write(api_keys.end_soon, key_id, end)
+
+    def retire_keys(self, why: str, port: int | None = None) -> int:
+        """Refuse keys that were handed out: at that port, or all; how many. See `api_keys`."""
+
+        def change(connection: sqlite3.Connection) -> tuple[int, people.People]:
+            count = api_keys.retire(connection, why, time.time(), port=port)
+            return count, people.load(connection)
+
+        count, self._people = self._database.write(change).result()
+        return count
+
     async def store_uses(self) -> None:
         """Write down when keys were last used. In memory until then: it is noted on each call."""
         uses = self._take_uses()
         if uses:
-            await self.write(people.note_uses, uses)
+            await self.write(api_keys.note_uses, uses)
 
-    def _take_uses(self) -> dict[str, float]:
+    async def keep_up_keys(self) -> None:
+        """Note when keys were used; those of live runs go on, those that ended are forgotten."""
+        await self.store_uses()
+        if await self.write(api_keys.keep_up, time.time()):
+            await self.change_people(lambda _connection: None)
+
+    def _take_uses(self) -> dict[str, tuple[float, str]]:
         uses, self._uses = self._uses, {}
         return uses
 
@@ -219,6 +273,7 @@ def new_key() -> str:
 
 def _own(connection: sqlite3.Connection, key: str, now: float) -> people.People:
     people.add_owner(connection, key, _user_name(), now)
+    api_keys.bridge(connection, now)
     return people.load(connection)
 
 

@@ -22,6 +22,7 @@ if [ -z "${SLURM_JOB_ID:-}" ]; then
   echo "  try:  sbatch $0; or, for an allocation to run it in:  runyard shell, salloc" >&2
   exit 2
 fi
+umask o=  # Logs and results are not for every user of the cluster.
 offset=0
 export RUNYARD_TASK=$((SLURM_ARRAY_TASK_ID + offset))  # Among all jobs of it.
 echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${SLURM_JOB_ID:-none}${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)} on $(hostname), ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"

@@ -12,8 +12,7 @@ from runyard.server.graphql.ids import opaque, text_of
 from runyard.server.graphql.inputs import as_object, as_text
 from runyard.server.graphql.pages import connection, edge
 from runyard.server.graphql.request import Request
-from runyard.server.store import people
-from runyard.server.tracker import new_key
+from runyard.server.store import api_keys, people
 
 # Clients warn when they are newer than this; there is no newest client for us.
 _CLIENT_VERSIONS = {"max_cli_version": "0.999.0", "min_cli_version": "0.0.0"}
@@ -54,7 +53,7 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
     async def keys(_given: Mapping[str, Any]) -> Source:
         if not permissions.may_manage_keys(request.caller, name):
             return connection(())
-        found = await request.tracker.read(people.list_keys)
+        found = await request.tracker.read(api_keys.list_all, time.time())
         return connection(edge(key["id"], _key(key)) for key in found if key["user"] == name)
 
     return {
@@ -71,7 +70,8 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
         "flags": "{}",
         "deletedAt": None,
         "teams": connection(
-            edge(team, {"id": team, "name": team}) for team in (name, *sorted(teams))
+            edge(team, {"id": team, "name": team})
+            for team in (name, *permissions.known_teams(request.caller, name, teams))
         ),
         "apiKeys": keys,
     }
@@ -81,19 +81,17 @@ def mutations(request: Request) -> Source:
     caller = request.caller
 
     async def generate_api_key(arguments: Mapping[str, Any]) -> Source:
-        label, key = as_text(as_object(arguments, "input"), "description") or "", new_key()
-        told = await request.tracker.change_people(
-            people.add_key, caller.name, key, label, time.time()
-        )
+        label = as_text(as_object(arguments, "input"), "description") or ""
+        made = await request.tracker.add_key(caller.name, api_keys.Wanted(label))
         # The one time that the key is told: clients look for it in the name.
-        return {"apiKey": {**_key(told), "name": key}}
+        return {"apiKey": {**_key(made), "name": made["key"]}}
 
     async def delete_api_key(arguments: Mapping[str, Any]) -> Source:
         place = text_of(_KEY, as_text(as_object(arguments, "input"), "id") or "")
         owner, _, key = place.partition("/")
         if not permissions.may_manage_keys(caller, owner):
             raise Refusal("there is no such key")
-        own = people.hash_key(request.tracker.own_key)
+        own = api_keys.hash_key(request.tracker.own_key)
         try:
             await request.tracker.change_people(people.revoke_key, owner, key, own)
         except (people.Missing, people.Needed) as error:

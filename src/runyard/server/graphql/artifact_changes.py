@@ -198,7 +198,9 @@ def _link(connection: sqlite3.Connection, request: Request, given: Mapping[str, 
         check_project(project)
         check_collection(portfolio)
         target = runs.ensure_project(connection, entity, project, now)
-        return artifacts.link(connection, linked["key"], target, portfolio, _checked(names), now)
+        user = request.caller.key
+        names = _checked(names)
+        return artifacts.link(connection, linked["key"], target, portfolio, names, user, now)
     except (BadName, Mismatch, artifacts.Unknown, artifacts.Unfinished) as error:
         raise Refusal(str(error)) from error
 

@@ -11,7 +11,7 @@ from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.ids import opaque, text_of
 from runyard.server.graphql.inputs import as_object, as_text
 from runyard.server.graphql.request import Request
-from runyard.server.store import people, usage
+from runyard.server.store import invitations, people, usage
 from runyard.server.store.names import BadName
 
 _MEMBER = "Member"
@@ -29,22 +29,17 @@ def mutations(request: Request) -> Source:
     async def create_team(arguments: Mapping[str, Any]) -> Source:
         given = as_object(arguments, "input")
         name = as_text(given, "teamName") or ""
-        # Everybody else is taken in by a member; members are equals.
-        members = dict.fromkeys(
-            [request.caller.name, *filter(None, [as_text(given, "teamAdminUserName")])]
-        )
-        await _change(
-            request, people.add_team, name, members, time.time(), adopt=request.caller.admin
-        )
+        # Members are equals: who is named as the team's admin is one more.
+        others = list(filter(None, [as_text(given, "teamAdminUserName")]))
+        await _change(request, invitations.make_team, name, request.caller, others, time.time())
         return {"entity": {**_entity_fields(request, name), "limits": None}}
 
     async def create_invite(arguments: Mapping[str, Any]) -> Source:
-        """Nobody is asked here: whom a member names is in the team."""
         given = as_object(arguments, "input")
         team, user = _team(request, given), as_text(given, "username")
         if user is None:
             raise Refusal("users have no email addresses here: name the user")
-        await _change(request, people.add_member, team, user)
+        await _change(request, invitations.take_in, team, user, request.caller, time.time())
         return {
             "invite": {
                 "id": opaque(_MEMBER, f"{team}/{user}"),
@@ -61,7 +56,7 @@ def mutations(request: Request) -> Source:
         place, _, user = text_of(_MEMBER, as_text(given, "id") or "").partition("/")
         if place != team:
             raise Refusal(f"this is no member of {team!r}")
-        await _change(request, people.remove_member, team, user)
+        await _change(request, invitations.let_go, team, user, request.caller)
         return {"success": True}
 
     return {
@@ -84,7 +79,11 @@ def _entity_fields(request: Request, name: str) -> Source:
         team = await tracker.read(people.members_of, name)
         found = await tracker.read(people.list_users)
         mine = [name] if team is None else team
-        return [_member(name, user["name"]) for user in found if user["name"] in mine]
+        invited = await tracker.read(invitations.of_team, name)
+        return [
+            *(_member(name, user["name"]) for user in found if user["name"] in mine),
+            *(_member(name, user, pending=True) for user in invited),
+        ]
 
     async def stored(_given: Mapping[str, Any]) -> int:
         return await tracker.read(usage.stored_bytes, name)
@@ -113,7 +112,7 @@ def _entity_fields(request: Request, name: str) -> Source:
     }
 
 
-def _member(entity: str, user: str) -> Source:
+def _member(entity: str, user: str, *, pending: bool = False) -> Source:
     return {
         "__typename": _MEMBER,
         "id": opaque(_MEMBER, f"{entity}/{user}"),
@@ -122,7 +121,7 @@ def _member(entity: str, user: str) -> Source:
         "email": None,
         "photoUrl": None,
         "admin": True,
-        "pending": False,
+        "pending": pending,
         "accountType": "USER",
         "apiKey": None,
     }

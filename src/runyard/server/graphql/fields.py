@@ -21,10 +21,12 @@ from runyard.server.graphql import (
     sweep_changes,
     writes,
 )
-from runyard.server.graphql.executor import Source
+from runyard.server.graphql.executor import Refusal, Source
 from runyard.server.graphql.inputs import as_text
 from runyard.server.graphql.introspection import describe_type
 from runyard.server.graphql.request import Request
+from runyard.server.permissions import ALL
+from runyard.server.scopes import REFUSAL, RUNS_MUTATIONS
 
 _WITH_QUERIES = (account, entities, projects, artifacts, collections)
 _WITH_MUTATIONS = (
@@ -62,4 +64,11 @@ def _mutation(request: Request) -> Source:
     mutation: dict[str, object] = {"__typename": "Mutation"}
     for owner in _WITH_MUTATIONS:
         mutation |= owner.mutations(request)
+    if request.caller.scope != ALL:
+        for name in mutation.keys() - RUNS_MUTATIONS - {"__typename"}:
+            mutation[name] = _refuse
     return mutation
+
+
+def _refuse(_arguments: object) -> Source:
+    raise Refusal(REFUSAL)

@@ -84,7 +84,7 @@ async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
         )
     known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
     if known is not None and not request.may_write(known["entity"]):
-        raise Refusal("there is no such run")
+        raise Refusal("there is no such run any more")
 
 
 def run_fields(request: Request, row: Row) -> Source:

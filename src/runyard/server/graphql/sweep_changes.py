@@ -18,6 +18,8 @@ from runyard.server.graphql.ownership import must_write
 from runyard.server.graphql.request import Request
 from runyard.server.graphql.sweeps import sweep_fields
 from runyard.server.ledger.controllers import read_controller
+from runyard.server.permissions import ALL
+from runyard.server.scopes import REFUSAL
 from runyard.server.store import controllers, runs, sweep_changes, sweeps
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
@@ -114,17 +116,31 @@ async def _change(
         warnings = file.warnings
         # A controller sends the file along with everything that it says.
         if file.data != before.data:
+            _refuse_other_program(request, before, file)
             new = new_file(file, before)
             await tracker.write(sweep_changes.change_file, key, new, time.time())
     controller = as_json(given, "controller")
     if controller is not None:
         asked = read_controller(controller)
-        naming = Drawing((await tracker.sweeps.plan_of(row)).sweep, row["seed"])
+        sweep = (await tracker.sweeps.plan_of(row)).sweep
+        if sweep.options.tasks and request.caller.scope != ALL:
+            raise Refusal(REFUSAL)  # Its values are command lines.
+        naming = Drawing(sweep, row["seed"])
         await tracker.write(controllers.obey, key, controller, asked, naming.name, time.time())
     state = as_text(given, "state")
     if state is not None:
         await tracker.write(sweep_changes.set_state, key, state.lower(), time.time())
     return await tracker.read(sweeps.get, key), warnings
+
+
+def _refuse_other_program(request: Request, before: SweepFile, after: SweepFile) -> None:
+    """Agents run what the file says: with a key that programs have, nobody changes that."""
+    same = all(
+        getattr(before.sweep, name) == getattr(after.sweep, name)
+        for name in ("program", "command", "options")
+    )
+    if request.caller.scope != ALL and (not same or before.sweep.options.tasks):
+        raise Refusal(f"a sweep's program stays as it is: {REFUSAL}")
 
 
 async def _read(text: str) -> SweepFile:

@@ -22,17 +22,16 @@ from runyard.server.answers import Unacceptable
 STATIC = Path(__file__).parents[2] / "dashboard" / "static"
 _PACKED = {"br": ".br", "gzip": ".gz"}
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
-# What programs upload is shown on the page; whatever it holds, it must not run as ours.
+# What programs upload is shown on the page; whatever it holds, it must not run as ours. Scripts are
+# the built files alone: of what a run brings nothing goes out as a script (`headers.kind_of_file`).
+# Styles may stand in the text, since HTML that was logged is shown under this policy too; the frame
+# that it is shown in has no address, so frames need none.
 _POLICY = (
-    "default-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
-    "style-src 'self' 'unsafe-inline'; frame-src blob:; object-src 'none'; base-uri 'self'; "
-    "form-action 'self'; frame-ancestors 'self'"
+    "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "media-src 'self'; style-src 'self' 'unsafe-inline'; base-uri 'self'; form-action 'none'; "
+    "frame-ancestors 'self'"
 )
-_HEADERS = {
-    "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-}
+_HEADERS = {"Content-Security-Policy": _POLICY}
 
 
 @dataclass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Collection
 from typing import Any
 
 from starlette.requests import Request
@@ -16,9 +15,10 @@ from runyard.server import arguments
 from runyard.server.access import caller_of, tracker_of
 from runyard.server.attempt_usage import usage_json
 from runyard.server.page_api.answering import send_json
-from runyard.server.permissions import readable
+from runyard.server.permissions import Entities, readable
 from runyard.server.store import leases
 from runyard.server.store.runs import Row
+from runyard.server.store.typed_names import of_entities
 
 _TOLD = (
     "key", "kind", "host", "node", "job", "pid", "slots", "created_at", "heard_at", "left_at",
@@ -37,24 +37,24 @@ async def list_agents(request: Request) -> Response:
 
 
 def _agents(
-    connection: sqlite3.Connection, entities: Collection[str] | None, gone: int, now: float
+    connection: sqlite3.Connection, entities: Entities | None, gone: int, now: float
 ) -> dict[str, Any]:
-    seen = "1" if entities is None else f"entity IN ({', '.join('?' * len(entities))})"
+    tests, owners = of_entities(entities)
     asked = (
         "SELECT agents.*, sweeps.id AS sweep_id, sweeps.name AS sweep_name, "  # noqa: S608
         "sweeps.state AS sweep_state, projects.entity AS entity, projects.name AS project "
         "FROM agents JOIN sweeps ON sweeps.key = agents.sweep "
-        f"JOIN projects ON projects.key = sweeps.project WHERE {seen} "
+        f"JOIN projects ON projects.key = sweeps.project WHERE {' AND '.join(tests or '1')} "
     )
     # One that is silent for a lease has lost what it had.
     silent = now - leases.LEASE_SECONDS
     here = connection.execute(
         asked + "AND left_at IS NULL AND heard_at > ? ORDER BY agents.key DESC LIMIT ?",
-        [*(entities or ()), silent, _MOST],
+        [*owners, silent, _MOST],
     ).fetchall()
     left = connection.execute(
         asked + "AND (left_at IS NOT NULL OR heard_at <= ?) ORDER BY agents.heard_at DESC LIMIT ?",
-        [*(entities or ()), silent, gone],
+        [*owners, silent, gone],
     ).fetchall()
     work = _at_work(connection, [row["key"] for row in here])
     agents = [{**_told(row), "running": work.get(row["key"], [])} for row in here]

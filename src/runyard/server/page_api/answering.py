@@ -24,9 +24,15 @@ _WORTH_PACKING = 8_000
 
 
 def tag_of(request: Request, revision: int) -> str:
-    """What stands for an answer: which question, and the number of the last change it shows."""
-    asked = hashlib.blake2b(request.scope.get("query_string", b""), digest_size=6).hexdigest()
-    return f'W/"{revision}-{asked}"'
+    """What stands for an answer: whose question, which one, and the last change it shows.
+
+    Whose: a browser's next user, or who has left a team, must not be told that nothing changed.
+    """
+    caller = caller_of(request)
+    sight = "/".join((caller.name, *sorted(caller.teams))).encode()
+    query = request.scope.get("query_string", b"")
+    question = hashlib.blake2b(sight + b"?" + query, digest_size=6).hexdigest()
+    return f'W/"{revision}-{question}"'
 
 
 def is_known(request: Request, tag: str) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,11 @@ from runyard.server import arguments
 from runyard.server.access import caller_of, tracker_of
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.page_api.answering import project_at
-from runyard.server.permissions import may_read
-from runyard.server.store import runs, sweeps
-from runyard.server.store.changes import Changes, Kind
+from runyard.server.permissions import Caller, may_read, readable
+from runyard.server.store import jobs, projects, runs, sweeps
+from runyard.server.store.changes import Change, Changes, Kind
 from runyard.server.store.database import LARGEST_KEY
+from runyard.server.tracker import Tracker
 
 # News are put together for this long: a run may log a hundred times a second.
 _EVERY = 1.0
@@ -46,8 +48,11 @@ class Scope:
     overview: bool
 
 
-def news(changes: Changes, scope: Scope, since: int | None) -> dict[str, Any] | None:
+async def news(
+    tracker: Tracker, caller: Caller, scope: Scope, since: int | None
+) -> dict[str, Any] | None:
     """What changed in a scope after `since`; None for nothing. `whole`: ask for everything."""
+    changes = tracker.changes
     revision = changes.revision
     if since is None or not changes.knows(since):
         return nothing(revision) | {"whole": True}
@@ -55,12 +60,30 @@ def news(changes: Changes, scope: Scope, since: int | None) -> dict[str, Any] | 
         return None
     found: dict[str, set[int]] = {name: set() for name in _LISTS}
     flags = dict.fromkeys(_FLAGS, False)
-    for change in changes.since(since, _ALL):
+    pending = list(changes.since(since, _ALL))
+    entities = readable(caller)
+    if (scope.jobs or scope.overview) and entities is not None:
+        # These tell of everything there is, so of what is not the caller's too.
+        pending = await tracker.read(_seen, pending, jobs.Sight(caller.key, entities))
+    for change in pending:
         _sort_in(found, flags, scope, change.kind, change.key, change.project, change.detail)
     if not any(found.values()) and not any(flags.values()):
         return None
     told = {name: sorted(keys) for name, keys in found.items()}
     return {"revision": revision, "whole": False, **told, **flags}
+
+
+def _seen(
+    connection: sqlite3.Connection, pending: Sequence[Change], sight: jobs.Sight
+) -> list[Change]:
+    """Those changes that are of projects and jobs in sight."""
+    in_sight = projects.keys_of_entities(connection, sight.entities)
+    return [
+        change
+        for change in pending
+        if change.project in in_sight
+        or (change.kind is Kind.JOB and jobs.by_key(connection, change.key, sight) is not None)
+    ]
 
 
 def nothing(revision: int) -> dict[str, Any]:
@@ -118,11 +141,12 @@ async def live(request: Request) -> Response:
             headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
         )
     wait = arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
-    changes = tracker_of(request).changes
+    tracker, caller = tracker_of(request), caller_of(request)
+    changes = tracker.changes
     end = time.monotonic() + wait
     with _Bell(changes) as bell:
         while True:
-            told = news(changes, scope, since)
+            told = await news(tracker, caller, scope, since)
             left = end - time.monotonic()
             if told is not None or left <= 0 or request.app.state.is_stopping():
                 break
@@ -131,17 +155,21 @@ async def live(request: Request) -> Response:
 
 
 async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIterator[bytes]:
-    changes = tracker_of(request).changes
+    tracker, caller = tracker_of(request), caller_of(request)
+    changes = tracker.changes
     # Who knows nothing yet has just been told everything, by the answers it will ask for.
     known = since if since is not None else changes.revision
     # The first word comes at once: by its silence the page knows a proxy that holds streams back.
-    told = news(changes, scope, known) or nothing(known)
+    told = await news(tracker, caller, scope, known) or nothing(known)
     known = told["revision"]
     yield _event(told)
     quiet_since = time.monotonic()
     with _Bell(changes) as bell:
-        while not request.app.state.is_stopping():
-            fresh = news(changes, scope, known)
+        # A revoked key or another team: the page asks anew, and is answered as who it is by then.
+        while not request.app.state.is_stopping() and tracker.by_key_id(caller.key_id) == caller:
+            # What is not for this page need not be looked at again.
+            newest = changes.revision
+            fresh = await news(tracker, caller, scope, known)
             now = time.monotonic()
             if fresh is not None:
                 known = fresh["revision"]
@@ -149,8 +177,7 @@ async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIte
                 yield _event(fresh)
                 await asyncio.sleep(_EVERY)
                 continue
-            # What is not for this page need not be looked at again.
-            known = changes.revision if changes.knows(known) else known
+            known = newest
             if now - quiet_since >= _SIGN_OF_LIFE:
                 quiet_since = now
                 yield b": here\n\n"

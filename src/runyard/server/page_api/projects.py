@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Collection
 from typing import Any
 
 from starlette.requests import Request
@@ -20,7 +19,7 @@ from runyard.server.page_api.answering import (
     send_json,
     tag_of,
 )
-from runyard.server.permissions import readable
+from runyard.server.permissions import Entities, readable
 from runyard.server.store.changes import Kind
 from runyard.server.store.curves import read_curve
 from runyard.server.store.dotted_names import names_of_run
@@ -58,7 +57,7 @@ async def list_keys(request: Request) -> Response:
 
 
 def _projects(
-    connection: sqlite3.Connection, entities: Collection[str] | None, now: float
+    connection: sqlite3.Connection, entities: Entities | None, now: float
 ) -> list[dict[str, Any]]:
     rows = connection.execute(
         "SELECT key, entity, name, created_at, "

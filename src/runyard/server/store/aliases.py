@@ -41,6 +41,32 @@ def join(
     )
 
 
+def lend(connection: sqlite3.Connection, collection: int, artifact: int, user: int) -> None:
+    """Note who has made a version a member of a collection."""
+    connection.execute(
+        "UPDATE memberships SET linked_by = ? WHERE collection = ? AND artifact = ?",
+        (user, collection, artifact),
+    )
+
+
+def lent_to(connection: sqlite3.Connection, artifact: int, entity: str) -> list[int]:
+    """The collections by which others see a version of this entity.
+
+    A link lends as long as whoever made it has the version: a member who leaves the team takes
+    none of its versions along.
+    """
+    rows = connection.execute(
+        "SELECT collection FROM memberships WHERE artifact = :artifact AND (linked_by IS NULL "
+        "OR EXISTS (SELECT 1 FROM users WHERE users.key = linked_by AND (users.name = :entity "
+        "OR EXISTS (SELECT 1 FROM members WHERE user = users.key AND team = :entity) "
+        # What nobody owns is the admin's.
+        "OR users.admin AND :entity NOT IN "
+        "(SELECT name FROM users UNION SELECT name FROM teams))))",
+        {"artifact": artifact, "entity": entity},
+    )
+    return [row["collection"] for row in rows]
+
+
 def membership(connection: sqlite3.Connection, collection: int, artifact: int) -> Row | None:
     row: Row | None = connection.execute(
         "SELECT * FROM memberships WHERE artifact = ? AND collection = ?", (artifact, collection)

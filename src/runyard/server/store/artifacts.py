@@ -225,6 +225,7 @@ def link(
     project: int,
     portfolio: str,
     names: list[str],
+    user: int,
     now: float,
 ) -> Row:
     """Make a version a member of another collection, under aliases of its own there."""
@@ -239,6 +240,7 @@ def link(
     if aliases.membership(connection, target, row["key"]) is None:
         version = collections.next_version(connection, target)
         aliases.join(connection, target, row["key"], version, now)
+    aliases.lend(connection, target, row["key"], user)
     aliases.give(connection, target, row["key"], [*names, aliases.LATEST])
     member = aliases.membership(connection, target, row["key"])
     assert member is not None

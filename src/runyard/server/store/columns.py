@@ -327,7 +327,7 @@ def heads(blob: bytes) -> list[tuple[int, int, int]]:
 def pick(column: Column, numbers: Numbers) -> Column:
     """What a column holds in these rows; `numbers` go upwards."""
     if not len(numbers):
-        return Column(column.key, column.kind, numbers, [] if _is_text(column) else numbers)
+        return Column(column.key, column.kind, column.lines[:0], column.values[:0])
     places = np.minimum(np.searchsorted(numbers, column.lines), len(numbers) - 1)
     chosen = np.flatnonzero(numbers[places] == column.lines)
     if isinstance(column.values, list):
@@ -335,7 +335,3 @@ def pick(column: Column, numbers: Numbers) -> Column:
     else:
         values = column.values[chosen]
     return Column(column.key, column.kind, column.lines[chosen], values)
-
-
-def _is_text(column: Column) -> bool:
-    return column.kind in (TEXT, RAW)

@@ -1,7 +1,7 @@
 """A run that begins with the rows of another.
 
-Rows are copied from the first on, each with the number that it has in the parent. So what an
-interrupted fork has copied is a beginning, and the next try goes on behind it.
+Rows are copied from the first on, each with the number that it has among those which the child
+gets. So what an interrupted fork has copied is a beginning, and the next try goes on behind it.
 """
 
 from __future__ import annotations
@@ -22,32 +22,38 @@ class Fork(Transfer):
 
     def __init__(self, parent: int, child: int, step: float) -> None:
         self._parent, self._child, self._step = parent, child, step
-        self._next: int | None = None
+        # The parent's next row, and how many rows before it are too late for the child.
+        self._next = 0
+        self._passed_over = 0
+        self._copied: int | None = None
 
     def into(self, child: int) -> Fork:
         return Fork(self._parent, child, self._step)
 
     def plan(self, connection: sqlite3.Connection) -> Slice | None:
-        if self._next is None:
+        if self._copied is None:
             # What an interrupted fork has copied already is there.
-            self._next = count_rows(connection, self._child, HISTORY)
+            self._copied = count_rows(connection, self._child, HISTORY)
         step = known_keys(connection, [STEP]).get(STEP, -1)
-        for extent in pieces.extents(connection, self._parent, HISTORY):
-            if extent.stop <= self._next:
-                continue
-            start, self._next = self._next, extent.stop
+        for extent in pieces.extents(connection, self._parent, HISTORY, self._next):
             later = _rows_after(
                 pieces.columns_of(connection, self._parent, HISTORY, extent, frozenset([step])),
                 self._step,
             )
-            if start <= extent.start and not len(later):
+            before = self._passed_over
+            self._next, self._passed_over = extent.stop, before + len(later)
+            if extent.stop - self._passed_over <= self._copied:
+                continue
+            if extent.start >= self._copied and not self._passed_over:
                 whole = pieces.load(connection, self._parent, HISTORY, extent)
                 if whole.blob is not None or _values(whole) <= pieces.MOST_VALUES:
                     return self._copy([whole])
             columns = pieces.columns_of(connection, self._parent, HISTORY, extent)
             _, kept = pieces.split(columns, later)
-            kept = [pieces.between(column, start, extent.stop) for column in kept]
-            made = pieces.make(connection, kept)
+            kept = [_moved_up(column, later, before) for column in kept]
+            made = pieces.make(
+                connection, [pieces.between(column, self._copied, 2**62) for column in kept]
+            )
             if made:
                 return self._copy(made)
         return None
@@ -69,6 +75,12 @@ def _rows_after(steps: list[Column], step: float) -> Numbers:
         if column.kind in (FLOAT, INTEGER)
     ]
     return np.sort(np.concatenate(later)) if later else np.empty(0, np.int64)
+
+
+def _moved_up(column: Column, later: Numbers, before: int) -> Column:
+    """Under the child's numbers: rows that are too late leave no gap."""
+    lines = column.lines - before - np.searchsorted(later, column.lines)
+    return Column(column.key, column.kind, lines, column.values)
 
 
 def _values(piece: pieces.Piece) -> int:

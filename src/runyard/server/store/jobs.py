@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.server.permissions import Entities
 from runyard.server.store.runs import Row
 from runyard.server.store.typed_names import Ambiguous, of_entities
 
@@ -32,7 +33,7 @@ class Sight:
 
     user: int
     # None: everybody's.
-    entities: Collection[str] | None = None
+    entities: Entities | None = None
 
     def condition(self) -> tuple[str, list[Any]]:
         if self.entities is None:

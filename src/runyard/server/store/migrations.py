@@ -50,6 +50,9 @@ STEPS: tuple[str, ...] = (
     figures.TABLES,
     programs.TABLES,
     sweeps.RETURNS,
+    people.INVITATIONS,
+    people.KEYS,
+    artifacts.LINKED_BY,
 )
 
 

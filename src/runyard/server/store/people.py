@@ -1,22 +1,19 @@
-"""Users, their keys and their teams."""
+"""Users and their teams; keys are in `api_keys.py`."""
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from runyard.server.permissions import Caller
+from runyard.server.store import api_keys
+from runyard.server.store.api_keys import Wanted
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.runs import Row
 
-# The key that the state folder's own commands use; see `runyard.home.Discovery`.
-OWN_LABEL = "state folder"
-# What tells keys apart; all of it would be needed to find the key.
-_ID_LENGTH = 12
 # The first parts of our own addresses.
 _RESERVED = frozenset({"api", "files", "graphql", "sdk", "uploads", "login", "assets"})
 
@@ -37,52 +34,39 @@ class Needed(ValueError):
 class People:
     """Everybody, as the server keeps them in memory."""
 
-    callers: Mapping[str, Caller] = field(default_factory=dict)  # by the hash of a key
-    by_key_id: Mapping[str, Caller] = field(default_factory=dict)
+    keys: dict[str, api_keys.Key] = field(default_factory=dict)  # by the hash of a key
     owned: frozenset[str] = frozenset()
 
+    @cached_property
+    def by_key_id(self) -> dict[str, api_keys.Key]:
+        return {key.caller.key_id: key for key in self.keys.values()}
 
-def hash_key(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
+    def add(self, keys: Mapping[str, api_keys.Key]) -> None:
+        """Keys that were just made: all others stay as they are."""
+        self.keys.update(keys)
+        self.by_key_id.update((key.caller.key_id, key) for key in keys.values())
 
 
-def load(connection: sqlite3.Connection) -> People:
+def load(connection: sqlite3.Connection, hashed: str | None = None) -> People:
+    """Everybody with all keys, or with the one that has this hash."""
     teams: dict[int, set[str]] = defaultdict(set)
     for row in connection.execute("SELECT team, user FROM members"):
         teams[row["user"]].add(row["team"])
-    rows = connection.execute(
-        "SELECT hash, users.key AS key, name, admin FROM api_keys "
-        "JOIN users ON users.key = api_keys.user WHERE users.removed_at IS NULL"
-    )
-    callers = {
-        row["hash"]: Caller(
-            row["key"],
-            row["name"],
-            bool(row["admin"]),
-            frozenset(teams[row["key"]]),
-            key_id(row["hash"]),
-        )
-        for row in rows
-    }
     names = connection.execute("SELECT name FROM users UNION SELECT name FROM teams")
-    by_key_id = {caller.key_id: caller for caller in callers.values()}
-    return People(callers, by_key_id, frozenset(row["name"] for row in names))
+    owned = frozenset(row["name"] for row in names)
+    return People(api_keys.load(connection, teams, owned, hashed), owned)
 
 
 def add_owner(connection: sqlite3.Connection, key: str, name: str, now: float) -> None:
     """Make `key` the state folder's own: the one by which its owner, the admin, comes in."""
     owner = connection.execute("SELECT key FROM users WHERE admin").fetchone()
     if owner is None:
-        user = connection.execute(
+        connection.execute(
             "INSERT INTO users (name, admin, created_at) VALUES (?, 1, ?)", (name, now)
-        ).lastrowid
-    else:
-        user = owner["key"]  # Whatever LOGNAME says today: the folder has one owner.
-    connection.execute(
-        "INSERT INTO api_keys (hash, user, label, created_at) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING",
-        (hash_key(key), user, OWN_LABEL, now),
-    )
+        )
+    # Whatever LOGNAME says today: the folder has one owner.
+    owner = connection.execute("SELECT key FROM users WHERE admin").fetchone()
+    api_keys.own(connection, owner["key"], key, now)
 
 
 def add_user(connection: sqlite3.Connection, name: str, now: float) -> None:
@@ -107,6 +91,9 @@ def remove_user(connection: sqlite3.Connection, name: str, now: float) -> None:
         raise Needed(f"{name!r} owns the state folder and stays")
     connection.execute("DELETE FROM api_keys WHERE user = ?", (user["key"],))
     connection.execute("DELETE FROM members WHERE user = ?", (user["key"],))
+    connection.execute(
+        "DELETE FROM invitations WHERE user = ? OR invited_by = ?", (name, user["key"])
+    )
     connection.execute("UPDATE users SET removed_at = ? WHERE key = ?", (now, user["key"]))
 
 
@@ -122,7 +109,7 @@ def find_user(connection: sqlite3.Connection, name: str) -> Row:
 def list_users(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     rows = connection.execute(
         "SELECT name, admin, created_at, "
-        "(SELECT count(*) FROM api_keys WHERE user = users.key) AS keys, "
+        "(SELECT count(*) FROM api_keys WHERE user = users.key AND expires_at IS NULL) AS keys, "
         "(SELECT group_concat(team, '/') FROM members WHERE user = users.key) AS teams "
         "FROM users WHERE removed_at IS NULL ORDER BY name"
     )
@@ -138,75 +125,40 @@ def list_users(connection: sqlite3.Connection) -> list[dict[str, Any]]:
 
 
 def add_key(
-    connection: sqlite3.Connection, user: str, key: str, label: str, now: float
+    connection: sqlite3.Connection, user: str, key: str, wanted: Wanted, now: float
 ) -> dict[str, Any]:
-    owner = find_user(connection, user)
-    connection.execute(
-        "INSERT INTO api_keys (hash, user, label, created_at) VALUES (?, ?, ?, ?)",
-        (hash_key(key), owner["key"], label, now),
-    )
-    return _told(user, hash_key(key), label, now, None)
-
-
-def list_keys(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    rows = connection.execute(
-        "SELECT users.name AS user, hash, label, api_keys.created_at AS created_at, used_at "
-        "FROM api_keys JOIN users ON users.key = api_keys.user ORDER BY user, created_at, hash"
-    )
-    return [_told(*row) for row in rows]
-
-
-def key_id(hashed: str) -> str:
-    return hashed[:_ID_LENGTH]
-
-
-def _told(
-    user: str, hashed: str, label: str, created_at: float, used_at: float | None
-) -> dict[str, Any]:
-    return {
-        "id": key_id(hashed),
-        "user": user,
-        "label": label,
-        "created_at": created_at,
-        "used_at": used_at,
-    }
+    return api_keys.add(connection, find_user(connection, user)["key"], key, wanted, now)
 
 
 def revoke_key(connection: sqlite3.Connection, user: str, key: str, own_hash: str) -> None:
     """`key` is the id of a key; `own_hash` is that of the state folder's own, which stays."""
     owner = find_user(connection, user)
-    if key_id(own_hash) == key:
+    if api_keys.key_id(own_hash) == key:
         raise Needed(
             "this is the key in server.json, by which the state folder's own commands come in"
         )
-    done = connection.execute(
-        "DELETE FROM api_keys WHERE user = ? AND substr(hash, 1, ?) = ?",
-        (owner["key"], _ID_LENGTH, key),
-    )
-    if not done.rowcount:
+    if not api_keys.revoke(connection, owner["key"], key):
         raise Missing(f"{user!r} has no key {key!r}")
 
 
-def note_uses(connection: sqlite3.Connection, uses: Mapping[str, float]) -> None:
-    connection.executemany(
-        "UPDATE api_keys SET used_at = max(coalesce(used_at, 0), ?) WHERE hash = ?",
-        [(when, hashed) for hashed, when in uses.items()],
-    )
+def revoke_kind(connection: sqlite3.Connection, user: str, kind: str) -> int:
+    """Take all keys of a kind from a user; says how many."""
+    return api_keys.revoke_kind(connection, find_user(connection, user)["key"], kind)
 
 
 def add_team(
-    connection: sqlite3.Connection, name: str, members: Iterable[str], now: float, *, adopt: bool
+    connection: sqlite3.Connection, name: str, maker: str, now: float, *, adopt: bool
 ) -> None:
-    """`adopt` lets the team have runs that its entity has already, which nobody owns."""
+    """`adopt`, for the admin: the team may have runs that its entity has already."""
     check_entity(name)
+    if not adopt and is_taken(connection, name):
+        # Names are unique, so this much is told; not whether a user, a team or runs have it.
+        raise Taken(f"the name {name!r} is taken")
     _refuse_team(connection, name)
     if connection.execute("SELECT 1 FROM users WHERE name = ?", (name,)).fetchone():
         raise Taken(f"{name!r} is a user's name")
-    if not adopt and _has_projects(connection, name):
-        raise Taken(f"the entity {name!r} has runs already; the admin can make it a team")
     connection.execute("INSERT INTO teams (name, created_at) VALUES (?, ?)", (name, now))
-    for member in members:
-        add_member(connection, name, member)
+    add_member(connection, name, maker)
 
 
 def remove_team(connection: sqlite3.Connection, name: str) -> None:
@@ -217,12 +169,18 @@ def remove_team(connection: sqlite3.Connection, name: str) -> None:
 
 def list_teams(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     members: dict[str, list[str]] = defaultdict(list)
+    invited: dict[str, list[str]] = defaultdict(list)
     for row in connection.execute(
         "SELECT team, name FROM members JOIN users ON users.key = members.user ORDER BY name"
     ):
         members[row["team"]].append(row["name"])
+    for row in connection.execute("SELECT team, user FROM invitations ORDER BY user"):
+        invited[row["team"]].append(row["user"])
     rows = connection.execute("SELECT name, created_at FROM teams ORDER BY name")
-    return [{**dict(row), "members": members[row["name"]]} for row in rows]
+    return [
+        {**dict(row), "members": members[row["name"]], "invited": invited[row["name"]]}
+        for row in rows
+    ]
 
 
 def members_of(connection: sqlite3.Connection, team: str) -> list[str] | None:
@@ -258,13 +216,20 @@ def add_member(connection: sqlite3.Connection, team: str, user: str) -> None:
     )
 
 
-def remove_member(connection: sqlite3.Connection, team: str, user: str) -> None:
-    done = connection.execute(
-        "DELETE FROM members WHERE team = ? AND user = ?",
-        (team, find_user(connection, user)["key"]),
+def remove_member(connection: sqlite3.Connection, team: str, user: str) -> bool:
+    """Whether `user` was in the team. The invitations that they wrote end with it."""
+    row = connection.execute(
+        "SELECT key FROM users JOIN members ON members.user = users.key "
+        "WHERE members.team = ? AND users.name = ?",
+        (team, user),
+    ).fetchone()
+    if row is None:
+        return False
+    connection.execute("DELETE FROM members WHERE team = ? AND user = ?", (team, row["key"]))
+    connection.execute(
+        "DELETE FROM invitations WHERE team = ? AND invited_by = ?", (team, row["key"])
     )
-    if not done.rowcount:
-        raise Missing(f"{user!r} is not in the team {team!r}")
+    return True
 
 
 def check_entity(name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Container
 
 from runyard.server.store import runs
 from runyard.server.store.runs import Row
@@ -42,3 +43,11 @@ def ensure(connection: sqlite3.Connection, entity: str, name: str, now: float) -
     row = by_path(connection, entity, name)
     assert row is not None
     return row, is_new
+
+
+def keys_of_entities(
+    connection: sqlite3.Connection, entities: Container[str] | None
+) -> frozenset[int]:
+    """The projects of these entities; None is all of them."""
+    rows = connection.execute("SELECT key, entity FROM projects")
+    return frozenset(row["key"] for row in rows if entities is None or row["entity"] in entities)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runyard.server.permissions import Entities
 from runyard.server.store.names import invent_name
 from runyard.server.store.typed_names import find_meant, in_place, of_entities
 
@@ -56,7 +57,7 @@ def by_path(connection: sqlite3.Connection, entity: str, project: str, run_id: s
 
 
 def by_words(
-    connection: sqlite3.Connection, words: str, entities: Collection[str] | None = None
+    connection: sqlite3.Connection, words: str, entities: Entities | None = None
 ) -> Row | None:
     """The run that a person means: by id, name, or the beginning of an id; PROJECT/... narrows.
 
@@ -93,7 +94,7 @@ def newest(
     project: str | None,
     state: str | None,
     limit: int | None,
-    entities: Collection[str] | None = None,
+    entities: Entities | None = None,
     *,
     alone: bool = False,
     sweep: int | None = None,
@@ -121,7 +122,7 @@ def newest(
     ).fetchall()
 
 
-def count_of(connection: sqlite3.Connection, entities: Collection[str]) -> tuple[int, int]:
+def count_of(connection: sqlite3.Connection, entities: Entities) -> tuple[int, int]:
     """How many runs these entities have, and how many of them are alive."""
     (condition,), values = of_entities(entities)
     row = connection.execute(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 
+from runyard.server import permissions
 from runyard.server.store import aliases, artifacts, collections, runs
 from runyard.server.store.runs import Row
 
-Entities = frozenset[str] | None
+Entities = permissions.Entities | None
 
 
 def run(connection: sqlite3.Connection, key: int, entities: Entities) -> Row | None:
@@ -23,11 +24,11 @@ def collection(connection: sqlite3.Connection, key: int, entities: Entities) -> 
 
 
 def artifact(connection: sqlite3.Connection, key: int, entities: Entities) -> Row | None:
-    """A version of the caller's own, or one that was linked to a collection of theirs."""
+    """A version of the caller's own, or one that its owner has linked to a collection of theirs."""
     row = artifacts.by_key(connection, key)
     if row is None or _seen(row, entities) is not None:
         return row
-    linked = (member["collection"] for member in aliases.memberships(connection, key))
+    linked = aliases.lent_to(connection, row["key"], row["entity"])
     is_shared = any(collection(connection, each, entities) is not None for each in linked)
     return row if is_shared else None
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.server.ledger.rules import Rules
+from runyard.server.permissions import Entities
 from runyard.server.store import runs
 from runyard.server.store.runs import Row
 from runyard.server.store.typed_names import find_meant, in_place, of_entities
@@ -114,7 +115,7 @@ def by_path(connection: sqlite3.Connection, entity: str, project: str, sweep: st
 
 
 def by_words(
-    connection: sqlite3.Connection, words: str, entities: Collection[str] | None = None
+    connection: sqlite3.Connection, words: str, entities: Entities | None = None
 ) -> Row | None:
     """The sweep that a person means: by id, by name, or by a part of either; PROJECT/... narrows.
 
@@ -137,7 +138,7 @@ def newest(
     connection: sqlite3.Connection,
     project: str | None,
     limit: int | None,
-    entities: Collection[str] | None = None,
+    entities: Entities | None = None,
     *,
     open_only: bool = False,
 ) -> list[Row]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+
+from runyard.server.permissions import Entities
 
 
 class Ambiguous(LookupError):
@@ -24,11 +26,13 @@ def in_place(place: str | None) -> tuple[list[str], list[str]]:
     return ["projects.name = ?", "projects.entity = ?"], [project, entity]
 
 
-def of_entities(entities: Collection[str] | None) -> tuple[list[str], list[str]]:
+def of_entities(entities: Entities | None) -> tuple[list[str], list[str]]:
     """Only what is of these entities; None is all of them."""
     if entities is None:
         return [], []
-    return [f"projects.entity IN ({', '.join('?' * len(entities))})"], [*entities]
+    test = "NOT IN" if entities.is_all_but else "IN"
+    marks = ", ".join("?" * len(entities.names))
+    return [f"projects.entity {test} ({marks})"], [*entities.names]
 
 
 def find_meant(
@@ -36,7 +40,7 @@ def find_meant(
     select: str,
     order: str,
     ways: Iterable[tuple[list[str], list[str]]],
-    entities: Collection[str] | None,
+    entities: Entities | None,
 ) -> sqlite3.Row | None:
     """What the first of several ways to read the words finds, among what these entities have."""
     allowed, owners = of_entities(entities)

@@ -77,3 +77,7 @@ CREATE TABLE lineage (
 );
 CREATE INDEX lineage_by_artifact ON lineage (artifact, role);
 """
+
+# Who made a version a member of a further collection; NULL: it was logged there, or the link is
+# from before this column.
+LINKED_BY = "ALTER TABLE memberships ADD COLUMN linked_by INTEGER;"

@@ -29,3 +29,27 @@ CREATE TABLE members (
 ) WITHOUT ROWID;
 CREATE INDEX members_by_user ON members (user);
 """
+
+INVITATIONS = """
+CREATE TABLE invitations (
+    team TEXT NOT NULL REFERENCES teams ON DELETE CASCADE,
+    user TEXT NOT NULL,                  -- any name: who invites does not learn whether it exists
+    invited_by INTEGER NOT NULL REFERENCES users,
+    created_at REAL NOT NULL,
+    PRIMARY KEY (team, user)
+) WITHOUT ROWID;
+CREATE INDEX invitations_by_user ON invitations (user);
+"""
+
+# What a key opens and until when, for whom it was made, and how it is used.
+KEYS = """
+ALTER TABLE api_keys ADD COLUMN kind TEXT NOT NULL DEFAULT 'person';
+                                         -- folder, person, shell, run, job; see `store/api_keys`
+ALTER TABLE api_keys ADD COLUMN scope TEXT NOT NULL DEFAULT 'all';   -- or runs
+ALTER TABLE api_keys ADD COLUMN lifetime REAL;                       -- seconds after its last use
+ALTER TABLE api_keys ADD COLUMN expires_at REAL;                     -- NULL: never
+ALTER TABLE api_keys ADD COLUMN used_from TEXT;                      -- the address, last time
+ALTER TABLE api_keys ADD COLUMN port INTEGER;  -- the server's, when it was made
+ALTER TABLE api_keys ADD COLUMN run INTEGER;   -- it does not end before this run
+ALTER TABLE api_keys ADD COLUMN retired TEXT;                        -- why it is refused
+"""

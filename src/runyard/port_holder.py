@@ -1,0 +1,275 @@
+"""The port holder: a small process that keeps the server's port bound while the server is away.
+
+    python -m runyard.port_holder --home STATE_FOLDER --sockets 3,4 --server 5 --meeting 6
+
+The port of a dead server can be bound by any user of the machine, who then gets what the server's
+clients send: keys. So the server starts this process beside itself, with the sockets on which it
+listens. While the server lives, the holder does nothing. When the server was killed, the holder
+answers 503, so that clients keep what they have and try again, until the next server takes the
+sockets over. It ends with an orderly end of the server, when the state folder is gone, or a day
+after the last server.
+
+They meet at an abstract Unix socket (Linux), whose name nobody without the key can guess, and each
+makes sure that the other is a process of the same user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import struct
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from runyard.home import Home, read_discovery
+from runyard.proof import hash_key, prove
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+HOLD_SECONDS = "RUNYARD_HOLD_PORT_SECONDS"
+"""Environment variable: how long the port is held without a server, for tests; 0: not at all."""
+_DEFAULT_HOLD = 24 * 3600.0
+_LOOK_SECONDS = 2.0
+_PATIENCE_SECONDS = 5.0
+_MOST_SOCKETS = 16
+_MOST_CLIENTS = 256
+_LONGEST_HEAD = 64 << 10
+_TAKE, _END = b"t", b"e"
+_TLS_HANDSHAKE = b"\x16"
+_BODY = b'{"error": "the server is away; it is started again by the next command that needs it"}'
+_AWAY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_BODY), _BODY)
+)
+
+
+class Holder:
+    """The server's side. As long as this object is there, the holder leaves the port to us."""
+
+    def __init__(self, line: socket.socket, sockets: list[socket.socket]) -> None:
+        self._line = line
+        self.sockets = sockets
+        """What it holds; ours to use as well."""
+
+    def end(self) -> None:
+        """Let go of the port; comes back when the process is over."""
+        with contextlib.suppress(OSError):
+            self._line.settimeout(_PATIENCE_SECONDS)
+            self._line.sendall(_END)
+            self._line.recv(1)
+        self._line.close()
+
+    def leave(self) -> None:
+        """Go without ending it: from now on it answers."""
+        self._line.close()
+
+
+def start_holder(home: Home, key: str, sockets: Sequence[socket.socket]) -> Holder | None:
+    """A new holder of these sockets; None where there can be none."""
+    import subprocess
+
+    if sys.platform != "linux" or not _hold_seconds():
+        return None
+    ours, theirs = socket.socketpair()
+    with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as meeting:
+        try:
+            meeting.bind(_meeting_place(home, key))
+        except OSError:  # There is one already.
+            ours.close()
+            return None
+        # From now on, so that whoever looks for the holder finds it while it still starts.
+        meeting.listen(8)
+        handles = [bound.fileno() for bound in sockets]
+        command = [sys.executable, "-m", "runyard.port_holder", "--home", str(home.path)]
+        command += ["--sockets", ",".join(map(str, handles)), "--server", str(theirs.fileno())]
+        process = subprocess.Popen(
+            [*command, "--meeting", str(meeting.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[*handles, theirs.fileno(), meeting.fileno()],
+            start_new_session=True,  # What ends the server's group or terminal does not end it.
+            cwd="/",
+        )
+    process.returncode = 0  # It outlives us; Popen must not warn about that.
+    return Holder(ours, list(sockets))
+
+
+def find_holder(home: Home, key: str) -> Holder | None:
+    """The holder of a state folder's port, which leaves the port to us from now on; or None."""
+    if sys.platform != "linux":
+        return None
+    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        line.settimeout(_PATIENCE_SECONDS)
+        line.connect(_meeting_place(home, key))
+        if not _is_ours(line):
+            raise PermissionError("that process is another user's")
+        line.sendall(_TAKE)
+        said, handles, _, _ = socket.recv_fds(line, 1, _MOST_SOCKETS)
+        sockets = [socket.socket(fileno=handle) for handle in handles]
+    except OSError:
+        line.close()
+        return None
+    for bound in sockets:
+        bound.set_inheritable(False)
+    if not said or not sockets:
+        line.close()
+        return None
+    return Holder(line, sockets)
+
+
+def end_holder(home: Home, key: str) -> None:
+    """Let go of the port of a server that is not there any more."""
+    holder = find_holder(home, key)
+    if holder is not None:
+        for bound in holder.sockets:
+            bound.close()
+        holder.end()
+
+
+def _meeting_place(home: Home, key: str) -> str:
+    """A copy of the state folder has the same key, and another path."""
+    return "\0runyard-port-" + prove(hash_key(key), "port holder", os.path.realpath(home.path))[:40]
+
+
+def _is_ours(peer: socket.socket) -> bool:
+    _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return bool(uid == os.geteuid())
+
+
+def _hold_seconds() -> float:
+    return float(os.environ.get(HOLD_SECONDS) or _DEFAULT_HOLD)
+
+
+class _Process:
+    """The holder itself: one thread that waits for a server, for clients, and for the time."""
+
+    def __init__(
+        self,
+        home: Home,
+        sockets: list[socket.socket],
+        server: socket.socket,
+        meeting: socket.socket,
+    ) -> None:
+        discovery = read_discovery(home)
+        if discovery is None:
+            raise SystemExit(1)
+        self._home, self._key = home, discovery.key
+        self._sockets = sockets
+        self._selector = selectors.DefaultSelector()
+        self._meeting = meeting
+        self._selector.register(meeting, selectors.EVENT_READ, self._meet)
+        # Clients that were told that nobody is there, and until when they may read that.
+        self._clients: dict[socket.socket, float] = {}
+        self._server: socket.socket | None = server
+        self._until = 0.0
+        self._selector.register(server, selectors.EVENT_READ, partial(self._hear, server))
+
+    def work(self) -> None:
+        while self._server is not None or time.monotonic() < self._until:
+            quiet = self._server is not None and not self._clients
+            for key, _ in self._selector.select(None if quiet else _LOOK_SECONDS):
+                call: Callable[[], None] = key.data
+                call()
+            now = time.monotonic()
+            for client in [client for client, end in self._clients.items() if end < now]:
+                self._drop(client)
+            if self._server is None and not self._has_folder():
+                return
+
+    def _has_folder(self) -> bool:
+        """Whether the state folder is there, and still the one whose port this was."""
+        discovery = read_discovery(self._home)
+        return discovery is not None and discovery.key == self._key
+
+    def _meet(self) -> None:
+        peer, _ = self._meeting.accept()
+        if not _is_ours(peer):
+            peer.close()
+            return
+        self._selector.register(peer, selectors.EVENT_READ, partial(self._hear, peer))
+
+    def _hear(self, peer: socket.socket) -> None:
+        try:
+            said = peer.recv(1)
+        except OSError:
+            said = b""
+        if said == _END:
+            os._exit(0)  # At once: whoever waits for our end hears it when we are gone.
+        if said == _TAKE:
+            self._let_serve(peer)
+            return
+        self._selector.unregister(peer)
+        peer.close()
+        if peer is self._server:
+            self._serve_in_its_place()
+
+    def _let_serve(self, peer: socket.socket) -> None:
+        if self._server is None:
+            for bound in self._sockets:
+                self._selector.unregister(bound)
+        self._server = peer
+        with contextlib.suppress(OSError):  # It died just now: its end is heard next.
+            socket.send_fds(peer, [_TAKE], [bound.fileno() for bound in self._sockets])
+
+    def _serve_in_its_place(self) -> None:
+        self._server, self._until = None, time.monotonic() + _hold_seconds()
+        for bound in self._sockets:
+            bound.setblocking(False)
+            self._selector.register(bound, selectors.EVENT_READ, partial(self._accept, bound))
+
+    def _accept(self, bound: socket.socket) -> None:
+        try:
+            client, _ = bound.accept()
+        except OSError:  # It went away again.
+            return
+        if len(self._clients) >= _MOST_CLIENTS:
+            self._drop(next(iter(self._clients)))
+        client.setblocking(False)
+        self._clients[client] = time.monotonic() + _PATIENCE_SECONDS
+        self._selector.register(client, selectors.EVENT_READ, partial(self._answer, client, [b""]))
+
+    def _answer(self, client: socket.socket, head: list[bytes]) -> None:
+        """Read what it asks, tell it that nobody is there, and wait until it has read that.
+
+        To close while there is something unread would take the answer away from the client.
+        """
+        try:
+            data = client.recv(_LONGEST_HEAD)
+            if data[:1] == _TLS_HANDSHAKE and not head[0]:
+                data = b""  # It can be told nothing; a connection that ends is tried again.
+            if data and b"\r\n\r\n" not in head[0]:
+                head[0] = (head[0] + data)[-_LONGEST_HEAD:]
+                if b"\r\n\r\n" in head[0]:
+                    client.send(_AWAY)
+                    client.shutdown(socket.SHUT_WR)
+        except OSError:
+            data = b""
+        if not data:
+            self._drop(client)
+
+    def _drop(self, client: socket.socket) -> None:
+        del self._clients[client]
+        self._selector.unregister(client)
+        client.close()
+
+
+def main(words: Sequence[str]) -> None:
+    """The words are our own: `start_holder` has them."""
+    options = dict(zip(words[::2], words[1::2], strict=True))
+    sockets = [socket.socket(fileno=int(handle)) for handle in options["--sockets"].split(",")]
+    server, meeting = (
+        socket.socket(fileno=int(options[name])) for name in ("--server", "--meeting")
+    )
+    _Process(Home(Path(options["--home"])), sockets, server, meeting).work()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

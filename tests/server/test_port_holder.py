@@ -1,0 +1,182 @@
+"""The server's port stays ours while the server is away."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runyard.client.discover import ensure_server, restart_server, start_server, stop_server
+from runyard.home import Discovery, Home, read_discovery
+from runyard.port_holder import HOLD_SECONDS, _meeting_place, find_holder
+from tests.conftest import holder_pids, server_pids, wait_until
+
+pytestmark = pytest.mark.live
+
+
+def served(home: Home) -> Discovery:
+    discovery = read_discovery(home)
+    assert discovery is not None
+    return discovery
+
+
+def kill_server(home: Home) -> None:
+    (pid,) = server_pids(home)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not server_pids(home))
+
+
+def ask(port: int, body: bytes = b"") -> bytes:
+    """What a client without a key is answered."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        head = f"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        client.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: client.recv(1 << 16), b""))
+
+
+def can_be_bound(port: int) -> bool:
+    with socket.socket() as stranger:
+        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            stranger.bind(("127.0.0.1", port))
+            stranger.listen()
+        except OSError:
+            return False
+        return True
+
+
+def test_a_killed_servers_port_is_nobody_elses_and_the_next_server_gets_it(
+    state_folder: Home,
+) -> None:
+    ensure_server(state_folder)
+    port = served(state_folder).port
+    wait_until(lambda: len(holder_pids(state_folder)) == 1)
+    (holder,) = holder_pids(state_folder)
+    for _ in range(2):
+        kill_server(state_folder)
+        answer = ask(port, b"x" * 300_000)
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"Retry-After: 1" in answer
+        assert not can_be_bound(port)
+        # One that never asks keeps nobody from an answer.
+        with socket.create_connection(("127.0.0.1", port)):
+            assert ask(port).startswith(b"HTTP/1.1 503 ")
+        assert ensure_server(state_folder).note is None
+        assert served(state_folder).port == port
+        assert ask(port).startswith(b"HTTP/1.1 401 ")
+        assert holder_pids(state_folder) == [holder]
+    stop_server(state_folder)
+    wait_until(lambda: not holder_pids(state_folder))
+    assert can_be_bound(port)
+
+
+def test_an_orderly_end_leaves_nothing(state_folder: Home) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        ensure_server(state_folder)
+        wait_until(lambda: holder_pids(state_folder))
+        (pid,) = server_pids(state_folder)
+        os.kill(pid, number)
+        wait_until(lambda: not server_pids(state_folder))
+        wait_until(lambda: not holder_pids(state_folder))
+    # `stop` also ends what is left of a server that was killed.
+    ensure_server(state_folder)
+    wait_until(lambda: holder_pids(state_folder))
+    kill_server(state_folder)
+    assert not stop_server(state_folder)
+    wait_until(lambda: not holder_pids(state_folder))
+    assert can_be_bound(served(state_folder).port)
+
+
+def test_a_restart_never_lets_go_of_the_port(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    port = served(state_folder).port
+    wait_until(lambda: holder_pids(state_folder))
+    before = holder_pids(state_folder)
+    restart_server(state_folder)
+    assert (served(state_folder).port, holder_pids(state_folder)) == (port, before)
+    # At another address: whoever holds that is a new one.
+    restart_server(state_folder, listen="0.0.0.0")
+    assert served(state_folder).port == port
+    wait_until(lambda: holder_pids(state_folder) not in ([], before))
+    kill_server(state_folder)
+    assert ask(port).startswith(b"HTTP/1.1 503 ")
+    # Somewhere else: then the old port is given up.
+    start_server(state_folder, port=0)
+    assert served(state_folder).port != port
+    assert can_be_bound(port)
+
+
+def test_it_does_not_outlive_the_state_folder(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    wait_until(lambda: holder_pids(state_folder))
+    kill_server(state_folder)
+    shutil.rmtree(state_folder.path)
+    wait_until(lambda: not holder_pids(state_folder))
+
+
+def test_it_lets_go_some_time_after_the_last_server(
+    state_folder: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(HOLD_SECONDS, "0.5")
+    ensure_server(state_folder)
+    wait_until(lambda: holder_pids(state_folder))
+    kill_server(state_folder)
+    wait_until(lambda: not holder_pids(state_folder))
+    ensure_server(state_folder)
+
+
+def test_a_copy_of_the_state_folder_has_another_one(state_folder: Home, tmp_path: Path) -> None:
+    ensure_server(state_folder)
+    wait_until(lambda: holder_pids(state_folder))
+    copy = Home(tmp_path / "copy")
+    ensure_server(state_folder).api.backup(str(copy.path), lambda *_: None)
+    assert find_holder(copy, served(state_folder).key) is None
+
+
+STRANGER = """
+import os, socket, sys
+os.setgid(65534), os.setuid(65534)
+line = socket.socket(socket.AF_UNIX)
+line.connect("\\0" + sys.argv[1])
+line.sendall(b"t")
+try:
+    said, handles, _, _ = socket.recv_fds(line, 1, 16)
+    print(said, len(handles))
+except ConnectionResetError:
+    print("b'' 0")
+line = socket.socket(socket.AF_UNIX)
+line.bind("\\0" + sys.argv[2])
+line.listen()
+print("squats", flush=True)
+peer, _ = line.accept()
+print(peer.recv(10))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_neither_gets_the_port_nor_hands_one_out(
+    state_folder: Home, tmp_path: Path
+) -> None:
+    ensure_server(state_folder)
+    wait_until(lambda: holder_pids(state_folder))
+    key = served(state_folder).key
+    other = Home(tmp_path / "other")
+    names = [_meeting_place(home, key).removeprefix("\0") for home in (state_folder, other)]
+    with subprocess.Popen(
+        [sys.executable, "-c", STRANGER, *names], stdout=subprocess.PIPE, text=True
+    ) as stranger:
+        assert stranger.stdout is not None
+        assert stranger.stdout.readline() == "b'' 0\n"
+        assert stranger.stdout.readline() == "squats\n"
+        assert find_holder(other, key) is None
+        assert stranger.stdout.readline() == "b''\n"
+    with contextlib.closing(socket.socket()) as probe:
+        assert probe.connect_ex(("127.0.0.1", served(state_folder).port)) == 0
