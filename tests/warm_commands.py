@@ -41,12 +41,16 @@ class _Warm:
             listener.bind(self._address)
             listener.listen(64)
             # It ends when its input is closed, and so with this process. Pipes, as commands get:
-            # Python asks its streams what they are once.
+            # Python asks its streams what they are once. Nothing of a test is in its environment:
+            # processes are told by theirs, and those of a state folder or a cluster are ended.
             self._process = subprocess.Popen(
                 [sys.executable, str(_SERVER), str(listener.fileno())],
-                env=dict(environment), cwd="/", pass_fds=[listener.fileno()],
+                env=self._fixed, cwd="/", pass_fds=[listener.fileno()],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
+
+    def is_gone(self) -> bool:
+        return self._process.poll() is not None
 
     def fits(self, environment: Mapping[str, str]) -> bool:
         return self._fixed == _fixed(environment)
@@ -78,7 +82,7 @@ def run_warm(
     """As subprocess.run would; None where it takes a fresh process."""
     global _warm
     with _starting:
-        if _warm is None:
+        if _warm is None or _warm.is_gone():
             _warm = _Warm(environment)
             atexit.register(_warm.end)
         warm = _warm
