@@ -16,6 +16,7 @@ from runyard.config.check import check
 from runyard.config.project_file import read_project
 from runyard.config.project_shape import ProjectFile
 from runyard.errors import RunyardError
+from runyard.reading.kinds import Number, Unfit
 from runyard.reading.records import Section, kind_of_setting, settings_of
 
 GENERIC = load_profile("generic", folders=[SHIPPED])
@@ -91,3 +92,24 @@ def test_a_folder_and_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "runyard.yaml").write_bytes(b"name: \xff\xfe\n")
     with pytest.raises(RunyardError, match="no UTF-8"):
         read_project(tmp_path, profile=GENERIC)
+
+
+def test_a_command_that_no_shell_would_run_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "runyard.yaml").write_text(f"command: python {'a' * 1_000_000}\n")
+    with pytest.raises(RunyardError, match=r"runyard\.yaml:1: .*more than 100,000 characters"):
+        read_project(tmp_path, profile=GENERIC)
+
+
+def test_an_amount_of_thousands_of_digits_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "runyard.yaml").write_text(f"resources: {{time: {'7' * 4_000}h}}\n")
+    with pytest.raises(RunyardError, match=r"runyard\.yaml:1"):
+        read_project(tmp_path, profile=GENERIC)
+
+
+def test_a_number_that_no_float_holds_is_refused() -> None:
+    for value in (10**400, -(10**400), float("inf"), float("nan")):
+        with pytest.raises(Unfit, match="a number is wanted"):
+            Number().read(value)
+    assert Number().read(10**300) == 1e300
+    with pytest.raises(Unfit, match="negative"):
+        Number().read(-1)

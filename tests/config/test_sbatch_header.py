@@ -214,3 +214,18 @@ def test_torchrun_over_nodes_is_left_to_runyard() -> None:
     assert found.settings == {
         "resources.nodes": 2, "distributed": "torchrun", "command": "python train.py --lr 0.1",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--array=1-9:0",
+        "--gpus-per-node={0}",
+        "--nodes={0}",
+        "--time={0}",
+        "--mem={0}",
+        "--array=1-{0}",
+    ],
+)
+def test_numbers_that_mean_nothing_are_left_to_the_reader(option: str) -> None:
+    translate(f"#!/bin/sh\n#SBATCH {option.format('7' * 5_000)}\npython a.py\n")

@@ -189,3 +189,15 @@ def test_a_hundred_lines_at_four_a_file_are_25_files(tmp_path: Path) -> None:
         "tasks_1.txt",
     ]
     assert (tmp_path / "tasks_1.txt").read_text() == "echo 5\necho 6\n"
+
+
+def test_a_line_that_no_shell_would_run_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "tasks").write_text(f"python a.py\npython {'a' * 1_000_000}\n")
+    with pytest.raises(ConfigError, match=r"tasks:2: this line is longer than 100,000"):
+        read_task_file(str(tmp_path / "tasks"))
+
+
+def test_a_nul_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "tasks").write_text("python a.py\npython \0\n")
+    with pytest.raises(ConfigError, match=r"tasks:2: this line holds a NUL"):
+        read_task_file(str(tmp_path / "tasks"))

@@ -21,13 +21,11 @@ from tests.doors.attempts import (
     OWNER,
     TEAM_MATE,
     Actor,
-    Guard,
-    alike,
-    attempts,
     must_be_empty,
 )
 from tests.doors.fields_table import ARGUMENTS, LIST_SHAPES, PAGING, TYPES
-from tests.doors.mutations_table import MUTATIONS, OWN, TEAM
+from tests.doors.mutations_table import MUTATIONS
+from tests.doors.trying_fields import arguments_in, mutation_faults, walk_of, walked
 from tests.doors.walk import Arguments, Walk, expand
 from tests.doors.world import GHOST, World
 
@@ -52,26 +50,7 @@ _NO_FIELDS = frozenset(
 
 @pytest.fixture(scope="module")
 def arguments(world: World) -> Mapping[str, Sequence[Arguments]]:
-    """With everybody's names and ids, and with some that are nobody's."""
-    things = [*world.belongings.values(), GHOST]
-    found: dict[str, list[Arguments]] = {}
-    for field, templates in ARGUMENTS.items():
-        values = [expand(template, of_one) for template in templates for of_one in things]
-        found[field] = [value for n, value in enumerate(values) if value not in values[:n]]
-    return found
-
-
-def walk_of(world: World, actor: Actor, arguments: Mapping[str, Sequence[Arguments]]) -> Walk:
-    caller = world.tracker.caller(actor.key_in(world) or "")
-    assert caller is not None
-    assert actor.person is not None
-    return Walk(world, actor.person, caller, arguments)
-
-
-def walked(world: World, actor: Actor, arguments: Mapping[str, Sequence[Arguments]]) -> Walk:
-    walk = walk_of(world, actor, arguments)
-    world.client.together(walk.queries())
-    return walk
+    return arguments_in(world)
 
 
 @pytest.fixture(scope="module")
@@ -148,35 +127,8 @@ def test_every_mutation_is_classified(of_admin: Walk) -> None:
 @pytest.mark.parametrize("actor", ACTORS, ids=lambda actor: actor.label)
 def test_nobody_changes_what_is_not_theirs(world: World, actor: Actor) -> None:
     """With ids and names of their own and of others, mixed in every way."""
-    walk, guard = walk_of(world, actor, {}), Guard(world, actor)
-    faults, count = list[str](), 0
-    refusals: dict[str, str | None] = {}
-
-    def call(name: str, given: Arguments) -> str | None:
-        nonlocal count
-        count += 1
-        [refusal] = world.client.together(walk.mutate(name, given))
-        return refusal
-
-    for name, mutation in MUTATIONS.items():
-        for template in mutation.inputs:
-            for attempt in attempts(template, actor, world, mutation.free):
-                is_admins = actor is ADMIN and mutation.changes in (OWN, TEAM)
-                if mutation.ends and (attempt.ghost is None or is_admins):
-                    continue  # What is theirs they may end.
-                given = expand(template, attempt.things)
-                refusal = call(name, given)
-                if attempt.ghost is None or mutation.tells or actor.has_ownerless:
-                    continue
-                absent = expand(template, attempt.ghost)
-                if (known := f"{name} {absent}") not in refusals:
-                    refusals[known] = call(name, absent)
-                told = refusal and alike(refusal, attempt.things, attempt.ghost)
-                if told != refusals[known]:
-                    faults.append(f"{name} {given} tells: {refusal!r}, not {refusals[known]!r}")
-            # Not after each call: to read all rows takes longer than any of them.
-            faults.extend(f"{name} {template} changes {what}" for what in guard.look())
-    must_be_empty([*walk.leaks, *faults])
+    faults, count = mutation_faults(world, actor)
+    must_be_empty(faults)
     print(f"\n{actor.label}: {count} mutations tried")
 
 

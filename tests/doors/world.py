@@ -330,6 +330,13 @@ def _part_with(world: World, fay: Person, team: str) -> None:
         "sweep": lab["sweep"],
     }
     own |= {"job": _made(fay.post("/api/jobs", job))["key"], "job_name": job["name"]}
+    # Of others' jobs everybody can see the number in Slurm's own list, and record it.
+    number = world.belongings["bob"]["job_id"]
+    for audience in ("eve", "tom"):
+        record = {"job_id": number, "kind": "agents", "name": marker(audience)}
+        things = world.belongings[audience]
+        things |= {"job": _made(world.people[audience].post("/api/jobs", record))["key"]}
+        things |= {"job_name": record["name"]}
     assert world.people["bob"].delete(f"/api/teams/{team}/members/{fay.name}").status == 200
 
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
+from runyard.clusters.slurm_facts import read_config, read_fields, read_gres
+from runyard.launch import node_cleaning
+from runyard.launch.accounting import _FIELDS, read_cpu_time, read_records, read_size
+from runyard.launch.commands import Answer
 from runyard.launch.live_usage import read_figures
 from runyard.launch.partitions import Count, read_partitions, read_span
+from runyard.launch.slurm import count_tasks
 
 _WIDTHS = (80, 80, 30, 400, 400, 40, 20)
 
@@ -59,3 +66,31 @@ def test_figures_of_running_steps_are_summed_by_job() -> None:
         "19": (250.0, (9808 << 10) + (1 << 20)),
         "20": (2.0, 60564 << 10),
     }
+
+
+def test_a_greeting_of_the_site_is_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Welcome | to | the cluster | !\nmaintenance on Monday\nn1|idle|main*\nn2|down*|main*\n"
+    monkeypatch.setattr(node_cleaning, "ask", lambda *_, **__: Answer(0, text, ""))
+    assert node_cleaning.nodes_of(None, {}) == (["n1"], ["n2"])
+
+
+def test_numbers_of_thousands_of_digits_are_unknown() -> None:
+    digits = "7" * 5_000
+    assert count_tasks(f"[{digits},3]") == 1
+    assert read_cpu_time(f"{digits}-00:00:01") == 0.0
+    assert read_size(f"{digits}M") is None
+    assert read_span(f"{digits}-00:00:00") == 0.0
+    assert read_figures(f"19.0|00:00:10|1M|{digits}") == {"19": (10.0, 1 << 20)}
+    (record,) = read_records("|".join(digits for _ in _FIELDS))
+    assert (record.seconds, record.limit, record.cpus, record.gpus) == (0.0, None, 0, 0)
+    (partition, _) = read_partitions(NODES, RULES.replace("MaxNodes=8", f"MaxNodes={digits}"))
+    assert partition.most_nodes is None
+
+
+def test_a_word_of_a_million_letters_costs_no_time() -> None:
+    """Each of these took the square of the length."""
+    word = "a" * 1_000_000
+    assert read_partitions(NODES, word) != []
+    assert read_fields(f"Name=x {word}")["Name"] == f"x {word}"
+    assert read_config(f"A = b{' ' * 1_000_000}\n") == {"A": "b"}
+    assert read_gres(f"gpu:2,{'(' * 1_000_000}") == {"": 2}

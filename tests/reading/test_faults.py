@@ -94,3 +94,12 @@ def test_a_long_line_is_cut_around_the_fault() -> None:
     shown, caret = caught.value.snippet.split("\n")
     assert len(shown) < 150
     assert shown[caret.index("^")] == ":"
+
+
+@pytest.mark.parametrize("brk", ["\r", "\x85", "\u2028", "\u2029", "\r\n"])
+def test_lines_end_where_yaml_ends_them(brk: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        read_document(f"a: 1{brk}b: [1, 2{brk}c: 3")
+    assert caught.value.line == 2
+    with pytest.raises(DocumentError):
+        read_document(f"a: 1{brk}b: 'x{brk}c: 3")

@@ -7,6 +7,7 @@ import pytest
 from runyard.reading.units import (
     read_mebibytes,
     read_seconds,
+    read_whole,
     round_memory,
     round_time,
     short_memory,
@@ -62,3 +63,27 @@ def test_memory_is_written_as_short_as_it_can_be() -> None:
 def test_what_is_asked_for_is_rounded_up_to_what_a_person_would_write() -> None:
     assert [round_time(one) for one in (10, 301, 1801, 5 * 3600)] == [300, 360, 2100, 18000]
     assert [round_memory(one << 20) for one in (3, 300, 2047, 2049)] == [256, 512, 2048, 3072]
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12),
+        (" 7 ", 7),
+        ("", None),
+        (None, None),
+        ("-1", None),
+        ("1.5", None),
+        ("7" * 20, None),
+    ],
+)
+def test_a_whole_number_is_read_or_is_none(text: str | None, number: int | None) -> None:
+    assert read_whole(text) == number
+
+
+def test_an_amount_of_thousands_of_digits_is_none() -> None:
+    digits = "7" * 5_000
+    assert read_seconds(digits) is None
+    assert read_seconds(f"{digits}:00:00") is None
+    assert read_seconds(f"1-{digits}") is None
+    assert read_mebibytes(f"{digits}G") is None

@@ -172,3 +172,10 @@ def test_no_data_makes_the_reader_fall_over(data: Any) -> None:
         assert len(str(problem)) < 1000
     if sweep is not None:
         sweep.space.decode([0.5 if not leaf.categories else 0 for leaf in sweep.space.leaves])
+
+
+def test_a_name_with_a_place_for_a_parameter_where_there_is_none_is_told() -> None:
+    config = {"method": "random", "program": "t.py", "parameters": {"a": {"value": 1}},
+              "runyard": {"name": "{lr}"}}  # fmt: skip
+    _, problems = read_sweep(config)
+    assert any("no braces" in problem.mend for problem in problems)

@@ -141,6 +141,42 @@ def test_what_is_no_manifest_is_refused(text: bytes) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize("size", [2**63, 10**30])
+def test_a_size_that_no_file_has_is_refused(logger: Logger, size: int) -> None:
+    manifest = manifest_of({}, far="s3://bucket/x")
+    manifest["contents"]["far"]["size"] = size
+    artifact = logger.create("odd", f"d{size}")
+    answer = logger.send_manifest(artifact["id"], manifest)
+    assert (answer.status, "size" in answer.text) == (400, True)
+
+
+def test_references_that_claim_more_than_integers_hold_are_summed_up(logger: Logger) -> None:
+    manifest = manifest_of({}, **{f"far{n}": f"s3://bucket/{n}" for n in range(2_000)})
+    for entry in manifest["contents"].values():
+        entry["size"] = 2**53
+    artifact = logger.create("huge", "d1")
+    assert logger.send_manifest(artifact["id"], manifest).status == 200
+    logger.commit(artifact["id"])
+    version = logger.find("huge:v0")
+    assert version is not None
+    assert version["size"] == 9 * 10**18
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"contents": {}}',
+        b'{"version": NaN, "contents": {}}',
+        b'{"version": 1e400, "contents": {}}',
+        b'{"version": 1, "contents": {"a": {"digest": "x", "ref": "x", "extra": -Infinity}}}',
+        b'{"version": 1, "contents": {"a": {"digest": "\\ud800", "ref": "x"}}}',
+    ],
+)
+def test_what_could_not_be_written_out_again_is_refused(text: bytes) -> None:
+    with pytest.raises(BadManifest):
+        parse(text)
+
+
 def test_many_files(logger: Logger) -> None:
     files = {f"{number:05}.txt": b"%d" % (number % 10) for number in range(5_001)}
     version = logger.create()["id"]

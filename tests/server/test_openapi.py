@@ -13,7 +13,7 @@ from runyard.server.page_api.catalogue import CATALOGUE
 from runyard.server.page_api.openapi import document, shape
 from runyard.server.tracker import Tracker
 from tests.server import sweeping
-from tests.server.asgi import Client
+from tests.server.asgi import KEY_ID, Client
 from tests.server.conftest import Upsert
 from tests.server.test_charts import keys_of, log
 
@@ -69,8 +69,14 @@ def test_answers_are_as_described(client: Client, upsert: Upsert) -> None:
         key = sweep["key"] if "sweeps" in path else keys_of(client)["run1"]
         key = job.json()["key"] if "/jobs/" in path else key
         url = path.format(**places, key=key)
-        words = {"/api/run": "run1", "/api/sweep": sweep["id"], "/api/job": "12"}
-        answer = client.get(url, **({"name": words[url]} if url in words else {}))
+        words = {
+            "/api/run": {"name": "run1"},
+            "/api/sweep": {"name": sweep["id"]},
+            "/api/job": {"name": "12"},
+        }
+        if url == "/api/proof":
+            url += f"?key={KEY_ID}&nonce=n"
+        answer = client.get(url, **words.get(url, {}))
         assert answer.status == 200, (url, answer.text)
         content = reading["responses"]["200"]["content"]
         if "application/json" in content and path != "/api/openapi.json":

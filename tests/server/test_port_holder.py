@@ -9,14 +9,18 @@ import signal
 import socket
 import subprocess
 import sys
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from runyard.client.discover import ensure_server, restart_server, start_server, stop_server
+from runyard.client.http import Connection
 from runyard.home import Discovery, Home, read_discovery
-from runyard.port_holder import HOLD_SECONDS, _meeting_place, find_holder
+from runyard.port_holder import HOLD_SECONDS, _meeting_place, end_holder, find_holder
 from tests.conftest import holder_pids, server_pids, wait_until
+from tests.server.asgi import basic
+from tests.strangers import Stranger
 
 pytestmark = pytest.mark.live
 
@@ -93,6 +97,56 @@ def test_an_orderly_end_leaves_nothing(state_folder: Home) -> None:
     assert not stop_server(state_folder)
     wait_until(lambda: not holder_pids(state_folder))
     assert can_be_bound(served(state_folder).port)
+
+
+def test_a_server_whose_port_was_taken_retires_what_was_sent_there_and_says_so(
+    state_folder: Home,
+) -> None:
+    api = ensure_server(state_folder).api
+    before = served(state_folder)
+    run = api.create_run({"id": "a", "name": "a", "project": "p", "command": ["x"], "entity": None})
+    connection = Connection(before.url, before.key)
+    kinds: dict[str, dict[str, object]] = {
+        "a shell": {"kind": "shell"},
+        "a sync": {"kind": "run"},
+        "behind a door": {"kind": "run", "run": run["key"]},
+        "laptop": {},
+    }
+    keys = {
+        name: connection.post("/api/keys", {"label": name, **kind})["key"]
+        for name, kind in kinds.items()
+    }
+    connection.close()
+    wait_until(lambda: holder_pids(state_folder))
+    kill_server(state_folder)
+    end_holder(state_folder, before.key)
+    with Stranger(before.port):
+        found = start_server(state_folder)
+        assert found.note is not None
+        assert f"another program took port {before.port}" in found.note
+        assert "retired (2)" in found.note
+        assert found.note in state_folder.log.read_text()
+        assert ensure_server(state_folder).api.health()["note"] == found.note
+        answers = {name: status(state_folder, key) for name, key in keys.items()}
+        assert answers == {"a shell": 401, "a sync": 401, "behind a door": 200, "laptop": 200}
+    # What is handed out now is for the new port, and stays.
+    connection = Connection(served(state_folder).url, before.key)
+    key = connection.post("/api/keys", {"label": "new", "kind": "shell"})["key"]
+    connection.close()
+    assert restart_server(state_folder).note is None
+    assert status(state_folder, key) == 200
+    # Whoever moves it on purpose leaves a port to others as well.
+    note = restart_server(state_folder, port=0).note
+    assert note is not None
+    assert "the server moved from port" in note
+    assert status(state_folder, key) == 401
+
+
+def status(home: Home, key: str) -> int:
+    """How the server answers to whoever sends a key, as a stock client does."""
+    with contextlib.closing(HTTPConnection("127.0.0.1", served(home).port, timeout=60)) as asking:
+        asking.request("GET", "/api/runs", headers={"Authorization": basic(key)})
+        return asking.getresponse().status
 
 
 def test_a_restart_never_lets_go_of_the_port(state_folder: Home) -> None:

@@ -176,6 +176,8 @@ def _status(home: Home, args: argparse.Namespace) -> int:
         print(f"  {health['runs']} runs, {health['running']} of them running; {size:.1f} MB")
         print(f"  {_writer_line(health['writer'])}")
         print(f"  state in {home.path}, log in {home.log}")
+        if health["note"]:
+            say(health["note"])
     else:
         print(f"not running (state in {home.path})")
         if discovery is not None and discovery.running:

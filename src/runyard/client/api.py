@@ -200,6 +200,7 @@ class Health(TypedDict):
     database_bytes: int
     # Kinds of changes by name, the one with the longest change first.
     writer: dict[str, WriterTimes]
+    note: str | None
 
 
 class LoginCode(TypedDict):

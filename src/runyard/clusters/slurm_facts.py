@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runyard.clusters.asking import Answer, Ask
-from runyard.reading.units import read_seconds
+from runyard.reading.units import read_seconds, read_whole
 
+_SETTING = re.compile(r"\w[\w\[\]]*")
 _OPEN = ("UNLIMITED", "INFINITE", "NONE", "N/A", "(null)", "")
 
 
@@ -72,7 +73,7 @@ class SlurmFacts:
 
     @property
     def array_size(self) -> int | None:
-        return _whole(self._setting("MaxArraySize"))
+        return read_whole(self._setting("MaxArraySize"))
 
     @property
     def counts_memory(self) -> bool | None:
@@ -85,8 +86,8 @@ class SlurmFacts:
         """How long a node may take to start, where nodes come and go; else None."""
         if not self._setting("ResumeProgram") or not self._setting("SuspendTime"):
             return None
-        found = re.match(r"(\d+)", self._setting("ResumeTimeout") or "")
-        return float(found[1]) if found else None
+        seconds = read_whole((self._setting("ResumeTimeout") or "").partition(" ")[0])
+        return None if seconds is None else float(seconds)
 
     @property
     def requeues(self) -> bool | None:
@@ -164,14 +165,32 @@ def _has_accounting(config: Mapping[str, str]) -> bool | None:
 
 def read_config(text: str) -> dict[str, str]:
     """`scontrol show config`: a key and a value a line."""
-    found = re.findall(r"^(\w[\w\[\]]*)[ \t]*=[ \t]*(.*?)[ \t]*$", text, re.MULTILINE)
-    return dict(found)
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {
+        name.strip(): value.strip()
+        for name, equals, value in pairs
+        if equals and _SETTING.fullmatch(name.strip())
+    }
+
+
+def read_fields(line: str) -> dict[str, str]:
+    """Of `NAME=value NAME=value`, as scontrol's one-line form has it. A value may hold spaces."""
+    fields: dict[str, str] = {}
+    name = ""
+    for word in line.split():
+        key, equals, value = word.partition("=")
+        if equals and key.isidentifier():
+            name = key
+            fields[name] = value
+        elif name:
+            fields[name] += f" {word}"
+    return fields
 
 
 def read_partitions(text: str) -> Iterator[Partition]:
     """`scontrol --oneliner show partition`: one a line."""
     for line in text.splitlines():
-        told = dict(re.findall(r"(\w+)=(\S*)", line))
+        told = read_fields(line)
         if "PartitionName" not in told:
             continue
         accounts = told.get("AllowAccounts", "ALL")
@@ -180,8 +199,8 @@ def read_partitions(text: str) -> Iterator[Partition]:
             is_default=told.get("Default") == "YES",
             is_up=told.get("State", "UP") == "UP",
             longest=_seconds(told.get("MaxTime")),
-            most_nodes=_whole(told.get("MaxNodes")),
-            memory_per_cpu=_whole(told.get("DefMemPerCPU")),
+            most_nodes=read_whole(told.get("MaxNodes")),
+            memory_per_cpu=read_whole(told.get("DefMemPerCPU")),
             is_exclusive=told.get("OverSubscribe") == "EXCLUSIVE",
             preempt_mode=told.get("PreemptMode"),
             accounts=() if accounts == "ALL" else tuple(accounts.split(",")),
@@ -194,18 +213,18 @@ def read_node_groups(text: str) -> Iterator[NodeGroup]:
         parts = line.split("|")
         if len(parts) < 5:
             continue
-        nodes, cpus, memory = (_whole(part.rstrip("+")) or 0 for part in parts[1:4])
+        nodes, cpus, memory = (read_whole(part.rstrip("+")) or 0 for part in parts[1:4])
         yield NodeGroup(parts[0].rstrip("*"), nodes, cpus, memory, read_gres("|".join(parts[4:])))
 
 
 def read_gres(text: str) -> dict[str, int]:
     """GPUs in Slurm's list of resources: `gpu:a100:4(S:0-1),gpu:a100_1g.5gb:7,nvme:1`."""
     found: dict[str, int] = {}
-    for one in re.split(r",(?![^(]*\))", text):
-        parts = re.sub(r"\(.*?\)", "", one).split(":")
+    for resource in re.sub(r"\([^()]*\)", "", text).split(","):
+        parts = resource.split(":")
         if parts[0] != "gpu":
             continue
-        count = _whole(parts[-1]) if len(parts) > 1 else 1
+        count = read_whole(parts[-1]) if len(parts) > 1 else 1
         kind = "" if count is not None and len(parts) < 3 else parts[1]
         found[kind] = found.get(kind, 0) + (1 if count is None else count)
     return found
@@ -215,12 +234,8 @@ def read_qos(text: str) -> Iterator[Qos]:
     for line in text.splitlines():
         parts = line.split("|")
         if len(parts) >= 4 and parts[0]:
-            yield Qos(parts[0], _seconds(parts[1]), _whole(parts[2]), _whole(parts[3]))
+            yield Qos(parts[0], _seconds(parts[1]), read_whole(parts[2]), read_whole(parts[3]))
 
 
 def _seconds(told: str | None) -> float | None:
     return None if told is None or told in _OPEN else read_seconds(told)
-
-
-def _whole(told: str | None) -> int | None:
-    return int(told) if told and told.isdecimal() else None

@@ -38,7 +38,7 @@ def _asked_name() -> str | None:
     try:
         asked = subprocess.run(
             ["scontrol", "show", "config"],
-            capture_output=True, text=True, timeout=_SECONDS, check=False,
+            capture_output=True, text=True, errors="replace", timeout=_SECONDS, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):

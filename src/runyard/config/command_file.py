@@ -8,6 +8,9 @@ from pathlib import Path
 
 from runyard.errors import ConfigError, NotFoundError
 
+# Linux runs no longer line of a shell, and the time that shlex takes grows with the square.
+LONGEST_LINE = 100_000
+
 
 def read_command_file(folder: Path, name: str, origins: Mapping[str, str]) -> tuple[str, ...]:
     """The command that a file holds. Continued and broken lines are joined; an older form holds
@@ -25,10 +28,14 @@ def read_command_file(folder: Path, name: str, origins: Mapping[str, str]) -> tu
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     joined = " ".join(line.rstrip().removesuffix("\\") for line in lines)
     try:
+        if len(joined) > LONGEST_LINE:
+            raise ValueError(f"it is longer than {LONGEST_LINE:,} characters")
         words = shlex.split(joined)
     except ValueError as error:
         raise ConfigError(
-            f"{path}: the command cannot be read", said=error, mend="close the quotation"
+            f"{path}: the command cannot be read",
+            said=error,
+            mend="close the quotation, or write a shorter one",
         ) from None
     if not words:
         raise ConfigError(f"{path} holds no command", mend="write python train.py into it")

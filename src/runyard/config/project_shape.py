@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from runyard.config.command_file import LONGEST_LINE
 from runyard.config.request import (
     DISTRIBUTED,
     JOB_TYPES,
@@ -34,6 +35,9 @@ class CommandLine(Kind):
         import shlex
 
         if isinstance(value, str):
+            if len(value) > LONGEST_LINE:
+                what = f"a line of more than {LONGEST_LINE:,} characters"
+                raise Unfit(what, "write a script, and run that")
             try:
                 words = tuple(shlex.split(value))
             except ValueError as error:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runyard.config.command_file import LONGEST_LINE
 from runyard.config.job_script import Body, take_agents_from_nodes
-from runyard.reading.units import read_seconds, short_memory, short_time
+from runyard.reading.units import read_seconds, read_whole, short_memory, short_time
 
 _SHORT = {
     "J": "job-name", "t": "time", "p": "partition", "A": "account", "q": "qos", "C": "constraint",
@@ -63,7 +64,9 @@ def translate(text: str) -> Translated:
 
 
 def _joined(text: str) -> list[str]:
-    return [line.strip() for line in re.sub(r"\\\n\s*", " ", text).splitlines()]
+    lines = (line.strip() for line in re.sub(r"\\\n\s*", " ", text).splitlines())
+    # No command that a person wrote.
+    return [line for line in lines if len(line) <= LONGEST_LINE]
 
 
 def _options(words: str) -> dict[str, str]:
@@ -126,9 +129,10 @@ def _text(path: str) -> _Reader:
 
 def _whole(path: str) -> _Reader:
     def read(value: str, settings: dict[str, Any]) -> bool:
-        if not value.isdecimal():
+        number = read_whole(value)
+        if number is None:
             return False
-        settings[path] = int(value)
+        settings[path] = number
         return True
 
     return read
@@ -144,7 +148,8 @@ def _words(path: str) -> _Reader:
 
 def _time(value: str, settings: dict[str, Any]) -> bool:
     # A bare number is minutes to Slurm.
-    seconds = int(value) * 60.0 if value.isdecimal() else read_seconds(value)
+    minutes = read_whole(value)
+    seconds = read_seconds(value) if minutes is None else minutes * 60.0
     if not seconds:
         return False
     settings["resources.time"] = short_time(seconds)
@@ -153,7 +158,7 @@ def _time(value: str, settings: dict[str, Any]) -> bool:
 
 def _mebibytes(value: str) -> int | None:
     """Slurm's memory: a bare number is megabytes, and K is a unit too."""
-    found = re.fullmatch(r"(\d+)([KMGT]?)B?", value.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"(\d{1,18})([KMGT]?)B?", value.strip(), re.IGNORECASE)
     if not found:
         return None
     units = {"K": 1 / 1024, "": 1, "M": 1, "G": 1024, "T": 1024**2}
@@ -176,10 +181,10 @@ def _gpus(value: str, settings: dict[str, Any]) -> bool:
     parts = value.split("(")[0].split(":")
     if parts[0] == "gpu":
         parts = parts[1:]
-    count = 1
+    count: int | None = 1
     if parts and parts[-1].isdecimal():
-        count = int(parts.pop())
-    if len(parts) > 1 or "," in value:
+        count = read_whole(parts.pop())
+    if len(parts) > 1 or count is None or "," in value:
         return False
     settings["resources.gpus"] = count
     if parts:
@@ -191,14 +196,14 @@ def _array(value: str, settings: dict[str, Any]) -> bool:
     indices, _, throttle = value.partition("%")
     count = 0
     for part in indices.split(","):
-        found = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part)
+        found = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10})(?::(\d{1,10}))?)?", part)
         if not found:
             return False
         first, last = int(found[1]), int(found[2] or found[1])
-        count += len(range(first, last + 1, int(found[3] or 1)))
+        count += len(range(first, last + 1, max(1, int(found[3] or 1))))
     settings["agents.count"] = count
-    if throttle.isdecimal():
-        settings["agents.at_once"] = int(throttle)
+    if read_whole(throttle):
+        settings["agents.at_once"] = read_whole(throttle)
     return count > 0
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.config.braces import MOST_LINES, TooMany, expand
+from runyard.config.command_file import LONGEST_LINE
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, NotFoundError
 from runyard.search.names import LONGEST, trial_name
@@ -149,6 +150,13 @@ def as_value(text: str) -> int | float | str:
 
 def _options(source: str, line: Line) -> dict[str, Any]:
     """What a line says by `--name value`, `--name=value`, `name=value` and `--flag`."""
+    if "\0" in line.text:
+        raise ConfigError(f"{source}:{line.number}: this line holds a NUL", mend="remove it")
+    if len(line.text) > LONGEST_LINE:
+        raise ConfigError(
+            f"{source}:{line.number}: this line is longer than {LONGEST_LINE:,} characters",
+            mend="write what it does into a script, and run that",
+        )
     try:
         reader = shlex.shlex(line.text, posix=True, punctuation_chars=True)
         reader.whitespace_split = True

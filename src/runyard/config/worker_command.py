@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runyard.reading.units import read_whole
+
 _OPTIONS = {"-p": "project", "--project": "project", "-e": "entity", "--entity": "entity",
             "--count": "count", "--forward-signals": None, "-f": None}  # fmt: skip
 
@@ -50,4 +52,4 @@ def read_worker(command: Sequence[str]) -> Worker | None:
     if not place:
         place = [given[name] for name in ("entity", "project") if given.get(name)]
     count = given.get("count", "")
-    return Worker(tuple(place), sweep, int(count) if count.isdecimal() and int(count) else None)
+    return Worker(tuple(place), sweep, read_whole(count) or None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from runyard.launch.commands import Answer, ask, for_reading
 from runyard.launch.slurm import read_time
 from runyard.launch.states import State, read_state
+from runyard.reading.units import read_whole
 
 _FIELDS = (
     "JobID", "State", "ExitCode", "Start", "End", "ElapsedRaw", "TimelimitRaw", "AllocCPUS",
@@ -124,7 +125,7 @@ def used(of_job: Sequence[Record]) -> dict[str, float]:
 
 def read_size(text: str, cpus: int = 1, nodes: int = 1) -> int | None:
     """A size as Slurm writes it: 512M, 4Gn (a node), 2Gc (a CPU), 1536K, 3.5G."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGTP]?)([nc]?)", text.strip())
+    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)([KMGTP]?)([nc]?)", text.strip())
     if found is None:
         return None
     times = cpus if found[3] == "c" else nodes if found[3] == "n" else 1
@@ -134,7 +135,8 @@ def read_size(text: str, cpus: int = 1, nodes: int = 1) -> int | None:
 
 def read_cpu_time(text: str) -> float:
     """1-02:03:04, 02:03:04, 03:04.567."""
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)", text.strip())
+    bare = text.strip()
+    found = re.fullmatch(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d+)?)", bare)
     if found is None:
         return 0.0
     days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
@@ -160,9 +162,9 @@ def _why_not(answer: Answer) -> str:
 
 
 def _record(which: str, told: Mapping[str, str]) -> Record:
-    cpus = _whole(told["AllocCPUS"])
+    cpus = read_whole(told["AllocCPUS"]) or 0
     nodes = _tres(told["AllocTRES"], "node") or 1
-    limit = told["TimelimitRaw"]
+    limit = read_whole(told["TimelimitRaw"])
     return Record(
         which=which,
         name=told["JobName"],
@@ -174,8 +176,8 @@ def _record(which: str, told: Mapping[str, str]) -> Record:
         submitted=read_time(told["Submit"]),
         start=read_time(told["Start"]),
         end=read_time(told["End"]),
-        seconds=float(_whole(told["ElapsedRaw"])),
-        limit=int(limit) * 60.0 if limit.isdecimal() else None,
+        seconds=float(read_whole(told["ElapsedRaw"]) or 0),
+        limit=None if limit is None else limit * 60.0,
         cpus=cpus,
         cpu_seconds=read_cpu_time(told["TotalCPU"]),
         memory_asked=read_size(told["ReqMem"], cpus, nodes),
@@ -191,8 +193,4 @@ def _tres(text: str, name: str) -> int:
     """
     plain = re.search(rf"(?:^|,){re.escape(name)}=(\d+)", text)
     typed = re.findall(rf"(?:^|,){re.escape(name)}:[^=,]+=(\d+)", text)
-    return int(plain[1]) if plain else sum(map(int, typed))
-
-
-def _whole(text: str) -> int:
-    return int(text) if text.strip().isdecimal() else 0
+    return sum(read_whole(count) or 0 for count in ([plain[1]] if plain else typed))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from runyard.launch.accounting import read_cpu_time, read_size
 from runyard.launch.commands import ask, for_reading, refused
 from runyard.launch.slurm import read_time
+from runyard.reading.units import read_whole
 
 _FIELDS = "%A|%F|%K|%S|%C|%m|%N|%b|%j"
 _SECONDS = 15.0
@@ -55,7 +56,7 @@ def read_figures(text: str) -> dict[str, tuple[float, int]]:
         if len(parts) < 4:
             continue
         job = parts[0].partition(".")[0]
-        tasks = int(parts[3]) if parts[3].isdecimal() else 1
+        tasks = read_whole(parts[3]) or 1
         seconds, memory = found.get(job, (0.0, 0))
         seconds += read_cpu_time(parts[1]) * tasks
         found[job] = (seconds, memory + (read_size(parts[2]) or 0))
@@ -81,7 +82,7 @@ def _task(parts: list[str], figures: tuple[float, int] | None) -> RunningTask:
         which=f"{job}_{task}" if is_array else job,
         name=name,
         nodes=nodes,
-        cpus=int(cpus) if cpus.isdecimal() else 1,
+        cpus=read_whole(cpus) or 1,
         memory=read_size(memory),
         gpus=None if gpus in ("", "N/A", "(null)") else gpus.removeprefix("gres:"),
         started=read_time(start),

@@ -6,12 +6,12 @@ be shorter, which Slurm is told by `--time-min`.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from runyard.clusters.slurm_facts import read_fields
 from runyard.launch.commands import SlurmError, ask, for_reading
 from runyard.launch.rules import clock, follow_rules
 from runyard.launch.slurm import read_time
@@ -20,7 +20,6 @@ from runyard.reading.units import short_time
 if TYPE_CHECKING:
     from runyard.config.request import Request
 
-_FIELD = re.compile(r"(\w+)=(.*?)(?= \w+=|$)")
 # Asked beside a submission, which must not wait for it.
 _SECONDS = 5.0
 # A link that Slurm shortens has at least this part of what is left before the maintenance.
@@ -46,7 +45,7 @@ def read_maintenances(text: str) -> list[Maintenance]:
     """What `scontrol show reservation --oneliner` printed, the soonest first."""
     found = []
     for line in text.splitlines():
-        fields = dict(_FIELD.findall(line.strip()))
+        fields = read_fields(line)
         start, end = read_time(fields.get("StartTime", "")), read_time(fields.get("EndTime", ""))
         if "MAINT" in fields.get("Flags", "").split(",") and start and end:
             nodes = fields.get("Nodes", "")

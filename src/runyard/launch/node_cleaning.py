@@ -49,8 +49,11 @@ def nodes_of(partition: str | None, environ: Mapping[str, str]) -> tuple[list[st
     up: dict[str, None] = {}
     away: dict[str, None] = {}
     for line in answer.said.splitlines():
-        node, state, name = (one.strip() for one in line.split("|"))
-        if partition is None and not name.endswith("*"):
+        # A site's greeting is no line of the table.
+        if line.count("|") != 2:
+            continue
+        node, state, name = (cell.strip() for cell in line.split("|"))
+        if not node or (partition is None and not name.endswith("*")):
             continue
         (away if state.rstrip("*~#$@^-").startswith(_AWAY) else up)[node] = None
     return list(up), list(away)

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from runyard.clusters.slurm_facts import read_fields
 from runyard.launch.commands import Answer, ask, for_reading, refused
+from runyard.reading.units import read_whole
 
 _SECONDS = 20.0
 # With a width each: sinfo has no other way to keep long values whole.
@@ -106,7 +108,7 @@ def read_span(text: str) -> float | None:
     parts = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text.strip())
     if parts is None:
         return None
-    days, first, second, third = (int(part or 0) for part in parts.groups())
+    days, first, second, third = (read_whole(part) or 0 for part in parts.groups())
     if parts[4] is None and parts[1] is None:
         return first * 60.0 + second
     return days * 86400.0 + first * 3600 + second * 60 + third
@@ -163,12 +165,12 @@ def _gpus(text: str) -> dict[str, int]:
     """gpu:a100:4(S:0-1),gpu:2 → {a100: 4, gpu: 2}."""
     found: dict[str, int] = {}
     for kind, count in _GPU.findall(text):
-        found[kind or "gpu"] = found.get(kind or "gpu", 0) + int(count)
+        found[kind or "gpu"] = found.get(kind or "gpu", 0) + (read_whole(count) or 0)
     return found
 
 
 def _read_rules(text: str) -> dict[str, dict[str, str]]:
-    lines = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in text.splitlines()]
+    lines = [read_fields(line) for line in text.splitlines()]
     return {line["PartitionName"]: line for line in lines if "PartitionName" in line}
 
 
@@ -201,4 +203,4 @@ def _ask(words: Sequence[str], environ: Mapping[str, str]) -> Answer:
 
 def _whole(text: str) -> int | None:
     found = re.match(r"\d+", text.strip())
-    return int(found[0]) if found else None
+    return read_whole(found[0]) if found else None

@@ -18,7 +18,8 @@ from runyard.launch.commands import (
 from runyard.launch.states import UNKNOWN, State, read_state
 
 _FIELDS = "%F|%K|%T|%S|%e|%N|%r"
-_RANGE = re.compile(r"(\d+)(?:-(\d+))?(?::(\d+))?")
+# Slurm counts tasks in 32 bits.
+_RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
 _AT_A_TIME = 500
 
 

@@ -85,7 +85,7 @@ UNKNOWN = State("UNKNOWN", "unknown", "unknown to Slurm")
 def read_state(text: str) -> State:
     """A state as any command of Slurm's writes it: R, RUNNING, RUNNING+, CANCELLED by 1000."""
     # Cut to its column's width, sacct ends a word with a plus sign.
-    words = re.split(r"[,+| ]+", re.sub(r"\s+by\s.*", "", text.strip()).upper())
+    words = re.split(r"[,+| ]+", text.strip().partition(" by ")[0].upper())
     names = [name for word in words if (name := _name_of(word)) is not None]
     if not names:
         said = text.strip()[:50]

@@ -21,6 +21,7 @@ from runyard.launch.commands import Answer, SlurmError, SlurmSilent, ask, refuse
 from runyard.launch.sbatch import send as send_script
 from runyard.launch.sbatch import try_out
 from runyard.launch.script import Part, arguments, script
+from runyard.reading.units import read_whole
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
@@ -294,7 +295,7 @@ def ask_array_size(environ: Mapping[str, str]) -> int | None:
     """MaxArraySize, as the cluster has it; None where it does not say."""
     answer = ask(["scontrol", "show", "config"], environ=environ, patience=5)
     found = re.search(r"^MaxArraySize\s*=\s*(\d+)", answer.said, re.MULTILINE)
-    return int(found[1]) if found else None
+    return read_whole(found[1]) if found else None
 
 
 def with_sweep(plan: Plan, sweep: int) -> Plan:

@@ -67,7 +67,12 @@ def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
 
     def ask(*words: str) -> str:
         return subprocess.run(
-            words, capture_output=True, text=True, timeout=_SLURM_SECONDS, check=True
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SLURM_SECONDS,
+            check=True,
         ).stdout
 
     folder = os.path.dirname(os.path.abspath(job_file))  # noqa: PTH100, PTH120

@@ -95,7 +95,7 @@ def main(words: list[str] | None = None) -> int:
 
 def _own_door(environ: dict[str, str]) -> Door | None:
     """The agent's door is on its own node: here is another one, in its place in `environ`."""
-    if not environ.get("WANDB_BASE_URL", "").startswith("http://127.0.0.1:"):
+    if "://127.0.0.1:" not in environ.get("WANDB_BASE_URL", ""):
         return None
     from runyard.node.relay import Door
 

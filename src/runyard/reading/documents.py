@@ -163,7 +163,8 @@ class _Loader(Composer, _Parser, SafeConstructor, Resolver):
 _YAML = "tag:yaml.org,2002:"
 _Loader.add_implicit_resolver(
     _YAML + "float",
-    re.compile(r"^[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)[eE][-+]?[0-9]+$"),
+    # Each digit is read in one way only: else a million of them take hours.
+    re.compile(r"^[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)[eE][-+]?[0-9]+$"),
     list("-+.0123456789"),
 )
 _CONSTRUCTORS: dict[str | None, Any] = {

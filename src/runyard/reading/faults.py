@@ -19,6 +19,8 @@ _KEY = re.compile(r"(\s*(?:- +)*)([\w./-]+|\"[^\"]*\"|'[^']*')\s*:(?: +|$)")
 _CONFLICT = re.compile(r"(<{7}|={7}|>{7})( |$)")
 # Written in C where PyYAML has it: a text may be long.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# As YAML counts lines.
+_BREAK = re.compile(r"\r\n|[\r\n\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -34,7 +36,7 @@ class Fault:
 
 def find_fault(text: str, error: yaml.YAMLError) -> Fault | None:
     """The fault behind a parser's error; None where its own words are the best that there are."""
-    lines = text.split("\n")
+    lines = _BREAK.split(text)
     control = _CONTROL.search(text)
     if control is not None and not isinstance(error, yaml.MarkedYAMLError):
         line = text.count("\n", 0, control.start())
@@ -48,7 +50,8 @@ def find_fault(text: str, error: yaml.YAMLError) -> Fault | None:
 
 def snippet(text: str, line: int, column: int) -> str:
     """A line of the text and, below it, a caret at the column; both count from 1."""
-    whole = text.split("\n")[line - 1] if line <= text.count("\n") + 1 else ""
+    lines = _BREAK.split(text)
+    whole = lines[line - 1] if line <= len(lines) else ""
     start = max(column - 1 - _SHOWN, 0)
     part = whole.rstrip()[start : column - 1 + _SHOWN]
     # One letter for each, so that the caret stands below the fault.
@@ -111,14 +114,14 @@ class _Search:
         elif begun is not None and begun[0].line < begun[1].line:
             first, column = begun[0].line, begun[0].column
         elif begun is not None and begun[1].line == self._line:
-            quote = self._here[begun[0].column]
+            quote = self._here[begun[0].column : begun[0].column + 1]
             inner = "''" if quote == "'" else '\\"'
             return _at(self._line, begun[1].column - 1,
                        "the quotation ends here, and more text follows",
                        f"write {inner} for a {quote} inside of it")  # fmt: skip
         else:
             return None
-        quote = self._lines[first][column]
+        quote = self._letter(first, column)
         return _at(first, column, "the quotation that begins here is not closed",
                    f"write {quote} at its end")  # fmt: skip
 
@@ -138,7 +141,7 @@ class _Search:
         if "flow" not in self._words:
             return None
         first, column = self._context.line, self._context.column
-        opening = self._lines[first][column]
+        opening = self._letter(first, column)
         closing = {"[": "]", "{": "}"}.get(opening, opening)
         here = self._here[self._column : self._column + 1]
         if here in ("]", "}"):
@@ -155,6 +158,9 @@ class _Search:
         place = word.start(1) if word is not None and here == ":" else self._column
         return _at(self._line, place, "a comma is missing before this",
                    "put a comma between the values")  # fmt: skip
+
+    def _letter(self, line: int, column: int) -> str:
+        return self._lines[line][column : column + 1] if line < len(self._lines) else ""
 
     def _first_letter(self) -> Fault | None:
         letter = self._here[self._column : self._column + 1]

@@ -8,6 +8,7 @@ by `Unfit`: what it is, and what to write instead.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -145,10 +146,13 @@ class Number(Kind):
     metavar = "X"
 
     def read(self, value: Any) -> float:
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            if value >= 0:
-                return float(value)
-            raise Unfit("it must not be negative", "write 0 or more")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            # A whole number may have more digits than a float can hold.
+            number = float(value) if abs(value) <= sys.float_info.max else math.inf
+            if 0 <= number < math.inf:
+                return number
+            if number < 0:
+                raise Unfit("it must not be negative", "write 0 or more")
         raise Unfit("a number is wanted", "write a number")
 
     def parse(self, text: str) -> float:

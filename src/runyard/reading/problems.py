@@ -80,8 +80,8 @@ def kind_of(value: Any) -> str:
 
 
 def listed(words: Iterable[str], last: str = "or") -> str:
-    """`a, b or c`."""
-    *rest, end = words
+    """`a, b or c`; nothing of nothing."""
+    *rest, end = tuple(words) or ("",)
     return f"{', '.join(rest)} {last} {end}" if rest else end
 
 

@@ -18,10 +18,21 @@ _SMALL = 2048
 
 TIME_FORMS = "90s, 30m, 2h, 1-12:00:00"
 MEMORY_FORMS = "500M, 16G"
+# Longer than any amount that means something; Python reads no number of 5,000 digits.
+_LONGEST = 40
+_MOST_DIGITS = 18
+
+
+def read_whole(text: str | None) -> int | None:
+    """A whole number as Slurm writes it; None: it is none, or more than Slurm can count."""
+    bare = (text or "").strip()
+    return int(bare) if bare.isdecimal() and len(bare) <= _MOST_DIGITS else None
 
 
 def read_seconds(text: str) -> float | None:
     """A length of time, as 90, 90s, 1.5h, 2h30m, or as Slurm's 1-12:30:00; None: it is none."""
+    if len(text) > _LONGEST:
+        return None
     found = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text)
     if found is not None:
         days, first, second, third = (int(part or 0) for part in found.groups())
@@ -39,6 +50,8 @@ def read_seconds(text: str) -> float | None:
 
 def read_mebibytes(text: str) -> int | None:
     """An amount of memory with its unit, in MiB; 0 is 0 without one; None: it is no amount."""
+    if len(text) > _LONGEST:
+        return None
     if text.strip() == "0":
         return 0
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mgt])(?:i?b)?", text.strip().lower())

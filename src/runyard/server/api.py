@@ -62,6 +62,7 @@ async def health(request: Request) -> Response:
             **counts,
             "database_bytes": size,
             "writer": {kind: asdict(times) for kind, times in tracker.writer_times.items()},
+            "note": tracker.note,
         }
     )
 

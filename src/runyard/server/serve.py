@@ -88,13 +88,13 @@ def serve(
         tracker.open(discovery.key, discovery.port)
         tracker.url = discovery.url
         notes = [
-            _moved(before, discovery) if port is None else None,
+            _moved(tracker, before, discovery, is_wanted=port is not None),
             _switched(before, discovery),
             tls.note if tls else None,
         ]
-        note = "; ".join(filter(None, notes)) or None
+        tracker.note = "; ".join(filter(None, notes)) or None
         try:
-            _loop(_serve(home, tracker, bound, discovery, tls, holder, lambda: ready(note)))
+            _loop(_serve(home, tracker, bound, discovery, tls, holder, lambda: ready(tracker.note)))
         finally:
             tracker.close()
             _say_stopped(home)
@@ -173,14 +173,30 @@ def _in_url(name: str) -> str:
     return f"[{name}]" if ":" in name else name
 
 
-def _moved(before: Discovery | None, now: Discovery) -> str | None:
-    if before is None or before.port == now.port:
+def _moved(
+    tracker: Tracker, before: Discovery | None, now: Discovery, *, is_wanted: bool
+) -> str | None:
+    """Retire what clients may send to whoever has our last port; what is to be told of it."""
+    if before is None or (before.hostname, before.port) == (now.hostname, now.port):
         return None
-    return (
-        f"another program took port {before.port} while the server was down: it is now at "
-        f"{now.url}. Programs that were started before keep trying the old address; what they log "
-        f"stays in their own wandb folder, and `wandb sync` brings it in"
+    count = tracker.retire_keys(
+        f"was retired: the server left port {before.port} of {before.hostname}, which anybody can "
+        "have now",
+        before.port,
     )
+    why = (
+        f"the server moved from port {before.port}"
+        if is_wanted or before.hostname != now.hostname
+        else f"another program took port {before.port} while the server was down"
+    )
+    note = (
+        f"{why}: it is now at {now.url}. Keys that may have been sent to the old port are retired "
+        f'({count}): `eval "$(runyard env)"` gives a shell a new one. Programs of agents and of '
+        "`runyard run` go on by themselves; what others log stays in their own wandb folder, and "
+        "`runyard sync FOLDER` brings it in"
+    )
+    log.warning("%s", note)
+    return note
 
 
 def _switched(before: Discovery | None, now: Discovery) -> str | None:

@@ -56,6 +56,8 @@ class Tracker:
         self.port: int | None = None
         self.url = ""
         """Where we serve, as the state folder has it."""
+        self.note: str | None = None
+        """What is worth telling of our start."""
         self.addresses: Addresses
         self.sessions: Sessions
         self.codes = Codes()

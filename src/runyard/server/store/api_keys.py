@@ -163,15 +163,19 @@ def retire(
     port: int | None = None,
     kinds: Collection[str] = HANDED_OUT,
 ) -> int:
-    """Refuse keys from now on: those made while the server had this port, or, without one, all.
+    """Refuse keys from now on: those that clients sent to this port of the server's, or all.
+
+    Programs of agents and of `runyard run` log through a door beside them (`node/relay.py`), which
+    lets the server prove itself first: their keys were never sent to whoever has the port.
 
     `why` follows "the key of 'shell on HOST'": "was retired, since another program had ...".
     """
     marks = ", ".join("?" * len(kinds))
     return connection.execute(
         "UPDATE api_keys SET retired = ?, expires_at = ? "  # noqa: S608
-        f"WHERE kind IN ({marks}) AND retired IS NULL AND (? IS NULL OR port IS NULL OR port = ?)",
-        (why, now, *kinds, port, port),
+        f"WHERE kind IN ({marks}) AND retired IS NULL AND (? IS NULL OR "
+        "((port IS NULL OR port = ?) AND (kind = ? OR (kind = ? AND run IS NULL))))",
+        (why, now, *kinds, port, port, SHELL, RUN),
     ).rowcount
 
 

@@ -15,6 +15,8 @@ Entry = tuple[str, str, int, int, str]
 
 FULL, INCREMENTAL, PATCH = "FULL", "INCREMENTAL", "PATCH"
 _LONGEST_PATH = 4096
+# Of a file, in bytes: what JSON keeps exactly in every language.
+_LARGEST = 2**53
 # What the client puts before names and digests when it makes an artifact's digest.
 _DIGEST_HEAD = b"wandb-artifact-manifest-v1\n"
 
@@ -33,17 +35,23 @@ def is_md5(digest: str) -> bool:
 def parse(text: bytes) -> tuple[str, list[Entry]]:
     """The frame of a manifest, as JSON without the contents, and its entries."""
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_constant=_refuse)
         frame = {key: value for key, value in content.items() if key != "contents"}
         entries = [_read_entry(path, entry) for path, entry in content["contents"].items()]
+        if not frame:
+            raise BadManifest("it has no version")
+        return json.dumps(frame, allow_nan=False), entries
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadManifest(f"the manifest cannot be read: {error!s:.200}") from error
-    return json.dumps(frame), entries
+
+
+def _refuse(word: str) -> None:
+    raise BadManifest(f"{word} is not JSON")
 
 
 def _read_entry(path: str, entry: dict[str, Any]) -> Entry:
     digest, size, ref = entry["digest"], entry.get("size"), entry.get("ref")
-    if not isinstance(digest, str) or not isinstance(size, int | None):
+    if not isinstance(digest, str) or not isinstance(size, int | None) or (size or 0) > _LARGEST:
         raise BadManifest(f"{path[:100]!r} has no digest, or a size that is none")
     # Clients write a version's files to the paths that it names, below a folder of theirs.
     if (
@@ -54,11 +62,12 @@ def _read_entry(path: str, entry: dict[str, Any]) -> Entry:
         or len(path.encode()) > _LONGEST_PATH
     ):
         raise BadManifest(f"{path[:100]!r} leads out of the artifact")
+    digest.encode()  # Half a surrogate pair is no text that can be stored.
     if ref is None and not is_md5(digest):
         raise BadManifest(f"the digest of {path[:100]!r} is not an MD5 in base64")
     # A path of the machine that it came from means nothing anywhere else.
     kept = {key: value for key, value in entry.items() if key != "local_path"}
-    return path, digest, max(size or 0, 0), int(ref is None), json.dumps(kept)
+    return path, digest, max(size or 0, 0), int(ref is None), json.dumps(kept, allow_nan=False)
 
 
 def create(
@@ -154,7 +163,9 @@ def _base(connection: sqlite3.Connection, artifact: int, base: int | None) -> li
 def measure(connection: sqlite3.Connection, key: int) -> tuple[int, int]:
     """How many files there are, and how large they are together."""
     row = connection.execute(
-        "SELECT count(*), coalesce(sum(size), 0) FROM entries WHERE manifest = ?", (key,)
+        # References may claim any size: their sum can be more than SQLite's integers hold.
+        "SELECT count(*), cast(min(total(size), 9e18) AS INTEGER) FROM entries WHERE manifest = ?",
+        (key,),
     ).fetchone()
     return row[0], row[1]
 
