@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import runyard.cli
 
@@ -23,7 +24,7 @@ import runyard.cli
 _LATE = ("rich.live", "rich.table", "runyard.node.agent", "runyard.node.attempt")
 
 
-def take_orders(listener: socket.socket) -> dict:
+def take_orders(listener: socket.socket) -> dict[str, Any]:
     """Returns the order of a command, in the process that is to be it alone."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Nobody waits for those who mind commands.
     while True:
@@ -37,7 +38,7 @@ def take_orders(listener: socket.socket) -> dict:
         connection.close()
 
 
-def mind(connection: socket.socket) -> dict:
+def mind(connection: socket.socket) -> dict[str, Any]:
     """Forks the command and tells of its end; returns in the command alone."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     head, files, _, _ = socket.recv_fds(connection, 8, 3)
@@ -51,7 +52,8 @@ def mind(connection: socket.socket) -> dict:
         for number, file in enumerate(files):
             os.dup2(file, number)
             os.close(file)
-        return json.loads(data)
+        order: dict[str, Any] = json.loads(data)
+        return order
     for file in (0, 1, 2, *files):
         os.close(file)
     connection.sendall(child.to_bytes(4, "big"))
