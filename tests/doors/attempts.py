@@ -31,6 +31,8 @@ class Actor:
     owns: tuple[str, ...] = ()
     # Tables that are the actor's to change, whosever the rows are.
     manages: frozenset[str] = frozenset()
+    # Things of others that the actor sees: (audience, name).
+    sees: frozenset[tuple[str, str]] = frozenset()
     # Which key, of `World.keys`; by default, the person's own.
     key: str = ""
 
@@ -81,6 +83,8 @@ def attempts(
             ]
         for subset in subsets:
             foreign = [name for name in names if _TOGETHER.get(name, name) in subset]
+            if any((other, name) in actor.sees for name in foreign):
+                continue
             yield Attempt(
                 {
                     **GHOST,
@@ -162,7 +166,9 @@ def must_be_empty(faults: Iterable[str]) -> None:
 ADMINISTERS = frozenset({"users", "api_keys", "teams", "members", "invitations", "teams joined"})
 OWNER = Actor("owner", "bob", ("bob", "lab"))
 COLLEAGUE = Actor("colleague", "eve", ("eve",))
-TEAM_MATE = Actor("team-mate", "tom", ("tom", "lab"))
+# Of fay's things, the job that works for a sweep of the team's.
+_JOB_FOR_TEAM = frozenset({("fay", "job"), ("fay", "job_name")})
+TEAM_MATE = Actor("team-mate", "tom", ("tom", "lab"), sees=_JOB_FOR_TEAM)
 FORMER_MEMBER = Actor("former member", "fay", ("fay",))
 KEY_FOR_RUNS = Actor("key for runs", "eve", ("eve",), key="for runs")
 ADMINS_KEY_FOR_RUNS = Actor(

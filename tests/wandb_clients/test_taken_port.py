@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from runyard.client.discover import ensure_server, find_server
-from runyard.client.http import Connection
 from runyard.home import Discovery, Home, read_discovery
 from runyard.node.wandb_file import files_of, read_rows
 from tests.conftest import (
@@ -55,7 +54,7 @@ run.finish()
 class Logging:
     """A program of one version of the client, in a shell or by `runyard run`."""
 
-    def __init__(self, folder: Path, version: str, shell_key: str, *, is_direct: bool) -> None:
+    def __init__(self, folder: Path, version: str, *, is_direct: bool) -> None:
         self.run_id = f"{'shell' if is_direct else 'run'}-{version.replace('.', '')}"
         self.folder = folder / self.run_id
         self.folder.mkdir()
@@ -68,7 +67,6 @@ class Logging:
             shown = run_runyard("env", "--json")
             assert shown.returncode == 0, shown.stderr
             own |= json.loads(shown.stdout)
-            own["WANDB_API_KEY"] = shell_key
         else:
             words = [sys.executable, "-m", "runyard", "run", "-q", "--", *words]
             own |= {"WANDB_RUN_ID": self.run_id, "WANDB_PROJECT": "taken"}
@@ -109,11 +107,6 @@ def found(home: Home) -> Discovery:
     return discovery
 
 
-def new_shell_key(home: Home) -> str:
-    with closing(Connection(found(home).url, found(home).key)) as connection:
-        return str(connection.post("/api/keys", {"label": "a shell", "kind": "shell"})["key"])
-
-
 def opens(home: Home, key: str, path: str) -> int:
     """How the live server answers to a key."""
     with closing(HTTPConnection("127.0.0.1", found(home).port, timeout=60)) as connection:
@@ -134,7 +127,7 @@ def test_the_stranger_gets_no_key_that_opens_anything_and_the_runs_are_whole(
     before = found(home)
     try:
         programs = [
-            Logging(tmp_path, version, new_shell_key(home), is_direct=is_direct)
+            Logging(tmp_path, version, is_direct=is_direct)
             for version in VERSIONS
             for is_direct in (True, False)
         ]

@@ -31,7 +31,7 @@ from runyard.server.ledger.fitting import Refusal, Room
 from runyard.server.permissions import ALL, may_read
 from runyard.server.store import agents, leases, programs, sweeps, wishes
 from runyard.server.store.agents import NoAgent
-from runyard.server.store.api_keys import JOB, RUN, handed_out
+from runyard.server.store.api_keys import BEHIND_DOOR, JOB, RUN, handed_out
 from runyard.server.store.attempts import NoAttempt
 from runyard.server.store.claims import Handed
 from runyard.server.store.database import LARGEST_KEY
@@ -78,7 +78,7 @@ async def _key_for(request: Request, agent: Row, given: Mapping[str, Any]) -> di
         return {}
     kind, what = (JOB, f"job {agent['job']}") if agent["job"] else (RUN, "sweep agent")
     label = f"{what} on {agent['node'] or agent['host']}"
-    made = await tracker.add_key(caller.name, handed_out(kind, label, tracker.port))
+    made = await tracker.add_key(caller.name, handed_out(kind, label, BEHIND_DOOR))
     return {"key": made["key"]}
 
 

@@ -111,7 +111,8 @@ def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
     if kind not in (api_keys.SHELL, api_keys.RUN):
         raise Unacceptable(400, f"there are no keys of kind {kind!r} with scope {scope!r}")
     run = None if given.get("run") is None else arguments.field(given, "run", int)
-    wanted = api_keys.handed_out(kind, label, tracker_of(request).port, run)
+    port = tracker_of(request).port if run is None else api_keys.BEHIND_DOOR
+    wanted = api_keys.handed_out(kind, label, port, run)
     if given.get("days") is None:
         return wanted
     days = max(1, min(arguments.field(given, "days", int), _MOST_DAYS))
@@ -198,18 +199,22 @@ def _team(request: Request) -> str:
     return team
 
 
-ROUTES = [
-    Route("/api/me", who_am_i),
-    Route("/api/users", list_users),
+# A page that asks for these must have shown a code or a key a moment ago.
+CONFIRMED_ROUTES = [
     Route("/api/users", add_user, methods=["POST"]),
     Route("/api/users/{user}", remove_user, methods=["DELETE"]),
-    Route("/api/keys", list_keys),
     Route("/api/keys", add_key, methods=["POST"]),
     Route("/api/users/{user}/keys", revoke_keys, methods=["DELETE"]),
     Route("/api/users/{user}/keys/{key}", revoke_key, methods=["DELETE"]),
-    Route("/api/teams", list_teams),
     Route("/api/teams", add_team, methods=["POST"]),
     Route("/api/teams/{team}", remove_team, methods=["DELETE"]),
     Route("/api/teams/{team}/members/{user}", add_member, methods=["PUT"]),
     Route("/api/teams/{team}/members/{user}", remove_member, methods=["DELETE"]),
+]
+ROUTES = [
+    Route("/api/me", who_am_i),
+    Route("/api/users", list_users),
+    Route("/api/keys", list_keys),
+    Route("/api/teams", list_teams),
+    *CONFIRMED_ROUTES,
 ]

@@ -20,6 +20,10 @@ from runyard.server.permissions import ALL, RUNS, Caller
 FOLDER, PERSON, SHELL, RUN, JOB = "folder", "person", "shell", "run", "job"
 HANDED_OUT = (SHELL, RUN, JOB)
 
+# In place of the server's port: programs of agents and of `runyard run` log through a door beside
+# them (`node/relay.py`), which lets the server prove itself first. Their keys never go to its port.
+BEHIND_DOOR = 0
+
 DAY = 24 * 3600.0
 # How long after its last use a key ends. A run's does not end while the run lives (`keep_up`).
 LIFETIMES = {SHELL: 7 * DAY, RUN: DAY, JOB: 2 * DAY}
@@ -163,19 +167,15 @@ def retire(
     port: int | None = None,
     kinds: Collection[str] = HANDED_OUT,
 ) -> int:
-    """Refuse keys from now on: those that clients sent to this port of the server's, or all.
-
-    Programs of agents and of `runyard run` log through a door beside them (`node/relay.py`), which
-    lets the server prove itself first: their keys were never sent to whoever has the port.
+    """Refuse keys from now on: those made while the server had this port, or, without one, all.
 
     `why` follows "the key of 'shell on HOST'": "was retired, since another program had ...".
     """
     marks = ", ".join("?" * len(kinds))
     return connection.execute(
         "UPDATE api_keys SET retired = ?, expires_at = ? "  # noqa: S608
-        f"WHERE kind IN ({marks}) AND retired IS NULL AND (? IS NULL OR "
-        "((port IS NULL OR port = ?) AND (kind = ? OR (kind = ? AND run IS NULL))))",
-        (why, now, *kinds, port, port, SHELL, RUN),
+        f"WHERE kind IN ({marks}) AND retired IS NULL AND (? IS NULL OR port IS NULL OR port = ?)",
+        (why, now, *kinds, port, port),
     ).rowcount
 
 
