@@ -21,6 +21,7 @@ from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
 from runyard.port_holder import HOLD_SECONDS
+from tests.warm_commands import run_warm
 
 pytest_plugins = ["tests.slurm.plugin"]
 # A busy machine makes nothing wrong: no example has a deadline.
@@ -116,11 +117,15 @@ def run_runyard(
     stdin: str | None = None,
     timeout: float = 180,
 ) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **(env or {})}
+    done = run_warm(words, environment, cwd or Path.cwd(), stdin or "", timeout)
+    if done is not None:
+        return done
     return subprocess.run(
         [sys.executable, "-m", "runyard", *words],
-        env={**os.environ, **(env or {})},
+        env=environment,
         cwd=cwd,
-        input="" if stdin is None else stdin,
+        input=stdin or "",
         capture_output=True,
         text=True,
         encoding="utf-8",

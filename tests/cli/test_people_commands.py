@@ -1,4 +1,4 @@
-"""`runyard users`, `keys` and `teams`, as the state folder's owner types them."""
+"""`runyard users`, `keys`, `sessions` and `teams`, as the state folder's owner types them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import getpass
 import json
 import re
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,33 @@ def test_keys_of_shells_and_runs_are_told_apart(yard: Home) -> None:
         Api(Connection(ensure_server(yard).api.url, reader["key"])).people.list_keys()
 
 
+def test_sessions_are_listed_and_ended(yard: Home) -> None:
+    api = ensure_server(yard).api
+    assert typed("sessions") == []
+    for _ in range(3):
+        browse(api.url, run_runyard("ui", "--code").stdout.strip())
+    listed = typed("sessions")
+    assert [session["user"] for session in listed] == [getpass.getuser()] * 3
+    shown = run_runyard("sessions", "list").stdout
+    assert "Firefox" in shown
+    assert "\x9b" not in shown, "a browser calls itself what it likes"
+    assert run_runyard("sessions", "end", listed[0]["id"][:8]).returncode == 0
+    assert "no session is called" in refused("sessions", "end", listed[0]["id"])
+    assert typed("sessions", "end", "--all") == {"ended": 2}
+    assert typed("sessions") == []
+
+
+def browse(url: str, code: str) -> None:
+    """Log a browser in that has escape codes in its name."""
+    request = urllib.request.Request(
+        f"{url}/api/login",
+        json.dumps({"code": code}).encode(),
+        {"X-Runyard": "page", "User-Agent": "Firefox \x9b31mred"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        assert answer.status == 200
+
+
 def test_teams_come_and_go(yard: Home) -> None:
     typed("users", "add", "eve")
     (crew,) = typed("teams", "add", "crew", "eve")["teams"]
@@ -141,6 +169,9 @@ def test_an_invitation_is_shown_and_accepted_from_another_account(
         ("users", "list", "bob"),
         ("keys", "revoke"),
         ("keys", "list", "x"),
+        ("sessions", "end"),
+        ("sessions", "list", "x"),
+        ("sessions", "end", "x", "--all"),
         ("teams", "add"),
         ("teams", "list", "x"),
         ("teams", "join"),

@@ -55,6 +55,7 @@ PARAMETERS: Mapping[str, str] = {
     "{name:path}": "$file",
     "{user}": "$user",
     "{key}": "$key",
+    "{session}": "$session",
     "{team}": "$team",
     "{id}": "$report",
 }
@@ -183,7 +184,11 @@ ROUTES: Mapping[str, Door] = {
     # People.
     "POST /api/login/codes": Door(KEY, bodies=[{}], silent=True),
     "POST /api/login": Door(OPEN, bodies=[{"code": "unknown"}]),
-    "POST /api/logout": Door(KEY, bodies=[{}], silent=True),
+    "POST /api/login/confirm": Door(KEY, bodies=[{"code": "unknown"}], silent=True),
+    "POST /api/logout": Door(KEY, bodies=[{}], silent=True, ends=True),
+    "GET /api/sessions": Door(KEY),
+    "DELETE /api/sessions/{session}": Door(KEY, ends=True),
+    "DELETE /api/sessions": Door(KEY, ends=True),
     "GET /api/me": Door(KEY),
     "GET /api/users": Door(KEY),
     "POST /api/users": Door(ADMIN, bodies=[{"name": "newcomer"}]),
@@ -213,6 +218,7 @@ ROUTES: Mapping[str, Door] = {
     # The page is the same for everybody; what it shows, it asks for itself.
     "GET /": Door(OPEN),
     "GET /jobs": Door(OPEN),
+    "GET /settings": Door(OPEN),
     "GET /assets/{name}": Door(OPEN, at=["/assets/none.js"]),
     "GET /{entity}/{project}": Door(OPEN),
     "GET /{entity}/{project}/runs/{run}": Door(OPEN),

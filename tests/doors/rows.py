@@ -23,6 +23,7 @@ _PART_OF: Mapping[str, tuple[str, str]] = {
     "figures": ("project", "projects"),
     "jobs": ("user", "users"),
     "api_keys": ("user", "users"),
+    "page_sessions": ("api_key", "api_keys"),
     "members": ("team", "teams"),
     "invitations": ("team", "teams"),
     **dict.fromkeys(
@@ -81,5 +82,5 @@ def _owner(table: str) -> str:
     if table in _ENTITY:
         return f"{table}.{_ENTITY[table]}"
     column, parent = _PART_OF[table]
-    key = "name" if parent == "teams" else "key"
+    key = {"teams": "name", "api_keys": "hash"}.get(parent, "key")
     return f"(SELECT {_owner(parent)} FROM {parent} WHERE {parent}.{key} = {table}.{column})"

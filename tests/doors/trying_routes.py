@@ -23,6 +23,7 @@ from tests.doors.routes_table import KEY, OPEN, ROUTES, SIGNED, TEAM, Door, addr
 from tests.doors.walk import expand
 from tests.doors.world import World
 from tests.server.asgi import Answer, basic
+from tests.server.browsers import Visitor
 
 NOBODY = Actor("no key", None)
 REVOKED = Actor("revoked key", None, key="revoked")
@@ -30,19 +31,11 @@ EXPIRED = Actor("expired key", None, key="expired")
 ON_A_PAGE = Actor("colleague on the page", "eve", ("eve",))
 
 
-def cookie(world: World, person: str) -> str:
-    """A session of the page, as a browser gets it."""
-    code = world.people[person].post("/api/login/codes", {}).json()["code"]
-    body = json.dumps({"code": code}).encode()
-    made = world.client.request("POST", "/api/login", [body], key=None, headers={"x-runyard": "1"})
-    assert made.status == 200, made.text
-    return made.headers["set-cookie"].partition(";")[0]
-
-
 def caller(world: World, actor: Actor) -> Callable[[str, str, Any], Answer]:
     headers: Mapping[str, str] = {}
     if actor is ON_A_PAGE:
-        headers = {"cookie": cookie(world, "eve"), "x-runyard": "1"}
+        page = Visitor(world.client, world.people["eve"].key)
+        headers = {"cookie": page.cookie, "x-runyard": page.proof}
     elif (key := actor.key_in(world)) is not None:
         headers = {"authorization": basic(key)}
 

@@ -14,6 +14,7 @@ from runyard.server.tracker import Tracker
 from tests.doors.markers import marker
 from tests.server.artifact_logger import Logger, digest_of, manifest_of, md5
 from tests.server.asgi import KEY, Client
+from tests.server.browsers import Visitor
 from tests.server.persons import Person, add_person, make_team
 
 LINK = "mutation ($input: I!) { linkArtifact(input: $input) { versionIndex } }"
@@ -51,7 +52,7 @@ GHOST: Belongings = {
     "md5": "AAAAAAAAAAAAAAAAAAAAAA==", "md5_hex": "0" * 32, "client_id": "ghostclient",
     "sweep": 99996, "idle_sweep": 99989, "sweep_id": "ghostswp", "sweep_gid": gid("Sweep", 99996),
     "agent": 99997, "stock_gid": gid("Agent", 99998), "trial": 1, "job": 99998, "job_id": "99998",
-    "job_name": "ghostjob",
+    "job_name": "ghostjob", "session": "0123456789ab",
 }  # fmt: skip
 
 
@@ -127,6 +128,8 @@ def furnish(world: World, audience: str, person: Person, entity: str) -> None:
     label = marker("bob" if audience == "lab" else audience)
     made = _made(person.post("/api/keys", {"label": label}))
     things |= {"key": made["id"], "key_gid": gid("ApiKey", f"{person.name}/{made['id']}")}
+    Visitor(person.client, person.key)
+    things["session"] = person.get("/api/sessions").json()[0]["id"]
 
 
 def _runs(world: World, audience: str, person: Person, things: Belongings) -> None:

@@ -152,7 +152,7 @@ def _finding(
         if coverage is not None:
             # Looking at lines takes several times as long; what still seems slow is tried without.
             cost.seconds, cost.blocked = cost.seconds / 5, cost.blocked / 5
-        elif cost.seconds > figures.cost.seconds:
+        if cost.seconds > figures.cost.seconds:
             figures.slowest = target.place(case)
         figures.cost.worst(cost)
         cost.check(target.place(case))

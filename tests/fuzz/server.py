@@ -29,8 +29,9 @@ _REQUESTS = json.loads((Path(__file__).parent / "requests.json").read_text())
 _IN_ONE_WORLD = 60
 # These wait for news, on purpose: whoever asks goes away.
 _WAITING = ("/api/live", "/claim")
-# A client keeps what it has for a run that is not known yet, and tries again.
-_UNKNOWN_RUN = b" is not known here"
+# A client keeps what it has for a run that is not known yet, and tries again; and where the page
+# could not be built, its address says so.
+_MEANT = (b" is not known here", b"The page is not built")
 _PATIENT_SECONDS, _IMPATIENT_SECONDS = 120.0, 0.2
 
 
@@ -142,7 +143,8 @@ class ServerTarget:
                 error = record.exc_info[1]
                 raise Finding(kind_of(error), f"{message}\n{_trace(error)}")
             raise Finding(f"logged as an error: {record.msg}", message)
-        if answer.status >= 500 and not (answer.status == 503 and _UNKNOWN_RUN in answer.body):
+        is_meant = answer.status == 503 and any(words in answer.body for words in _MEANT)
+        if answer.status >= 500 and not is_meant:
             raise Finding(f"{answer.status} from {path[:60]}", answer.text[:500])
         assert isinstance(answer, Answer)
         if answer.body and answer.headers.get("content-type") == "application/json":

@@ -25,6 +25,7 @@ OPEN = {
     "/sdk/{rest:path}",
     "/",
     "/jobs",
+    "/settings",
     "/assets/{name}",
     "/api/login",
     "/api/proof",

@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, logIn, loggedOut } from "./api";
 import { Bar } from "./components/Bar";
+import { Confirm } from "./components/Confirm";
 import { Help } from "./components/Help";
 import { Invitations } from "./components/Invitations";
 import { Failure, Loading, NothingHere } from "./components/States";
@@ -24,6 +25,8 @@ export interface Me {
 
 export const me = new Observed<Me | null>(null);
 type Standing = "asking" | "in" | "out";
+// A session ends hours after it was last used: a page that is open keeps it.
+const STAY_IN = 10 * 60_000;
 
 /** A one-time code stands behind the #: that part of an address is sent to nobody. */
 function takeCode(): string | null {
@@ -52,7 +55,15 @@ export function App() {
     void comeIn(code, setWhy).then(setStanding);
     const leave = () => setStanding("out");
     loggedOut.add(leave);
-    return () => void loggedOut.delete(leave);
+    // A link that is pasted into the address of this very page changes what is behind the # alone.
+    const followLink = () => location.hash.startsWith("#code=") && location.reload();
+    addEventListener("hashchange", followLink);
+    const timer = setInterval(() => void get("api/me").catch(() => {}), STAY_IN);
+    return () => {
+      loggedOut.delete(leave);
+      removeEventListener("hashchange", followLink);
+      clearInterval(timer);
+    };
   }, []);
   useShortcuts(
     [
@@ -76,6 +87,7 @@ export function App() {
         <Page />
       </main>
       <Toasts />
+      <Confirm />
       {helps && <Help close={() => setHelps(false)} />}
     </>
   );

@@ -1,6 +1,7 @@
-// The server's own API. Every request carries a header that no other site's page can send.
+// The server's own API. Every request carries the page's half of its session.
 
 import { address, root } from "./root";
+import { confirmed, forgetHalf, keepHalf, sessionHeaders } from "./session";
 
 export class ApiError extends Error {
   constructor(
@@ -20,6 +21,8 @@ type Query = Record<string, string | number | boolean | null | undefined | strin
 export interface Asking {
   query?: Query;
   signal?: AbortSignal;
+  /** What kind of answer is wanted, where the server has several. */
+  accept?: string;
 }
 
 export function withQuery(path: string, query: Query = {}): string {
@@ -32,8 +35,9 @@ export function withQuery(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
-async function ask(method: string, path: string, body: unknown, more: Asking = {}): Promise<Response> {
-  const headers: Record<string, string> = { "X-Runyard": "page" };
+export async function ask(method: string, path: string, body: unknown, more: Asking = {}): Promise<Response> {
+  const headers = sessionHeaders();
+  if (more.accept) headers.Accept = more.accept;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
   try {
@@ -52,16 +56,12 @@ async function ask(method: string, path: string, body: unknown, more: Asking = {
   }
   if (response.ok) return response;
   if (response.status === 401) loggedOut.forEach((listener) => listener());
-  throw new ApiError(response.status, await said(response));
-}
-
-async function said(response: Response): Promise<string> {
-  try {
-    const content = (await response.json()) as { error?: string };
-    return content.error ?? `The server answered ${response.status}.`;
-  } catch {
-    return `The server answered ${response.status}.`;
+  const refusal = (await response.json().catch(() => ({}))) as { error?: string; confirm?: string };
+  if (refusal.confirm) {
+    if (await confirmed(refusal.confirm)) return ask(method, path, body, more);
+    throw new ApiError(response.status, "Not confirmed: nothing was changed.");
   }
+  throw new ApiError(response.status, refusal.error ?? `The server answered ${response.status}.`);
 }
 
 /** Called when a request is refused because nobody is logged in. */
@@ -95,11 +95,18 @@ export async function del<T>(path: string, more?: Asking): Promise<T> {
   return (await (await ask("DELETE", path, undefined, more)).json()) as T;
 }
 
-/** Exchange a one-time code for the cookie, which is for this path of this host alone. */
+/** Exchange a one-time code, or a key, for a session: a cookie for this path, and the page's half. */
 export async function logIn(code: string): Promise<void> {
-  await post("api/login", { code, path: root.pathname, secure: location.protocol === "https:" });
+  keepHalf(await post("api/login", { code, path: root.pathname, secure: location.protocol === "https:" }));
 }
 
 export async function logOut(): Promise<void> {
   await post("api/logout", { path: root.pathname });
+  forgetHalf();
+}
+
+/** What people paste: the code of a link, the code alone, or a key. */
+export function pastedCode(text: string): string {
+  const trimmed = text.trim();
+  return trimmed.includes("code=") ? trimmed.slice(trimmed.indexOf("code=") + 5) : trimmed;
 }

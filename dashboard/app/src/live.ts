@@ -1,10 +1,10 @@
 // News from the server as they come: by an event stream where the way there lets one through, else
-// by asking. Proxies that hold a stream back are noticed by its silence.
+// by asking. Proxies that hold a stream back are noticed by its silence. The stream is fetched: the
+// browser's EventSource cannot send the header that our sessions need.
 
 import { useEffect, useRef } from "preact/hooks";
-import { get, withQuery } from "./api";
+import { ask, get } from "./api";
 import { Observed } from "./observe";
-import { address } from "./root";
 
 export interface News {
   revision: number;
@@ -30,47 +30,61 @@ const BETWEEN_ASKING = 2_000;
 const LONGEST_PAUSE = 30_000;
 let streamsWork: boolean | null = null;
 
+/** Hear the events of a stream until it ends. */
+async function readEvents(query: Watched, signal: AbortSignal, hear: (news: News) => void): Promise<void> {
+  const response = await ask("GET", "api/live", undefined, { query, signal, accept: "text/event-stream" });
+  liveState.set("live");
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    const events = (text + piece.value).split("\n\n");
+    text = events.pop()!;
+    for (const event of events) {
+      // Between events there are comments, as a sign of life.
+      const data = event.split("\n").find((line) => line.startsWith("data: "));
+      if (data) hear(JSON.parse(data.slice(6)) as News);
+    }
+  }
+}
+
 /** Listen to what happens to these; returns how to stop. Hidden pages are not told. */
 export function listen(watched: Watched, since: number, hear: (news: News) => void): () => void {
   let revision = since;
   let over = false;
-  let source: EventSource | null = null;
+  let stream: AbortController | null = null;
   let timer = 0;
   let pause = BETWEEN_ASKING;
 
   const take = (news: News): void => {
-    liveState.set(source ? "live" : "asking");
+    liveState.set(stream ? "live" : "asking");
     pause = BETWEEN_ASKING;
     revision = news.revision;
     hear(news);
   };
 
   const openStream = (): void => {
-    source = new EventSource(address(withQuery("api/live", { ...watched, since: revision })));
-    timer = window.setTimeout(() => {
-      if (streamsWork) return;
-      closeStream();
-      streamsWork = false;
-      void poll();
-    }, FIRST_WORD);
-    source.onopen = () => liveState.set("live");
-    source.onmessage = (event) => {
-      streamsWork = true;
-      clearTimeout(timer);
-      take(JSON.parse(event.data as string) as News);
-    };
-    source.onerror = () => {
-      // EventSource would try again for ever, without telling why.
+    const opened = new AbortController();
+    stream = opened;
+    const giveUp = (): void => {
+      if (stream !== opened) return;
       closeStream();
       if (!streamsWork) streamsWork = false;
       void poll();
     };
+    timer = window.setTimeout(() => !streamsWork && giveUp(), FIRST_WORD);
+    const hearEvent = (news: News): void => {
+      if (stream !== opened) return;
+      streamsWork = true;
+      clearTimeout(timer);
+      take(news);
+    };
+    readEvents({ ...watched, since: String(revision) }, opened.signal, hearEvent).then(giveUp, giveUp);
   };
 
   const closeStream = (): void => {
     clearTimeout(timer);
-    source?.close();
-    source = null;
+    stream?.abort();
+    stream = null;
   };
 
   const poll = async (): Promise<void> => {

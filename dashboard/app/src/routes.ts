@@ -20,6 +20,7 @@ interface Route {
 const ROUTES: Route[] = [
   { pattern: [], load: () => import("./pages/Projects") },
   { pattern: ["jobs"], load: () => import("./pages/Jobs") },
+  { pattern: ["settings"], load: () => import("./pages/Settings") },
   { pattern: [":entity", ":project"], load: () => import("./pages/Project") },
   { pattern: [":entity", ":project", "workspace"], load: () => import("./pages/Project") },
   { pattern: [":entity", ":project", "table"], load: () => import("./pages/Project") },

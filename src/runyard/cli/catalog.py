@@ -34,6 +34,7 @@ COMMANDS = {
     "login": "store a server's key where wandb finds it, or check it",
     "users": "list, add or remove the people on this server",
     "keys": "list, add or revoke keys",
+    "sessions": "list or end the page's sessions",
     "teams": "list, add or remove teams",
     "sync": "bring in runs that were recorded without the server",
     "push": "send runs to W&B's cloud or to another server",

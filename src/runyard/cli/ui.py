@@ -3,9 +3,10 @@
   runyard ui                 all projects
   runyard ui RUN             a run, a sweep or a project, by id or name
   ssh NODE runyard ui        prints what to type on your laptop, too
+  runyard ui --code          the code alone: for a page that asks whether it is you
 
-Prints a link that logs one browser in, once, within ten minutes; later visits need none. Where
-there is a browser, it is opened.
+Prints a link that logs one browser in, once, within ten minutes; later visits need none until the
+browser's session ends (`runyard sessions`). Where there is a browser, it is opened.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     argument.completer = complete_run  # type: ignore[attr-defined]
     parser.add_argument("--no-open", action="store_true", help="print the link, open nothing")
+    parser.add_argument("--code", action="store_true", help="print a code to paste, open nothing")
     parser.add_argument("--json", action="store_true", help="print JSON, open nothing")
 
 
@@ -44,6 +46,9 @@ def run(args: argparse.Namespace) -> int:
     api = server(home)
     path = _path(api, args.name)
     code = api.login_code()
+    if args.code and not args.json:
+        print(code["code"])
+        return 0
     discovery = read_discovery(home)
     assert discovery is not None
     seen = Seen.of(discovery, os.environ)

@@ -53,6 +53,20 @@ class NewKey(Key):
     key: str
 
 
+class Session(TypedDict):
+    """A browser that is logged in to the page."""
+
+    id: str
+    user: str
+    key: str
+    browser: str
+    created_at: float
+    used_at: float
+    used_from: str
+    ends_at: float
+    current: bool
+
+
 class Team(TypedDict):
     name: str
     created_at: float
@@ -126,6 +140,18 @@ class PeopleApi:
         path = f"{_path('users', user, 'keys')}?{urllib.parse.urlencode({'kind': kind})}"
         done: dict[str, int] = self._connection.request("DELETE", path, query=None)
         return done["revoked"]
+
+    def sessions(self) -> list[Session]:
+        listed: list[Session] = self._connection.get("/api/sessions")
+        return listed
+
+    def end_session(self, session: Session) -> None:
+        self._delete("sessions", session["id"])
+
+    def end_sessions(self) -> int:
+        """End all sessions of this key's user; how many there were."""
+        ended: int = self._connection.request("DELETE", "/api/sessions", query=None)["ended"]
+        return ended
 
     def teams(self) -> list[Team]:
         found: list[Team] = self._connection.get("/api/teams")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from runyard.server.permissions import Caller, may_read
 from runyard.server.store import runs, sweeps
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.runs import Row
+from runyard.server.store.sessions import Session
 from runyard.server.store.typed_names import Ambiguous
 from runyard.server.tracker import Tracker
 
@@ -28,6 +30,23 @@ def tracker_of(request: Request) -> Tracker:
 def caller_of(request: Request) -> Caller:
     caller: Caller = request.scope["caller"]
     return caller
+
+
+def session_of(request: Request) -> Session | None:
+    """The page's session that a request came by; None where it came with a key."""
+    session: Session | None = request.scope.get("session")
+    return session
+
+
+def is_still_in(request: Request) -> bool:
+    """Whether a request that takes long would still be let in, and as the same caller.
+
+    Not after a logout, with a revoked key, or when the caller's teams are others.
+    """
+    tracker, caller, session = tracker_of(request), caller_of(request), session_of(request)
+    if session is not None and not tracker.sessions.is_open(session, time.time()):
+        return False
+    return tracker.by_key_id(caller.key_id) == caller
 
 
 def need_admin(request: Request, what: str) -> None:

@@ -355,10 +355,13 @@ def _attempt(request: Request) -> int:
 
 
 OPEN_ROUTES = [Route(PROOF_PATH, proof)]
-ROUTES = [
-    Route("/api/health", health),
+BY_KEY_ROUTES = [
     Route("/api/server/stop", stop_server, methods=["POST"]),
     Route("/api/server/backup", backup, methods=["POST"]),
+]
+ROUTES = [
+    Route("/api/health", health),
+    *BY_KEY_ROUTES,
     Route("/api/run", find_run),
     Route("/api/runs", list_runs),
     Route("/api/curves", curves, methods=["POST"]),

@@ -28,12 +28,12 @@ from runyard.server.addresses import Kind
 from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream, read_writer
-from runyard.server.gate import Gate
+from runyard.server.gate import Doors, Gate
 from runyard.server.graphql import executor, fields
 from runyard.server.graphql.request import Request as GraphqlRequest
 from runyard.server.headers import ClosedAnswers
 from runyard.server.page import files as page_files
-from runyard.server.page import login
+from runyard.server.page import login, session_api
 from runyard.server.page_api import routes as page_routes
 from runyard.server.proxies import CAME_BY
 from runyard.server.scopes import guarded
@@ -78,12 +78,15 @@ def create_app(
     is_open_in_api = [*login.OPEN_ROUTES, *api.OPEN_ROUTES]
     # For tests: agents are to get on with what W&B's own server would answer.
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
+    # The page does not ask this; keys and teams can be made by it.
+    by_graphql = Route("/graphql", graphql, methods=["POST"])
+    files = Route("/files/{entity}/{project}/{run}/{name:path}", download)
     needs_key = [
-        Route("/graphql", graphql, methods=["POST"]),
+        by_graphql,
         Route("/files/{entity}/{project}/{run}/file_stream", file_stream, methods=["POST"]),
         # What hundreds ask at once stands early: routes are tried in their order.
         *([] if only_wandb else agent_api.ROUTES),
-        Route("/files/{entity}/{project}/{run}/{name:path}", download),
+        files,
         *artifact_files.ROUTES,
         *api.ROUTES,
         *people.ROUTES,
@@ -91,6 +94,7 @@ def create_app(
         *export.ROUTES,
         *([] if only_wandb else sweep_api.ROUTES),
         *login.ROUTES,
+        *session_api.ROUTES,
         *page_routes.ROUTES,
         *job_api.ROUTES,
         *figure_api.ROUTES,
@@ -108,7 +112,17 @@ def create_app(
         middleware=[
             Middleware(ClosedAnswers),
             Middleware(Shelter),
-            Middleware(Gate, tracker=tracker, routes=routes, is_open=[*is_open_in_api, *is_open]),
+            Middleware(
+                Gate,
+                tracker=tracker,
+                routes=routes,
+                doors=Doors(
+                    everybody=[*is_open_in_api, *is_open],
+                    files=[files, *artifact_files.ROUTES],
+                    by_key=[by_graphql, *api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
+                    confirmed=[*people.CONFIRMED_ROUTES, *session_api.CONFIRMED_ROUTES],
+                ),
+            ),
         ],
         exception_handlers={Unacceptable: unacceptable},
         lifespan=lifespan,

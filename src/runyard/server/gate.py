@@ -5,28 +5,46 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runyard.server.answers import answer
-from runyard.server.page.cookies import cookie_of, is_from_browser, is_own_write
+from runyard.server.page.cookies import cookie_of, is_from_browser, proof_of, ticket_of
+from runyard.server.page.sessions import is_confirmed
 from runyard.server.permissions import Caller
 from runyard.server.tracker import Tracker
 
+_CONFIRM = "runyard ui --code"
+
+
+@dataclass(frozen=True)
+class Doors:
+    """What is needed where; with a key, all of it is open."""
+
+    everybody: Sequence[Route]
+    # A page loads these without a header, by the ticket in the address.
+    files: Sequence[Route]
+    # Not for a page, or only after its user has shown a code or a key again.
+    by_key: Sequence[Route]
+    confirmed: Sequence[Route]
+
 
 class Gate:
-    """Lets a request in with the key, with a session's cookie, or by an open route."""
+    """Lets a request in with the key, with a session of the page, or by an open route."""
 
     def __init__(
-        self, app: ASGIApp, tracker: Tracker, routes: Sequence[Route], is_open: Sequence[Route]
+        self, app: ASGIApp, tracker: Tracker, routes: Sequence[Route], doors: Doors
     ) -> None:
         self._app = app
         self._tracker = tracker
         self._routes = routes
-        self._open = {id(route) for route in is_open}
+        self._doors = doors
+        self._open = {id(route) for route in doors.everybody}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -34,8 +52,8 @@ class Gate:
             caller = self._tracker.caller(key, _address_of(scope))
             if caller is None:
                 caller = self._visitor(scope)
-                if caller is not None and not is_own_write(scope):
-                    refusal = answer({"error": "only runyard's own page may change this"}, 403)
+                refusal = None if caller is None else self._page_refusal(scope)
+                if refusal is not None:
                     await refusal(scope, receive, send)
                     return
             if caller is not None:
@@ -46,15 +64,41 @@ class Gate:
         await self._app(scope, receive, send)
 
     def _visitor(self, scope: Scope) -> Caller | None:
-        """Who is logged in on the page that asks."""
-        token = cookie_of(scope, self._tracker.sessions.cookie)
-        key_id = self._tracker.sessions.read(token) if token else None
-        return self._tracker.by_key_id(key_id) if key_id else None
+        """Who is logged in on the page that asks; the cookie alone lets nobody in."""
+        sessions, now = self._tracker.sessions, time.time()
+        cookie = cookie_of(scope, sessions.cookie)
+        session = sessions.by_cookie(cookie, now) if cookie else None
+        if session is None:
+            return None
+        if not sessions.proves(session, proof_of(scope)) and not (
+            _is_one_of(scope, self._doors.files) and sessions.admits(session, ticket_of(scope))
+        ):
+            return None
+        caller = self._tracker.by_key_id(session.key_id)
+        if caller is not None:
+            sessions.use(session, _address_of(scope), now)
+            scope["session"] = session
+        return caller
+
+    def _page_refusal(self, scope: Scope) -> Response | None:
+        """Why a page that is logged in may not do this, if so."""
+        if _is_one_of(scope, self._doors.by_key):
+            return answer({"error": "this takes the key, not a session of the page"}, 403)
+        if _is_one_of(scope, self._doors.confirmed) and not is_confirmed(
+            scope["session"], time.time()
+        ):
+            said = f"confirm that it is you: `{_CONFIRM}` prints a code"
+            return answer({"error": said, "confirm": _CONFIRM}, 403)
+        return None
 
     def _route_of(self, scope: Scope) -> Route | None:
         """The route of the request's path, whatever its method."""
         matching = (route for route in self._routes if route.matches(scope)[0] != Match.NONE)
         return next(matching, None)
+
+
+def _is_one_of(scope: Scope, routes: Sequence[Route]) -> bool:
+    return any(route.matches(scope)[0] == Match.FULL for route in routes)
 
 
 def _refusal(scope: Scope, why: str | None) -> Response:

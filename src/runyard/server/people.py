@@ -199,18 +199,22 @@ def _team(request: Request) -> str:
     return team
 
 
-ROUTES = [
-    Route("/api/me", who_am_i),
-    Route("/api/users", list_users),
+# A page that asks for these must have shown a code or a key a moment ago.
+CONFIRMED_ROUTES = [
     Route("/api/users", add_user, methods=["POST"]),
     Route("/api/users/{user}", remove_user, methods=["DELETE"]),
-    Route("/api/keys", list_keys),
     Route("/api/keys", add_key, methods=["POST"]),
     Route("/api/users/{user}/keys", revoke_keys, methods=["DELETE"]),
     Route("/api/users/{user}/keys/{key}", revoke_key, methods=["DELETE"]),
-    Route("/api/teams", list_teams),
     Route("/api/teams", add_team, methods=["POST"]),
     Route("/api/teams/{team}", remove_team, methods=["DELETE"]),
     Route("/api/teams/{team}/members/{user}", add_member, methods=["PUT"]),
     Route("/api/teams/{team}/members/{user}", remove_member, methods=["DELETE"]),
+]
+ROUTES = [
+    Route("/api/me", who_am_i),
+    Route("/api/users", list_users),
+    Route("/api/keys", list_keys),
+    Route("/api/teams", list_teams),
+    *CONFIRMED_ROUTES,
 ]

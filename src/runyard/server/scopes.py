@@ -91,7 +91,11 @@ WHOLE_ROUTES: frozenset[tuple[str, str]] = frozenset(
         ("PUT", "/api/teams/{team}/members/{user}"),
         ("DELETE", "/api/teams/{team}/members/{user}"),
         ("POST", "/api/login/codes"),
+        ("POST", "/api/login/confirm"),
         ("POST", "/api/logout"),
+        ("GET", "/api/sessions"),
+        ("DELETE", "/api/sessions"),
+        ("DELETE", "/api/sessions/{session}"),
         # Jobs: a record names files that the server then reads, and a retry runs programs.
         ("GET", "/api/job"),
         ("GET", "/api/jobs"),

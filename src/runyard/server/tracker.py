@@ -9,7 +9,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -21,10 +21,12 @@ from runyard.server.joiner import Joiner
 from runyard.server.page.sessions import Codes, Sessions
 from runyard.server.permissions import Caller, may_write
 from runyard.server.store import api_keys, deletion, leases, leftovers, people, wishes
+from runyard.server.store import sessions as stored_sessions
 from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.field_memory import FieldMemory
 from runyard.server.store.pieces import Changed
 from runyard.server.store.project_keys import ProjectKeys
+from runyard.server.store.sessions import Session
 from runyard.server.store.transfers import Transfer, carry_out
 from runyard.server.sweeps.desks import Desks
 from runyard.server.uploads import Uploads
@@ -80,7 +82,8 @@ class Tracker:
                 lambda connection: _own(connection, key, time.time())
             ).result()
             secret = _server_secret(self.home)
-            self.addresses, self.sessions = Addresses(secret), Sessions(secret)
+            self.addresses = Addresses(secret)
+            self.sessions = Sessions(secret, self._database.read(stored_sessions.load).result())
             self.uploads.clear_unfinished()
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
@@ -98,8 +101,11 @@ class Tracker:
 
     def close(self) -> None:
         with contextlib.suppress(Exception):  # On a full disk, say: the times are not worth it.
-            uses = self._take_uses()
+            uses, visits = self._take_uses(), self.sessions.take_uses(at_once=True)
             self._database.write(lambda connection: api_keys.note_uses(connection, uses)).result()
+            self._database.write(
+                lambda connection: stored_sessions.note_uses(connection, visits)
+            ).result()
         self._database.close()
 
     def take_in_leftovers(self) -> None:
@@ -177,13 +183,19 @@ class Tracker:
             await self.write(api_keys.end_soon, key_id, end)
 
     def retire_keys(self, why: str, port: int | None = None) -> int:
-        """Refuse keys that were handed out: at that port, or all; how many. See `api_keys`."""
+        """Refuse keys that were handed out: at that port, or all; how many. See `api_keys`.
+
+        Pages that were open then sent both halves of their sessions to that port: all end.
+        """
+        pages = self.sessions.all(time.time())
 
         def change(connection: sqlite3.Connection) -> tuple[int, people.People]:
             count = api_keys.retire(connection, why, time.time(), port=port)
+            stored_sessions.end(connection, [session.hash for session in pages])
             return count, people.load(connection)
 
         count, self._people = self._database.write(change).result()
+        self.sessions.close(pages)
         return count
 
     async def store_uses(self) -> None:
@@ -191,6 +203,23 @@ class Tracker:
         uses = self._take_uses()
         if uses:
             await self.write(api_keys.note_uses, uses)
+        visits = self.sessions.take_uses()
+        if visits:
+            await self.write(stored_sessions.note_uses, visits)
+        await self.end_sessions(self.sessions.over(time.time()))
+
+    async def open_session(self, session: Session) -> bool:
+        """Log a browser in; False if the key behind it was revoked in the meantime."""
+        if not await self.write(stored_sessions.add, session):
+            return False
+        await self.end_sessions(self.sessions.open(session))
+        return True
+
+    async def end_sessions(self, sessions: Sequence[Session]) -> None:
+        """Refused from now on; and forgotten, when this comes back."""
+        self.sessions.close(sessions)
+        if sessions:
+            await self.write(stored_sessions.end, [session.hash for session in sessions])
 
     async def keep_up_keys(self) -> None:
         """Note when keys were used; those of live runs go on, those that ended are forgotten."""

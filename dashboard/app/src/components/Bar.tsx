@@ -5,7 +5,7 @@ import { me } from "../App";
 import { liveState } from "../live";
 import { useObserved } from "../observe";
 import { pathOf } from "../root";
-import { usePlace } from "../router";
+import { navigate, usePlace } from "../router";
 import { switchTheme, theme } from "../theme";
 import { Icon } from "./Icon";
 import { Link } from "./Link";
@@ -85,6 +85,7 @@ export function Bar({ help }: { help: () => void }) {
           button={<span class="face">{user.name.slice(0, 1).toUpperCase()}</span>}
           items={[
             { says: `Logged in as ${user.name}`, act: null },
+            { says: "Keys and sessions", act: () => navigate("settings") },
             { says: dark ? "Light colours" : "Dark colours", act: switchTheme },
             { says: "Log out of this browser", act: () => void logOut().then(() => location.reload()) },
           ]}

@@ -16,9 +16,10 @@ import { Section, sections, Smoothing, useStore } from "../project/ChartsPanel";
 import { Rename } from "../project/RunActions";
 import { isAlive, type Keys, type Run as ListedRun } from "../project/runs";
 import { change, useProjectView, X_CHOICES, type ProjectView } from "../project/view";
-import { address, pathOf } from "../root";
+import { pathOf } from "../root";
 import { navigate, usePlace, useQuery } from "../router";
 import type { PageProps } from "../routes";
+import { fileAddress } from "../session";
 import { Artifacts } from "../run/Artifacts";
 import { Console } from "../run/Console";
 import type { RunDetail } from "../run/detail";
@@ -72,7 +73,7 @@ export default function Run({ entity, project, id }: PageProps) {
   });
   if (error && (!run || error.status === 404)) return <Trouble error={error} again={again} />;
   if (!run) return <Loading />;
-  const fileUrl = (name: string) => address(filePath(run, name));
+  const fileUrl = (name: string) => fileAddress(filePath(run, name));
   const media = mediaNames(run).length;
   return (
     <div class="run-page">

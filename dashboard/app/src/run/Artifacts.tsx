@@ -7,7 +7,8 @@ import { Icon } from "../components/Icon";
 import { Link } from "../components/Link";
 import { Empty, Loading, Trouble } from "../components/States";
 import { formatSize, formatValue } from "../format";
-import { address, pathOf } from "../root";
+import { pathOf } from "../root";
+import { fileAddress } from "../session";
 import type { RunDetail } from "./detail";
 
 interface Artifact {
@@ -140,7 +141,7 @@ function Contents({ artifact, name }: { artifact: Artifact; name: string }) {
                 <td class="number">{entry.ref ?? formatSize(entry.size)}</td>
                 <td class="number">
                   {!entry.ref && (
-                    <a href={address(`artifacts/${pathOf(artifact.entity, hexOf(entry.digest), path.split("/").at(-1)!)}`)} download>
+                    <a href={fileAddress(`artifacts/${pathOf(artifact.entity, hexOf(entry.digest), path.split("/").at(-1)!)}`)} download>
                       Download
                     </a>
                   )}

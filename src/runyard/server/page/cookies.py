@@ -1,8 +1,7 @@
-"""The session cookie of a request, and whether a write came from our own page.
+"""What a browser sends of a session: its cookie, and the header or the ticket beside it.
 
 Every program on a shared machine can serve a page from another port of the same host, and to a
-browser that is the same *site*: SameSite does not keep it out. So a write by cookie needs a header
-that no form and no foreign script can send without being asked, and must not come from elsewhere.
+browser that is the same *site*: SameSite does not keep it out, and the cookie goes there too.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ from __future__ import annotations
 import urllib.parse
 from http.cookies import CookieError, SimpleCookie
 
+from starlette.datastructures import QueryParams
 from starlette.types import Scope
 
-# Sent by the page with everything that it asks.
+# Sent by the page with everything that it fetches: its session's proof, or any word without one.
 HEADER = b"x-runyard"
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+TICKET = "ticket"
 
 
 def cookie_of(scope: Scope, name: str) -> str | None:
@@ -34,10 +34,19 @@ def is_from_browser(scope: Scope) -> bool:
     return any(name in (HEADER, b"sec-fetch-site") for name, _ in scope["headers"])
 
 
-def is_own_write(scope: Scope) -> bool:
-    """Whether a request that a cookie lets in may change something."""
-    if scope["method"] in _READING:
-        return True
+def proof_of(scope: Scope) -> str:
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == HEADER), "")
+
+
+def ticket_of(scope: Scope) -> str:
+    return QueryParams(scope["query_string"]).get(TICKET, "")
+
+
+def is_own_login(scope: Scope) -> bool:
+    """Whether our own page asks to log in: another one could log its visitors in as somebody.
+
+    No form and no foreign script can send the header without being asked.
+    """
     headers: dict[bytes, str] = {name: value.decode("latin-1") for name, value in scope["headers"]}
     if HEADER not in headers:
         return False

@@ -139,6 +139,7 @@ def _missing(command: str) -> str:
 OPEN_ROUTES = [
     Route("/", page),
     Route("/jobs", page),
+    Route("/settings", page),
     Route("/assets/{name}", asset),
     Route("/{entity}/{project}", page),
     Route("/{entity}/{project}/runs/{run}", page),

@@ -1,60 +1,117 @@
-"""Logging a browser in: a command asks for a code, the browser exchanges it for a cookie."""
+"""Logging a browser in: a command asks for a code, the page exchanges it for a session."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.server.access import caller_of, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_json
-from runyard.server.page.cookies import cookie_path, is_own_write, set_cookie
-from runyard.server.page.sessions import CODE_SECONDS, SESSION_SECONDS
+from runyard.server.access import caller_of, session_of, tracker_of
+from runyard.server.answers import Unacceptable, answer, read_texts
+from runyard.server.page.cookies import cookie_path, is_own_login, set_cookie
+from runyard.server.page.sessions import CODE_SECONDS, LONGEST_SECONDS
+from runyard.server.permissions import RUNS, Caller
+from runyard.server.scopes import REFUSAL
+from runyard.server.store import sessions as stored
+
+# A wrong code or key is answered late. There is no limit by address: on a login node a stranger
+# has the address of the owner, who would be the one that it keeps out.
+REFUSAL_SECONDS = 1.0
 
 
 async def make_code(request: Request) -> Response:
-    """A code that logs one browser in as the caller."""
+    """A code that logs one browser in as the caller, or confirms that it is them."""
     code = tracker_of(request).codes.make(caller_of(request).key_id, time.time())
     return answer({"code": code, "seconds": int(CODE_SECONDS)})
 
 
 async def log_in(request: Request) -> Response:
     """`path` and `secure` are how the browser sees us: a proxy may stand in between."""
-    if not is_own_write(request.scope):
+    if not is_own_login(request.scope):
         raise Unacceptable(403, "log in on runyard's own page")
-    given = await read_json(request)
-    tracker = tracker_of(request)
-    code = given.get("code")
-    key_id = tracker.codes.take(code, time.time()) if isinstance(code, str) else None
-    caller = tracker.by_key_id(key_id) if key_id else None
-    if caller is None:
-        raise Unacceptable(
-            403, "this link was used before or is too old: `runyard ui` prints a fresh one"
-        )
-    response = answer({"name": caller.name})
+    body = await read_texts(request)
+    tracker, now = tracker_of(request), time.time()
+    caller = await _shown(request, body.get("code"))
+    session, cookie, proof = tracker.sessions.make(
+        caller.key_id, request.headers.get("user-agent", ""), _address(request), now
+    )
+    if not await tracker.open_session(session):
+        raise _refused()
+    before = session_of(request)
+    if before is not None:  # The browser forgets its cookie for the new one.
+        await tracker.end_sessions([before])
+    ticket = tracker.sessions.ticket(session)
+    response = answer({"name": caller.name, "proof": proof, "ticket": ticket})
     response.headers["Set-Cookie"] = set_cookie(
         tracker.sessions.cookie,
-        tracker.sessions.make(caller.key_id),
-        cookie_path(given.get("path")),
-        SESSION_SECONDS,
-        secure=given.get("secure") is True,
+        cookie,
+        cookie_path(body.get("path")),
+        LONGEST_SECONDS,
+        secure=body.get("secure") is True,
     )
     return response
+
+
+async def confirm(request: Request) -> Response:
+    """Show a code or a key again: for ten minutes, the page may administer."""
+    session = session_of(request)
+    if session is None:  # Who comes with a key has shown it just now.
+        return answer({})
+    body = await read_texts(request)
+    if (await _shown(request, body.get("code"))).key != caller_of(request).key:
+        raise Unacceptable(403, "this code is another user's")
+    now = time.time()
+    await tracker_of(request).write(stored.confirm, session.hash, now)
+    session.confirmed_at = now
+    return answer({})
 
 
 async def log_out(request: Request) -> Response:
-    given = await read_json(request)
+    body = await read_texts(request)
+    tracker, session = tracker_of(request), session_of(request)
+    if session is not None:
+        await tracker.end_sessions([session])
     response = answer({})
     response.headers["Set-Cookie"] = set_cookie(
-        tracker_of(request).sessions.cookie, "", cookie_path(given.get("path")), 0, secure=False
+        tracker.sessions.cookie, "", cookie_path(body.get("path")), 0, secure=False
     )
     return response
 
 
+async def _shown(request: Request, secret: object) -> Caller:
+    """Whose code or key this is. A code is worth nothing afterwards."""
+    tracker = tracker_of(request)
+    if isinstance(secret, str) and secret:
+        key_id = tracker.codes.take(secret, time.time())
+        caller = tracker.by_key_id(key_id) if key_id else tracker.caller(secret, _address(request))
+        if caller is not None:
+            if caller.scope == RUNS:
+                raise Unacceptable(403, f"{REFUSAL}; `runyard ui` prints a link")
+            return caller
+    await asyncio.sleep(REFUSAL_SECONDS)
+    raise _refused()
+
+
+def _refused() -> Unacceptable:
+    return Unacceptable(
+        403,
+        "this link or code was used before or is too old, or the key is wrong: `runyard ui` prints "
+        "a fresh link",
+    )
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+# A session that could make codes would confirm itself.
+BY_KEY_ROUTES = [Route("/api/login/codes", make_code, methods=["POST"])]
 ROUTES = [
-    Route("/api/login/codes", make_code, methods=["POST"]),
+    *BY_KEY_ROUTES,
+    Route("/api/login/confirm", confirm, methods=["POST"]),
     Route("/api/logout", log_out, methods=["POST"]),
 ]
 OPEN_ROUTES = [Route("/api/login", log_in, methods=["POST"])]

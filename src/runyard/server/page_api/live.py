@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from runyard.server import arguments
-from runyard.server.access import caller_of, tracker_of
+from runyard.server.access import caller_of, is_still_in, tracker_of
 from runyard.server.answers import Unacceptable, answer
 from runyard.server.page_api.answering import project_at
 from runyard.server.permissions import Caller, may_read, readable
@@ -165,8 +165,8 @@ async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIte
     yield _event(told)
     quiet_since = time.monotonic()
     with _Bell(changes) as bell:
-        # A revoked key or another team: the page asks anew, and is answered as who it is by then.
-        while not request.app.state.is_stopping() and tracker.by_key_id(caller.key_id) == caller:
+        # Else the page asks anew, and is answered as who it is by then.
+        while is_still_in(request) and not request.app.state.is_stopping():
             # What is not for this page need not be looked at again.
             newest = changes.revision
             fresh = await news(tracker, caller, scope, known)

@@ -55,7 +55,8 @@ def document() -> dict[str, Any]:
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "runyard",
-                    "description": "The page's, after its one-time link (`runyard ui`).",
+                    "description": "The page's, after its one-time link (`runyard ui`); "
+                    "with the proof of its login in the header `X-Runyard`.",
                 },
             },
             "schemas": {

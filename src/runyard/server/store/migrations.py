@@ -53,6 +53,7 @@ STEPS: tuple[str, ...] = (
     people.INVITATIONS,
     people.KEYS,
     artifacts.LINKED_BY,
+    people.SESSIONS,
 )
 
 

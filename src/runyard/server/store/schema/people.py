@@ -53,3 +53,18 @@ ALTER TABLE api_keys ADD COLUMN port INTEGER;  -- the server's, when it was made
 ALTER TABLE api_keys ADD COLUMN run INTEGER;   -- it does not end before this run
 ALTER TABLE api_keys ADD COLUMN retired TEXT;                        -- why it is refused
 """
+
+# Browsers that are logged in to the page.
+SESSIONS = """
+CREATE TABLE page_sessions (
+    hash TEXT PRIMARY KEY,               -- of the cookie
+    proof TEXT NOT NULL,                 -- the hash of what the page sends beside the cookie
+    api_key TEXT NOT NULL REFERENCES api_keys ON DELETE CASCADE,  -- the key that opened it
+    browser TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    confirmed_at REAL NOT NULL,          -- when its user last showed a code or a key
+    used_at REAL NOT NULL,               -- some minutes late: not every request is a write
+    used_from TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX page_sessions_by_key ON page_sessions (api_key);
+"""

@@ -1,0 +1,74 @@
+"""The browsers that are logged in to the page: list or end their sessions.
+
+  runyard sessions                 which there are
+  runyard sessions end SESSION     by its id, or the beginning of it
+  runyard sessions end --all       yours, all of them
+
+A session ends when its browser logs out, 12 hours after it was last used, after a week, or with the
+key that opened it. One that is ended here is refused at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from runyard.cli.connect import server
+from runyard.cli.output import ago, print_json, print_table
+from runyard.errors import NotFoundError, UsageError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action", nargs="?", default="list", choices=("list", "end"), metavar="ACTION",
+        help="list (the default) or end",
+    )  # fmt: skip
+    parser.add_argument("session", nargs="?", metavar="SESSION", help="with end: which one")
+    parser.add_argument("--all", action="store_true", help="with end: all of yours")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if (args.action == "end") != bool(args.session or args.all) or (args.session and args.all):
+        raise UsageError(
+            "runyard sessions: `end` takes a session or --all, and `list` neither",
+            mend="runyard sessions end SESSION",
+        )
+    people = server().people
+    if args.all:
+        ended = people.end_sessions()
+        if args.json:
+            print_json({"ended": ended})
+        else:
+            print(f"ended {ended} {'session' if ended == 1 else 'sessions'}")
+        return 0
+    sessions = people.sessions()
+    if args.action == "end":
+        matching = [each for each in sessions if each["id"].startswith(args.session)]
+        if len(matching) != 1:
+            which = "no session" if not matching else "more than one session"
+            raise NotFoundError(
+                f"{which} is called {args.session!r}", mend="`runyard sessions` names them"
+            )
+        people.end_session(matching[0])
+        if args.json:
+            print_json({"ended": 1})
+        else:
+            print(f"ended the session {matching[0]['id']}: its browser is logged out")
+    elif args.json:
+        print_json(sessions)
+    else:
+        print_table(
+            ("SESSION", "USER", "LOGGED IN", "USED", "FROM", "BROWSER"),
+            (
+                (
+                    session["id"],
+                    session["user"],
+                    ago(session["created_at"]),
+                    ago(session["used_at"]),
+                    session["used_from"] or "-",
+                    session["browser"],
+                )
+                for session in sessions
+            ),
+        )
+    return 0
