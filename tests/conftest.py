@@ -21,6 +21,7 @@ from runyard.client.discover import stop_server
 from runyard.errors import RunyardError
 from runyard.home import Home
 from runyard.port_holder import HOLD_SECONDS
+from tests.warm_commands import run_warm
 
 pytest_plugins = ["tests.slurm.plugin"]
 # A busy machine makes nothing wrong: no example has a deadline.
@@ -34,6 +35,8 @@ _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMP
 
 def pytest_configure() -> None:
     """In a script's background, or under nohup, we ignore signals, and so would what we start."""
+    # A server that a test kills and forgets leaves nothing for long.
+    os.environ[HOLD_SECONDS] = "60"
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -114,11 +117,15 @@ def run_runyard(
     stdin: str | None = None,
     timeout: float = 180,
 ) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **(env or {})}
+    done = run_warm(words, environment, cwd or Path.cwd(), stdin or "", timeout)
+    if done is not None:
+        return done
     return subprocess.run(
         [sys.executable, "-m", "runyard", *words],
-        env={**os.environ, **(env or {})},
+        env=environment,
         cwd=cwd,
-        input="" if stdin is None else stdin,
+        input=stdin or "",
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -155,7 +162,6 @@ def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(_OF_ANOTHER_JOB):
             monkeypatch.delenv(name)
     monkeypatch.setenv("RUNYARD_HOME", str(folder / "state"))
-    # A server that a test kills and forgets leaves nothing for long.
     monkeypatch.setenv(HOLD_SECONDS, "60")
     for name, place in (
         ("HOME", "home"),

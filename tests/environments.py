@@ -43,7 +43,10 @@ def ensure(folder: Path, wanted: Sequence[str], install: Callable[[Path], None])
 
 def pip_install(python: Path, what: str, words: Sequence[str]) -> None:
     """Install packages into an environment; Missing, with pip's own words, if that fails."""
-    fixed = ["--quiet", "--disable-pip-version-check"]
+    if _uv_installs(python, words):
+        return
+    # Compiled when imported: most modules never are.
+    fixed = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [sys.executable, "-m", "pip", "--python", str(python), "install", *fixed, *words]
     environment = {"PIP_CACHE_DIR": str(CACHE / "pip"), **os.environ}
     try:
@@ -58,6 +61,27 @@ def pip_install(python: Path, what: str, words: Sequence[str]) -> None:
             f"{what} is missing, and pip could not install it: "
             f"{said[-1] if said else f'exit code {done.returncode}'}"
         )
+
+
+def _uv_installs(python: Path, words: Sequence[str]) -> bool:
+    """uv takes a tenth of pip's time. What it cannot get, pip may: it has settings of its own."""
+    uv = Path(sys.executable).with_name("uv")
+    if not uv.exists() or os.environ.get("PIP_NO_INDEX"):
+        return False
+    places = {"UV_FIND_LINKS": "PIP_FIND_LINKS", "UV_DEFAULT_INDEX": "PIP_INDEX_URL"}
+    environment = {
+        "UV_CACHE_DIR": str(CACHE / "uv"),
+        **{theirs: os.environ[ours] for theirs, ours in places.items() if ours in os.environ},
+        **os.environ,
+    }
+    command = [str(uv), "pip", "install", "--quiet", "--python", str(python), *words]
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, timeout=_LONGEST_INSTALL, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
 
 
 def skip_or_fail(reason: str) -> NoReturn:

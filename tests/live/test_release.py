@@ -27,9 +27,7 @@ def test_the_wheel_alone_runs_the_quickstart(state_folder: Home, tmp_path: Path)
     environment = tmp_path / "empty"
     venv.create(environment, symlinks=True, with_pip=False)
     try:
-        pip_install(
-            environment / "bin" / "python", "the wheel", ["--no-compile", f"{wheel}[example]"]
-        )
+        pip_install(environment / "bin" / "python", "the wheel", [f"{wheel}[example]"])
     except Missing as missing:
         skip_or_fail(str(missing))
     shutil.copytree(ROOT / "examples" / "spirals", tmp_path / "spirals")

@@ -12,7 +12,6 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from wandb.sdk.launch.sweeps import utils as stock
 
 from runyard.node.commands import default_command, expand
 from runyard.node.parameters import parameter_file
@@ -81,6 +80,9 @@ def test_a_name_in_braces_is_a_parameter_or_a_variable_of_the_node(
 @pytest.mark.parametrize("kind", ["args", "args_no_equals", "args_no_hyphens", "args_append_hydra",
     "args_override_hydra", "args_no_boolean_flags", "args_json"])  # fmt: skip
 def test_arguments_are_those_of_the_stock_agent(kind: str) -> None:
+    # Here, since it takes a second, and each test process reads this file.
+    from wandb.sdk.launch.sweeps import utils as stock
+
     command = {"args": {name: {"value": value} for name, value in VALUES.items()}}
     assert expanded([f"${{{kind}}}"]) == stock.create_sweep_command_args(command)[kind]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+import scipy  # What is used of it is loaded then; each test process reads this file.
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from runyard.report.differences import Sample, compare, in_words
 
@@ -21,7 +21,7 @@ numbers = st.lists(
 @given(numbers, numbers)
 def test_without_seeds_it_is_welchs_test(first: list[float], other: list[float]) -> None:
     (found,) = compare(Sample(tuple(first)), [Sample(tuple(other))])
-    theirs = stats.ttest_ind(other, first, equal_var=False)
+    theirs = scipy.stats.ttest_ind(other, first, equal_var=False)
     low, high = theirs.confidence_interval(0.95)
     assert found.chance == pytest.approx(theirs.pvalue, rel=1e-6)
     assert [found.low, found.high] == pytest.approx([low, high])
@@ -32,7 +32,7 @@ def test_the_same_seeds_are_compared_seed_by_seed() -> None:
     shuffled = Sample((B[2], B[0], B[1], B[4], B[3]), (3, 1, 2, 5, 4))
     (found,) = compare(Sample(A, seeds), [shuffled])
     assert (found.paired, found.pairs) == (True, 5)
-    assert found.chance == pytest.approx(stats.ttest_rel(B, A).pvalue)
+    assert found.chance == pytest.approx(scipy.stats.ttest_rel(B, A).pvalue)
 
 
 @pytest.mark.parametrize("seeds", [(1, 1, 2, 3, 4), (1, 2, 3, 4, 6)])

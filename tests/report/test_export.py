@@ -8,8 +8,6 @@ import json
 import math
 from pathlib import Path
 
-import pandas
-import pyarrow.parquet
 import pytest
 
 import runyard
@@ -76,6 +74,8 @@ def test_system_metrics(export: RunRunyard) -> None:
 
 
 def test_parquet_keeps_numbers(export: RunRunyard, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
     target = tmp_path / "runs.parquet"
     assert export("export", "-o", str(target)).returncode == 0
     table = pyarrow.parquet.read_table(target)
@@ -86,6 +86,8 @@ def test_parquet_keeps_numbers(export: RunRunyard, tmp_path: Path) -> None:
 
 
 def test_a_dataframe(api: Api) -> None:
+    import pandas
+
     frame = runyard.dataframe("one", metrics=["loss"])
     assert isinstance(frame, pandas.DataFrame)
     assert frame["loss"].tolist()[:5] == [0.0, 0.25, 0.5, 0.75, 1.0]

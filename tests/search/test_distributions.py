@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from runyard.search import beta
 from runyard.search.distributions import Distribution
@@ -138,10 +138,12 @@ def test_beta_agrees_with_scipy(a: float, b: float) -> None:
     for u in (1e-9, 1e-4, 0.1, 0.5, 0.9, 0.9999, 1 - 1e-9):
         x = beta.quantile(u, a, b)
         # Near 1 a float has no room: u lies between the shares of x's neighbours, 14 digits alike.
-        below, above = (float(stats.beta.cdf(x * (1 + side * 2e-14), a, b)) for side in (-1, 1))
+        below, above = (
+            float(scipy.stats.beta.cdf(x * (1 + side * 2e-14), a, b)) for side in (-1, 1)
+        )
         assert below * (1 - 1e-8) <= u <= above * (1 + 1e-8)
         assert beta.cumulative(x, a, b) == pytest.approx(
-            float(stats.beta.cdf(x, a, b)), rel=1e-10, abs=1e-300
+            float(scipy.stats.beta.cdf(x, a, b)), rel=1e-10, abs=1e-300
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 
 def _rounded(ppf: Callable[[float], float], q: float) -> Callable[[float], float]:
@@ -18,7 +18,7 @@ def _rounded(ppf: Callable[[float], float], q: float) -> Callable[[float], float
 
 
 def _uniform(low: float, high: float) -> Callable[[float], float]:
-    return lambda u: float(stats.uniform.ppf(u, low, high - low))
+    return lambda u: float(scipy.stats.uniform.ppf(u, low, high - low))
 
 
 def _exp(ppf: Callable[[float], float]) -> Callable[[float], float]:
@@ -26,7 +26,7 @@ def _exp(ppf: Callable[[float], float]) -> Callable[[float], float]:
 
 
 def _inverse(low: float, high: float) -> Callable[[float], float]:
-    return lambda u: float(np.exp(-stats.uniform.ppf(1 - u, low, high - low)))
+    return lambda u: float(np.exp(-scipy.stats.uniform.ppf(1 - u, low, high - low)))
 
 
 def _weighted(values: list[Any], chances: list[float]) -> Callable[[float], Any]:
@@ -37,13 +37,13 @@ def _weighted(values: list[Any], chances: list[float]) -> Callable[[float], Any]
 FORMS: dict[str, tuple[dict[str, Any], Callable[[float], Any]]] = {
     "categorical": (
         {"values": ["a", "b", "c"]},
-        lambda u: ["a", "b", "c"][int(stats.randint.ppf(u, 0, 3))],
+        lambda u: ["a", "b", "c"][int(scipy.stats.randint.ppf(u, 0, 3))],
     ),
     "categorical_w_probabilities": (
         {"values": ["a", "b", "c"], "probabilities": [0.2, 0.5, 0.3]},
         _weighted(["a", "b", "c"], [0.2, 0.5, 0.3]),
     ),
-    "int_uniform": ({"min": -3, "max": 12}, lambda u: int(stats.randint.ppf(u, -3, 13))),
+    "int_uniform": ({"min": -3, "max": 12}, lambda u: int(scipy.stats.randint.ppf(u, -3, 13))),
     "uniform": ({"min": -0.5, "max": 2}, _uniform(-0.5, 2)),
     "q_uniform": ({"min": 0.0, "max": 1.0, "q": 0.1}, _rounded(_uniform(0.0, 1.0), 0.1)),
     "log_uniform": ({"min": -9, "max": -2.5}, _exp(_uniform(-9, -2.5))),
@@ -61,22 +61,22 @@ FORMS: dict[str, tuple[dict[str, Any], Callable[[float], Any]]] = {
         {"min": 1e-3, "max": 10},
         _inverse(float(-np.log(10)), float(-np.log(1e-3))),
     ),
-    "normal": ({"mu": 1, "sigma": 2.5}, lambda u: float(stats.norm.ppf(u, loc=1, scale=2.5))),
+    "normal": ({"mu": 1, "sigma": 2.5}, lambda u: float(scipy.stats.norm.ppf(u, loc=1, scale=2.5))),
     "q_normal": (
         {"sigma": 10},
-        _rounded(lambda u: float(stats.norm.ppf(u, loc=0, scale=10)), 1.0),
+        _rounded(lambda u: float(scipy.stats.norm.ppf(u, loc=0, scale=10)), 1.0),
     ),
     "log_normal": (
         {"mu": -1, "sigma": 0.5},
-        lambda u: float(stats.lognorm.ppf(u, s=0.5, scale=np.exp(-1))),
+        lambda u: float(scipy.stats.lognorm.ppf(u, s=0.5, scale=np.exp(-1))),
     ),
     "q_log_normal": (
         {"mu": 3, "sigma": 1, "q": 5},
-        _rounded(lambda u: float(stats.lognorm.ppf(u, s=1, scale=np.exp(3))), 5),
+        _rounded(lambda u: float(scipy.stats.lognorm.ppf(u, s=1, scale=np.exp(3))), 5),
     ),
-    "beta": ({"a": 2, "b": 0.5}, lambda u: float(stats.beta.ppf(u, a=2, b=0.5))),
+    "beta": ({"a": 2, "b": 0.5}, lambda u: float(scipy.stats.beta.ppf(u, a=2, b=0.5))),
     "q_beta": (
         {"a": 0.5, "b": 3, "q": 0.05},
-        _rounded(lambda u: float(stats.beta.ppf(u, a=0.5, b=3)), 0.05),
+        _rounded(lambda u: float(scipy.stats.beta.ppf(u, a=0.5, b=3)), 0.05),
     ),
 }

@@ -34,8 +34,7 @@ def ensure_framework(name: str) -> Path:
                 str, ensure_framework("torch").parents[1].glob("lib/python*/site-packages")
             )
         (site / "beside.pth").write_text("\n".join(beside) + "\n")
-        # Compiled when imported: most of torch's modules never are.
-        pip_install(python, name, ("--no-compile", *REQUIREMENTS[name]))
+        pip_install(python, name, REQUIREMENTS[name])
 
     return ensure(CACHE / "frameworks" / name, REQUIREMENTS[name], install)
 

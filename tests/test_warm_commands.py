@@ -1,0 +1,47 @@
+"""A command that is forked from a warm process does what one in a fresh process does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runyard.home import Home
+from tests.warm_commands import run_warm
+
+_SAYS_ALL = 'echo "$WHO"; pwd; cat; echo aside >&2; exit 3'
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--version"], 0),
+        (["help", "runs"], 0),
+        (["nosuch"], 2),
+        (["run", "-q", "sh", "-c", _SAYS_ALL], 3),
+        (["run", "-q", "sh", "-c", "kill -9 $$"], -9),
+    ],
+)
+def test_it_ends_and_speaks_alike(
+    words: list[str], code: int, state_folder: Home, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "WHO": "me"}
+    subprocess.run([sys.executable, "-m", "runyard", "runs"], env=environment, capture_output=True)
+    warm = run_warm(words, environment, tmp_path, "a line\n", 180)
+    fresh = subprocess.run(
+        [sys.executable, "-m", "runyard", *words],
+        env=environment, cwd=tmp_path, input="a line\n", capture_output=True, text=True,
+    )  # fmt: skip
+    assert warm is not None
+    assert (warm.returncode, warm.stdout, warm.stderr) == (code, fresh.stdout, fresh.stderr)
+    assert fresh.returncode == code
+
+
+def test_what_python_reads_at_its_start_takes_a_fresh_process(tmp_path: Path) -> None:
+    environment = dict(os.environ)
+    assert run_warm(["--version"], environment, tmp_path, "", 180)
+    environment["PYTHONIOENCODING"] = "ascii"
+    assert run_warm(["--version"], environment, tmp_path, "", 180) is None
