@@ -68,6 +68,9 @@ def _uv_installs(python: Path, words: Sequence[str]) -> bool:
     uv = Path(sys.executable).with_name("uv")
     if not uv.exists() or os.environ.get("PIP_NO_INDEX"):
         return False
+    # pip's settings may name a small build of torch; the registry's brings gigabytes for GPUs.
+    if any(word.startswith("torch") for word in words):
+        return False
     places = {"UV_FIND_LINKS": "PIP_FIND_LINKS", "UV_DEFAULT_INDEX": "PIP_INDEX_URL"}
     environment = {
         "UV_CACHE_DIR": str(CACHE / "uv"),
