@@ -41,6 +41,9 @@ from runyard.reading.fields import Fields
 from runyard.reading.problems import Findings, closest
 from runyard.reading.records import read_record
 
+# Of names that nobody here reads, so many are told.
+_MOST_NAMED = 20
+
 
 def read_project(
     folder: Path,
@@ -119,7 +122,7 @@ def _unknown_clusters(file: ProjectText, chosen: str) -> list[str]:
     parts = [str(name) for name in file.data.get("clusters") or () if str(name) != chosen]
     known = profile_names(profile_folders()) if parts else []
     warnings = []
-    for name in parts:
+    for name in parts[:_MOST_NAMED]:
         if name not in known:
             near = closest(name, known)
             guess = f"; did you mean {near}?" if near else ""

@@ -74,16 +74,32 @@ class Document:
     def __init__(self, data: Any, root: Node | None) -> None:
         self.data = data
         self._root = root
+        self._entries: dict[int, dict[str, tuple[int, Node]]] = {}
 
     def line_of(self, path: Path) -> int | None:
         """The line of what stands at `path`, or of the nearest that stands around it."""
         node, line = self._root, None if self._root is None else _line(self._root)
         for step in path:
-            entry = _entry(node, step)
+            entry = self._entry(node, step)
             if entry is None:
                 break
             line, node = entry
         return line
+
+    def _entry(self, node: Node | None, step: str | int) -> tuple[int, Node] | None:
+        """Line and node of one step down."""
+        if isinstance(node, MappingNode):
+            if id(node) not in self._entries:
+                # Merged-in pairs stand before a mapping's own, which win.
+                self._entries[id(node)] = {
+                    key.value: (_line(key), value)
+                    for key, value in node.value
+                    if isinstance(key, ScalarNode)
+                }
+            return self._entries[id(node)].get(str(step))
+        if isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
+            return _line(node.value[step]), node.value[step]
+        return None
 
 
 def read_document(text: str, *, clocks: bool = False, typed: Sequence[Path] = ()) -> Document:
@@ -231,17 +247,6 @@ def _keep_text(node: Node, path: Path) -> None:
         for word in node.value if isinstance(node, SequenceNode) else [node]:
             if isinstance(word, ScalarNode) and word.tag != _YAML + "null":
                 word.tag = _YAML + "str"
-
-
-def _entry(node: Node | None, step: str | int) -> tuple[int, Node] | None:
-    """Line and node of one step down. Merged-in pairs stand before a mapping's own."""
-    if isinstance(node, MappingNode):
-        for key, value in reversed(node.value):
-            if key.value == str(step):
-                return _line(key), value
-    elif isinstance(node, SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return _line(node.value[step]), node.value[step]
-    return None
 
 
 def _line(node: Node) -> int:

@@ -8,6 +8,9 @@ from typing import Any
 
 from runyard.reading.problems import Findings, Path, choose, closest, kind_of, listed, show
 
+# Nobody reads more of them, and to find the word that was meant takes time.
+_MOST_UNKNOWN = 20
+
 
 class Fields:
     """One mapping of the document, where it stands, and the findings to add to."""
@@ -32,12 +35,18 @@ class Fields:
     def allow(self, words: Iterable[str], mend: Callable[[str], str | None] | None = None) -> None:
         """Reports every key but these. `mend` may know better what a key was meant to be."""
         words = tuple(words)
-        for key in self.data:
-            if key not in words:
-                better = mend(str(key)) if mend else None
-                near = closest(key, words)
-                guess = f"did you mean {near}?" if near else f"remove it; allowed: {listed(words)}"
-                self.error(key, f"{show(key)} is not a key here", better or guess)
+        unknown = [key for key in self.data if key not in words]
+        for key in unknown[:_MOST_UNKNOWN]:
+            better = mend(str(key)) if mend else None
+            near = closest(key, words)
+            guess = f"did you mean {near}?" if near else f"remove it; allowed: {listed(words)}"
+            self.error(key, f"{show(key)} is not a key here", better or guess)
+        if more := unknown[_MOST_UNKNOWN:]:
+            self.error(
+                more[0],
+                f"{len(more)} more are no keys here",
+                f"remove them; allowed: {listed(words)}",
+            )
 
     def text(self, key: str, required: bool = False) -> str | None:
         """Some text. Left empty it is as good as not written, unless it is required."""
