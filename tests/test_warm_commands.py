@@ -12,7 +12,7 @@ import pytest
 from runyard.home import Home
 from tests.warm_commands import run_warm
 
-_SAYS_ALL = 'echo "$WHO"; pwd; cat; echo aside >&2; exit 3'
+_SAYS_ALL = 'echo "$WHO"; pwd; umask; cat; echo aside >&2; exit 3'
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,14 @@ _SAYS_ALL = 'echo "$WHO"; pwd; cat; echo aside >&2; exit 3'
     ],
 )
 def test_it_ends_and_speaks_alike(
-    words: list[str], code: int, state_folder: Home, tmp_path: Path
+    words: list[str],
+    code: int,
+    state_folder: Home,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
+    before = os.umask(0o027)
+    request.addfinalizer(lambda: os.umask(before))
     environment = {**os.environ, "WHO": "me"}
     subprocess.run([sys.executable, "-m", "runyard", "runs"], env=environment, capture_output=True)
     warm = run_warm(words, environment, tmp_path, "a line\n", 180)

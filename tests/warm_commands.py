@@ -58,7 +58,13 @@ class _Warm:
     def order(
         self, words: Sequence[str], environment: Mapping[str, str], folder: Path, files: list[int]
     ) -> socket.socket:
-        order = {"words": words, "environment": dict(environment), "folder": str(folder)}
+        os.umask(umask := os.umask(0o077))
+        order = {
+            "words": words,
+            "environment": dict(environment),
+            "folder": str(folder),
+            "umask": umask,
+        }
         data = json.dumps(order).encode()
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(self._address)

@@ -76,6 +76,7 @@ load()
 order = take_orders(socket.socket(fileno=int(sys.argv[1])))
 os.environ.clear()
 os.environ.update(order["environment"])
+os.umask(order["umask"])
 os.chdir(order["folder"])
 sys.argv[1:] = order["words"]
 sys.path[0] = str(Path.cwd())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runyard.client.api import Api
-from runyard.client.discover import ensure_server, find_server
+from runyard.client.discover import ensure_server, find_server, restart_server
 from runyard.client.http import Connection, Impostor, Unreachable
 from runyard.errors import ServerError
 from runyard.home import Discovery, Home, read_discovery, write_discovery
@@ -95,6 +95,14 @@ def test_a_stranger_who_passes_the_question_on_is_told_apart(
         assert find_server(elsewhere) is None
         assert stranger.heard.count(b"GET /api/proof") == 2
         assert stranger.keys == set()
+
+
+def test_a_command_goes_on_when_its_server_begins_to_listen_to_nodes(state_folder: Home) -> None:
+    api = ensure_server(state_folder).api
+    assert api.health()
+    listening = restart_server(state_folder, listen="0.0.0.0").api
+    assert listening.url != api.url
+    assert api.health()["home"] == str(state_folder.path)
 
 
 def test_a_key_that_was_revoked_is_not_sent(module_home: Home, found: Discovery) -> None:

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.proof import PROOF_PATH, prove
+from runyard.proof import PROOF_PATH, on_this_machine, prove
 from runyard.server import arguments, deletions
 from runyard.server.access import caller_of, meant, need_admin, own_run, readable_run, tracker_of
 from runyard.server.answers import (
@@ -73,7 +73,13 @@ async def proof(request: Request) -> Response:
     hashed = tracker.hash_of(asked.get("key", ""))
     if hashed is None:
         raise Unacceptable(404, "there is no such key")
-    return answer({"proof": prove(hashed, asked.get("nonce", "")[:100], tracker.url)})
+    nonce = asked.get("nonce", "")[:100]
+    return answer(
+        {
+            "proof": prove(hashed, nonce, tracker.url),
+            "proof_here": prove(hashed, nonce, on_this_machine(tracker.url)),
+        }
+    )
 
 
 async def stop_server(request: Request) -> Response:

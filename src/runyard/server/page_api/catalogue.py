@@ -36,7 +36,7 @@ P = "/api/projects/{entity}/{project}"
 CATALOGUE: dict[str, tuple[Entry, ...]] = {
     "server": (
         Entry("GET", "/api/health", "How many runs the caller has; to the admin also version, process and database", answer="runs: int, running: int, version?: text, pid?: int, hostname?: text, started_at?: number, home?: text, database_bytes?: int, writer?: object, note?: text?"),
-        Entry("GET", "/api/proof", "Proves, before a key is sent, that this server knows it: HMAC-SHA256, by the key's hash, of the nonce and the server's own address", query="key: text, nonce: text", answer="proof: text"),
+        Entry("GET", "/api/proof", "Proves, before a key is sent, that this server knows it: HMAC-SHA256, by the key's hash, of the nonce and the server's own address; `proof_here`: of its port and its machine", query="key: text, nonce: text", answer="proof: text, proof_here: text"),
         Entry("POST", "/api/server/stop", "End the server (its owner only); with keep_port=1 its port stays bound for the next one", query="keep_port: int", answer="stopping: bool"),
         Entry("POST", "/api/server/backup", "Copy the state folder to a path on the server's machine; a line of JSON a second tells how far it is, the last one the copy's size", body="path: text", media=LINES),
         Entry("GET", "/api/openapi.json", "This document", answer=""),
