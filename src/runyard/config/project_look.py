@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from runyard.config.job_script import take_agents_from_nodes
 from runyard.config.sbatch_header import translate
 from runyard.reading.documents import DocumentError, read_document
 
@@ -19,6 +20,7 @@ _FOLDERS = ("", "src", "scripts", "bin")
 _PASSED_OVER = ("venv", "env", "node_modules", "data", "datasets", "wandb", "outputs", "logs",
                 "runs", "checkpoints", "results", "__pycache__", "build", "dist")  # fmt: skip
 _MOST_FOLDERS, _DEEPEST = 200, 3
+_NODES = "resources.nodes"
 _SCRIPTS = (".sh", ".sbatch", ".slurm", ".job", ".batch", ".bash", ".sub")
 _SWEEPS = ("sweep.yaml", "sweep.yml", "sweeper.yml", "sweeper.yaml")
 _COMMAND_FILES = ("experiment_configurations.txt", "experiment_configuration.txt")
@@ -68,6 +70,9 @@ def _job_scripts(folder: Path, found: Look) -> None:
     for script in scripts[:1]:
         name = str(script.relative_to(folder))
         read = translate(_text(script))
+        if "sweep" in found.settings and "distributed" not in read.settings:
+            # Whatever starts them there, a program without ranks has nodes for a sweep's agents.
+            take_agents_from_nodes(read.settings, by_srun=read.settings.get(_NODES, 1) > 1)
         _place_worker(read.settings, name, found)
         _place_program(read.settings, script, folder, found)
         for path, value in read.settings.items():
