@@ -33,7 +33,7 @@ def test_add():
 def test_greets_nobody():
     tiny.greet()
 
-@pytest.mark.skipif(not os.environ.get("RUNYARD_LONG_ADD"), reason="RUNYARD_LONG_ADD=1 runs it")
+@pytest.mark.skipif(not os.environ.get("TINY_LONG"), reason="TINY_LONG=1 runs it")
 def test_long():
     assert tiny.add(1, 2) == 3
 
@@ -79,7 +79,7 @@ def project(tmp_path: Path) -> Path:
         tmp_path,
         "test_add",
         "test_greets_nobody",
-        "test_long (RUNYARD_LONG_ADD=1)",
+        "test_long (TINY_LONG=1)",
         "test_skipped",
         "test_by_a_fixture",
         "test_by_a_broken_fixture",
