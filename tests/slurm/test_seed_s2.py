@@ -168,10 +168,11 @@ def test_the_job_script_becomes_the_project_file_and_one_command(yard: Yard) -> 
     yard.write("sweep.yaml", json.dumps(sweep_of([1, 2, 3, 4])))
     yard.write("train.py", TRAINS)
     yard.write("example_torch/example.sbatch", f"{HEADER}python run.py\n")
+    yard.write("run.py", f"{NODE_LIST}{AGENTS}")
     for file in yard.project.glob("here-*"):
         file.unlink()
     yard.type("init", "--yes")
-    said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--variable", "NODES=2")
+    said = yard.submit("submit", "--variable", "NODES=2")
     found = yard.ended(said["sweep"])
     assert found["counts"]["finished"] == 4
     (job,) = said["jobs"]

@@ -20,7 +20,6 @@ _FOLDERS = ("", "src", "scripts", "bin")
 _PASSED_OVER = ("venv", "env", "node_modules", "data", "datasets", "wandb", "outputs", "logs",
                 "runs", "checkpoints", "results", "__pycache__", "build", "dist")  # fmt: skip
 _MOST_FOLDERS, _DEEPEST = 200, 3
-_NODES = "resources.nodes"
 _SCRIPTS = (".sh", ".sbatch", ".slurm", ".job", ".batch", ".bash", ".sub")
 _SWEEPS = ("sweep.yaml", "sweep.yml", "sweeper.yml", "sweeper.yaml")
 _COMMAND_FILES = ("experiment_configurations.txt", "experiment_configuration.txt")
@@ -70,11 +69,9 @@ def _job_scripts(folder: Path, found: Look) -> None:
     for script in scripts[:1]:
         name = str(script.relative_to(folder))
         read = translate(_text(script))
-        if "sweep" in found.settings and "distributed" not in read.settings:
-            # Whatever starts them there, a program without ranks has nodes for a sweep's agents.
-            take_agents_from_nodes(read.settings, by_srun=read.settings.get(_NODES, 1) > 1)
         _place_worker(read.settings, name, found)
         _place_program(read.settings, script, folder, found)
+        _place_starter(read.settings, name, folder, found)
         for path, value in read.settings.items():
             found.take(path, value, name)
         found.notes += [f"{name}: {note}" for note in read.notes]
@@ -108,6 +105,20 @@ def _place_program(settings: dict[str, Any], script: Path, folder: Path, found: 
         settings["command"] = " ".join(words)
     else:
         found.notes.append(f"{script.name}: its program {words[place]} is not in {folder}")
+
+
+def _place_starter(settings: dict[str, Any], name: str, folder: Path, found: Look) -> None:
+    """A program that makes a sweep and starts agents on the job's nodes does what we do."""
+    programs = [word for word in str(settings.get("command", "")).split() if word.endswith(".py")]
+    if "sweep" not in found.settings or not programs or not (folder / programs[0]).is_file():
+        return
+    if re.search(r"\bwandb\.sweep\(", _text(folder / programs[0])):
+        del settings["command"]
+        take_agents_from_nodes(settings, by_srun=True)
+        found.notes.append(
+            f"{name}: {programs[0]} makes a sweep and starts its agents; `runyard submit` does so "
+            f"with {found.settings['sweep']}"
+        )
 
 
 def _command(folder: Path, found: Look) -> None:
