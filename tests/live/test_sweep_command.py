@@ -317,7 +317,18 @@ def test_count_and_slots_bound_what_an_agent_takes(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
     parameters = {"a": {"values": list(range(10))}}
-    file = write_sweep(tmp_path / "p", WITHOUT_WANDB, parameters=parameters)
+    # Each waits for another one at its side: the slots work at the same time.
+    program = (
+        "import os, pathlib, sys, time\n"
+        "here = pathlib.Path('here-a')\n"
+        "here.mkdir(exist_ok=True)\n"
+        "(here / str(os.getpid())).touch()\n"
+        "end = time.time() + 60\n"
+        "while len(list(here.iterdir())) < 2 and time.time() < end:\n"
+        "    time.sleep(0.05)\n"
+        "sys.exit(len(list(here.iterdir())) < 2)\n"
+    )
+    file = write_sweep(tmp_path / "p", program, parameters=parameters)
     first = runyard("sweep", str(file), "-j", "2", "--count", "3", env=with_python())
     assert first.returncode == 0, first.stderr
     sweep = sweep_json(runyard)

@@ -274,27 +274,44 @@ def test_set_up_says_which_examples_there_are() -> None:
     assert set(ended.stderr.split()) >= set(FOLDERS)
 
 
+def set_up(place: Path, name: str) -> Path:
+    """The script, as it stands in a checkout, beside an example; the Python that it made."""
+    shutil.copy(EXAMPLES / "set-up", place)
+    for _ in range(2):  # It is safe to run again.
+        ended = subprocess.run(
+            [place / "set-up", name], env={**os.environ, **with_python()},
+            capture_output=True, text=True, timeout=900,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+    return place / name / ".venv" / "bin" / "python"
+
+
 def test_set_up_makes_the_environment_and_logs_in(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
-    # The script, as it stands in a checkout, beside a copy of the example.
-    place = tmp_path / "examples"
-    shutil.copytree(EXAMPLES / "gridworld", place / "gridworld")
-    shutil.copy(EXAMPLES / "set-up", place)
-    for _ in range(2):
-        ended = subprocess.run(
-            [place / "set-up", "gridworld"], env={**os.environ, **with_python()},
-            capture_output=True, text=True, timeout=600,
-        )  # fmt: skip
-        assert ended.returncode == 0, ended.stderr
-    python = place / "gridworld" / ".venv" / "bin" / "python"
-    done = runyard(
-        "run", "-q", "--", str(python), "q_learning.py", "--seed", "1", cwd=place / "gridworld"
-    )
+    """An example with a small requirement: wandb and its own take minutes on a busy machine."""
+    example = tmp_path / "examples" / "tiny"
+    example.mkdir(parents=True)
+    (example / "requirements.txt").write_text("six\n")
+    (example / "train.py").write_text("import six\nprint('at', six.__file__)\n")
+    python = set_up(tmp_path / "examples", "tiny")
+    done = runyard("run", "-q", "--", str(python), "train.py", cwd=example)
     assert done.returncode == 0, done.stderr
-    (run,) = list_runs(runyard)
-    assert (run["state"], "mean_steps" in run["summary"]) == ("finished", True)
+    assert f"at {example / '.venv'}/" in done.stdout
     # What it stored is in netrc, for the server in use, and works.
     checked = json.loads(runyard("login", "--check", "--json").stdout)
     assert checked["works"], checked
     assert checked["source"].startswith(str(tmp_path / "home" / ".netrc"))
+
+
+@ALL
+def test_set_up_makes_an_examples_own_environment(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    example = shutil.copytree(EXAMPLES / "gridworld", tmp_path / "examples" / "gridworld")
+    python = set_up(tmp_path / "examples", "gridworld")
+    words = (str(python), "q_learning.py", "--seed", "1")
+    done = runyard("run", "-q", "--", *words, cwd=example)
+    assert done.returncode == 0, done.stderr
+    (run,) = list_runs(runyard)
+    assert (run["state"], "mean_steps" in run["summary"]) == ("finished", True)
