@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from runyard.clusters.load import load_profile
-from runyard.clusters.profile import GpuType, MemoryRule
+from runyard.clusters.profile import GpuSlice, GpuType, MemoryRule
+from runyard.config.check import check
 from runyard.config.request import Agents, Checkpoints, Environment, Request
 from runyard.errors import ConfigError
 from runyard.launch.submitting import clean_environment, is_limit, parts_of
@@ -125,6 +126,28 @@ def test_where_slurm_counts_threads_a_program_gets_a_core() -> None:
     assert option(planned(request(threads), slots=4), "cpus-per-task") == "8"
     assert option(planned(request(threads, gpus=1)), "cpus-per-task") == "4"
     assert option(planned(request(threads, cpus=3)), "cpus-per-task") == "3"
+
+
+def test_mails_are_asked_for_as_the_options_say() -> None:
+    made = planned(mail=("ALL",), mail_to="someone@domain.com")
+    assert (option(made, "mail-type"), option(made, "mail-user")) == ("ALL", "someone@domain.com")
+    several = planned(mail=("END", "FAIL"))
+    assert (option(several, "mail-type"), option(several, "mail-user")) == ("END,FAIL", None)
+    assert option(planned(), "mail-type") is None
+
+
+def test_mps_and_slices_are_the_profiles_choice() -> None:
+    site = load_profile("generic")
+    slices = {"a100_1g.5gb": GpuSlice(memory_gb=5, cpus=2, of="a100")}
+    without = replace(site, gpus=replace(site.gpus, mps=False, slices=slices))
+    wanted = Agents(per_gpu=2, mps="on")
+    assert planned(request(site, gpus=1, agents=wanted)).job["mps"] == "on"
+    assert planned(request(without, gpus=1, agents=wanted)).job["mps"] == "off"
+    sliced = request(without, gpus=1, gpu_type="a100_1g.5gb", agents=wanted)
+    assert option(planned(sliced), "gres") == "gpu:a100_1g.5gb:1"
+    assert not check(sliced).refusals
+    other = request(without, gpus=1, gpu_type="a100_2g.10gb", agents=wanted)
+    assert "there is no GPU of type a100_2g.10gb" in check(other).refusals[0].what
 
 
 def test_programs_are_told_before_the_end() -> None:

@@ -40,9 +40,9 @@ def test_the_time_left_is_printed_and_logged_while_the_run_goes_on(
 
             def logged() -> bool:
                 summary = api_of(state_folder).run("slow")["summary"]
-                left, step = (summary.get(f"progress/{one}") for one in ("seconds_left", "step"))
+                step, left = summary.get("progress/step"), summary.get("progress/seconds_left")
                 # At its pace of ten steps a second, or slower on a busy machine.
-                return bool(left) and step > 1 and 0.09 * (3000 - step) < left
+                return bool(step and left) and 0.09 * (3000 - step) < left  # type: ignore[operator]
 
             until(logged, "an estimate in the summary")
             assert run.poll() is None

@@ -186,7 +186,7 @@ def slow_down(recorded: dict[str, Any], count: int) -> float:
         (_, _, began, _, before), (_, _, ended, _, after) = (
             rows[place]["readings"][0] for place in (1, -1)
         )
-        return float(after - before) / (ended - began)
+        return float((after - before) / (ended - began))
 
     return count * rate(count) / rate(1)
 
