@@ -128,6 +128,8 @@ def test_ranks_come_from_slurms_variables() -> None:
         ({"CUDA_VISIBLE_DEVICES": "MIG-1,MIG-2"}, 2),
         ({"CUDA_VISIBLE_DEVICES": ""}, 0),
         ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, 0),
+        ({"CUDA_VISIBLE_DEVICES": "-1"}, 0),
+        ({"CUDA_VISIBLE_DEVICES": "0,1", "SLURM_GPUS_ON_NODE": "4"}, 2),
         ({"ROCR_VISIBLE_DEVICES": "0,1"}, 2),
         ({"SLURM_GPUS_ON_NODE": "4"}, 4),
         ({"SLURM_JOB_GPUS": "0,2"}, 2),
