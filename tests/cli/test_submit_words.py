@@ -214,7 +214,7 @@ def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
 
 def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: Path) -> None:
     """Also where the command is typed in a folder below; with a copy of the code, the copy's."""
-    (project / "runyard.yaml").write_text("command: python train.py\n")
+    (project / "runyard.yaml").write_text("command: python ../train.py\n")
     below = project / "hpc_files"
     below.mkdir()
     env = {"SCRATCH": "/scratch/kim"}

@@ -105,6 +105,16 @@ def test_all_nodes_are_waited_for_and_one_that_fails_fails_the_job(yard: Yard) -
     assert "the second node fails" in yard.logs(said)
 
 
+def test_an_experiment_is_repeated_with_many_seeds(yard: Yard) -> None:
+    yard.write("seeded.py", "import sys; print('seeded', *sys.argv[1:])\n")
+    said = yard.submit("submit", "--seeds", "3", "--", "python", "seeded.py", "--lr=1")
+    assert said["jobs"][0]["array"] == "1-3"
+    yard.ended(said["sweep"])
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 180)
+    seeds = re.findall(r"seeded --lr=1 --seed (\d)", yard.logs(said))
+    assert sorted(seeds) == ["0", "1", "2"]
+
+
 # One trial of a sweep in a container: says where it is, and logs by the stock client.
 IN_THE_IMAGE = """\
 import os, pathlib, wandb
