@@ -115,6 +115,7 @@ def test_ranks_come_from_slurms_variables() -> None:
     assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("gpu003", "23456")
     assert found["NCCL_SOCKET_IFNAME"] == "ib0"
     assert found["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1"
+    assert found["NCCL_ASYNC_ERROR_HANDLING"] == "1"  # Before torch 2.2.
     # torchrun counts its own; and what the user has set stays.
     assert "RANK" not in rank_variables("torchrun", slurm, TWO, None)
     mine = rank_variables("srun", slurm | {"NCCL_SOCKET_IFNAME": "eth1"}, TWO, "ib0")
