@@ -29,15 +29,12 @@ def yard(
     module_environment: pytest.MonkeyPatch,
     module_yard: Yard,
 ) -> Yard:
-    """Data on scratch, and on every node a disk on which jobs find no folder of their own."""
+    """Data on scratch, and on every node a folder of its own on its disk."""
     disk = tmp_path_factory.mktemp("scratch-ssd")
     disk.chmod(0o700)
+    module_environment.setenv("TMPDIR", str(disk))
     scratch = module_yard.project.parent / "scratch"
-    storage = {
-        "local": f"{disk}/${{USER}}_${{SLURM_JOB_ID}}_${{SLURM_ARRAY_TASK_ID:-0}}",
-        "local_made_by_us": True,
-        "scratch": str(scratch),
-    }
+    storage = {"scratch": str(scratch)}
     module_yard.write("profiles/lab.yaml", json.dumps({"storage": storage}))
     module_environment.setenv("RUNYARD_CLUSTERS", str(module_yard.project / "profiles"))
     module_environment.setenv("RUNYARD_CLUSTER", "lab")
@@ -78,8 +75,8 @@ def test_data_is_on_every_node_under_the_paths_that_were_typed(
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 180)
     logs = yard.logs(said)
     found = re.findall(rf"node (n\d) reads words 1 of {names} in (\S+)", logs)
-    assert len({node for node, _ in found}) == 2, logs
-    # The folder went with the job, on each node.
+    assert [len(set(column)) for column in zip(*found, strict=True)] == [2, 2], logs
+    # The folders went with the job.
     assert not [one for _, one in found if Path(one).exists()]
 
 
