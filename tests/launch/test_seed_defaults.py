@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
 from runyard.config.check import check
-from runyard.config.request import Agents
 from runyard.launch.script import script
 from tests.launch.planning import planned, request
 
 
-def asked(profile: str, agents: Agents | None = None, **given: object) -> dict[str, str]:
+def asked(profile: str, **given: Any) -> dict[str, str]:
     """The options of sbatch, for an array of twelve."""
-    wanted = check(request(profile, agents=agents, **given), environ={}).accepted()  # type: ignore[arg-type]
+    wanted = check(request(profile, **given), environ={}).accepted()
     lines = re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script(planned(wanted)), re.MULTILINE)
     return dict(lines)
 
