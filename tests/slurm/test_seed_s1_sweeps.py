@@ -191,7 +191,8 @@ def test_the_worker_in_the_usual_file_takes_one_trial_a_task(yard: Yard) -> None
     words = ("submit", "-w", made["id"], "-m", "10M", "--data", "datasets/dataset1")
     # One task alone takes one trial, and leaves the other.
     assert len(seen(yard, yard.submit(*words, "--agents", "1"))) == 1
-    assert yard.api.sweeps.find(made["id"])["counts"]["waiting"] == 1
+    left = yard.api.sweeps.find(made["id"])
+    assert (left["state"], left["counts"]["finished"]) == ("running", 1)
     assert len(seen(yard, yard.submit(*words))) == 1
     assert yard.ended(made["id"])["counts"]["finished"] == 2
     file.unlink()
