@@ -274,7 +274,7 @@ def test_cut_off_it_goes_on_with_what_is_left(module_home: Home, tmp_path: Path)
 
 def test_mistakes_are_told_before_anything_is_made(module_home: Home, tmp_path: Path) -> None:
     for words, part in (
-        (("farm",), "takes a file"),
+        (("farm",), "standard input holds no command line"),
         (("farm", "no.txt"), "there is no file no.txt"),
         (("farm", "--grid", "echo {1..9}", "--resume"), "--joblog FILE names it"),
         (("farm", "--grid", "echo", "--halt", "often"), "soon,fail=N"),

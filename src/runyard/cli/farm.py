@@ -1,6 +1,6 @@
 """Run a list of command lines: a file with one a line, or every combination of a line with braces.
 
-  runyard farm tasks.txt -j 4          four at a time, until all have run
+  runyard farm tasks.txt -j 4          four at a time, until all have run (or: < tasks.txt)
   runyard farm tasks.txt --per-gpu 4   four on each GPU (auto: as many as get the most done)
   runyard farm --grid 'python train.py --lr {0.1,0.01} --seed {1..5}' -j 4
   runyard farm tasks.txt --dry-run     what would run, under which names
@@ -18,7 +18,10 @@ failed (101: more than 100). `runyard retry SWEEP` runs those again.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +36,7 @@ from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.cli.tracking import tell_agents
+from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 
@@ -56,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a line with braces instead: {a,b} and {1..5}, as bash has it",
     )
     add_work_arguments(parser)
+    # As people have them in scripts with GNU parallel.
+    parser.add_argument("--jobs", dest="slots", type=positive, help=argparse.SUPPRESS)
+    parser.add_argument(*spelled("--ungroup"), action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
     parser.add_argument("--no-run", action="store_true", help="make the sweep, and run nothing")
     parser.add_argument("--no-check", action="store_true",
@@ -97,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
     refuse_slurm_options(args)
     from runyard.config.task_list import read_task_file, tasks_of_grid
 
+    if args.file is None and args.grid is None and _is_redirected():
+        args.file = STANDARD_INPUT
     if (args.file is None) == (args.grid is None):
         raise UsageError(
             "runyard farm takes a file of command lines, or --grid with one line",
@@ -124,6 +133,15 @@ def run(args: argparse.Namespace) -> int:
         say(f"nothing is left to run: all of it is in {log}")
         return 0
     return start(args, found, log=log, stopping=args.halt, no_run=args.no_run)
+
+
+def _is_redirected() -> bool:
+    """Whether standard input is a file or a pipe: `runyard farm < tasks.txt`."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
 
 
 def start(
