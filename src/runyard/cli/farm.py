@@ -35,6 +35,7 @@ from runyard.cli.owner import find_owner
 from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
+from runyard.cli.splitting import FIT, split, split_size
 from runyard.cli.tracking import tell_agents
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, UsageError
@@ -76,8 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument(
         "--resume-failed", action="store_true", help="and what failed according to it"
     )
-    parser.add_argument("--split", type=positive, metavar="N",
-                        help="write files of N lines each, and run nothing")  # fmt: skip
+    parser.add_argument("--split", type=split_size, metavar="N|fit",
+                        help="write files of N lines each, and run nothing; fit: of those lines "
+                        "whose programs fit a GPU together, as they were gauged")  # fmt: skip
     parser.add_argument("--to", metavar="FOLDER", help="where --split writes (default: tasks)")
     add_slurm_arguments(parser)
 
@@ -101,7 +103,8 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    refuse_slurm_options(args)
+    if args.split != FIT:  # It asks for which GPU.
+        refuse_slurm_options(args)
     from runyard.config.task_list import read_task_file, tasks_of_grid
 
     if args.file is None and args.grid is None and _is_redirected():
@@ -115,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
     if 0 < found.seeds <= _FEW_SEEDS:
         say(f"{found.seeds} seeds tell little about the spread between seeds: five are better")
     if args.split:
-        return _split(args, found)
+        return split(args, found)
     if not args.no_check:
         from runyard.cli.checking import check_tasks
 
@@ -292,16 +295,3 @@ def _left(args: argparse.Namespace, found: TaskList, log: Path | None) -> TaskLi
             )
     done = {n for n, row in rows.items() if row.is_good or not args.resume_failed}
     return found.only([number for number in found.tasks if number not in done])
-
-
-def _split(args: argparse.Namespace, found: TaskList) -> int:
-    from runyard.config.task_files import write_task_files
-
-    folder = Path(args.to or "tasks")
-    files = write_task_files(found, args.split, folder)
-    if args.json:
-        print_json([str(file) for file in files])
-        return 0
-    say(f"{len(found.tasks)} command lines in {len(files)} files: {files[0]} to {files[-1].name}")
-    say(f"each runs with:  runyard farm {files[0]} -j {args.split}")
-    return 0
