@@ -79,7 +79,7 @@ def test_parallel_with_a_task_file(yard: Yard) -> None:
     done = typed(yard, "runyard farm < tasks.txt", yard.project)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("step size") == 4
-    assert "step-size0.001_seed1\tstep size 0.001 seed 1\n" in done.stdout
+    assert "ss1em3_seed1\tstep size 0.001 seed 1\n" in done.stdout
 
 
 def test_task_files_and_an_array_that_indexes_into_them(yard: Yard) -> None:
@@ -189,7 +189,7 @@ def test_watched_from_the_login_node(
         assert used["cpu_seconds"] > 0.5
         top = typed(yard, f"runyard top {job}", yard.project).stdout
         assert all(name in top for name in ("CPU", "MEMORY", "GPU", "GPU MEM")), top
-        assert re.search(r"100% +2\.5G", top), top
+        assert re.search(r"100% +2\.51 GB", top), top
     finally:
         (tmp_path / "seen").touch()
     yard.cluster.wait_for(job, "COMPLETED")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ def split(args: argparse.Namespace, found: TaskList) -> int:
 
     folder = Path(args.to or "tasks")
     lines = {number: task.command_line for number, task in found.tasks.items()}
+    parts: list[Sequence[str]]
     if args.split == FIT:
         cards, total = _place(args, found)
         parts = [[lines[number] for number in card.tasks] for card in cards]
