@@ -174,10 +174,11 @@ def _unset(environ: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, s
 
 
 def how_many_fit(total: int, peak: int, usable: float = USABLE_MEMORY) -> int:
-    """Programs that fit one GPU: its memory over the peak of one, rounded up to whole GiB.
+    """Programs that fit one GPU: its memory over the peak of one, rounded up. At least one."""
+    return max(1, int(total * usable) // rounded_peak(peak))
 
-    At least one. A peak below half a GiB is rounded to tenths: small programs may be many.
-    """
+
+def rounded_peak(peak: int) -> int:
+    """Up to whole GiB. Below half a GiB up to tenths: small programs may be many."""
     step = _GIB if peak >= _GIB // 2 else _GIB // 10
-    rounded = math.ceil(max(1, peak) / step) * step
-    return max(1, int(total * usable) // rounded)
+    return math.ceil(max(1, peak) / step) * step
