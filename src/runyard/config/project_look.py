@@ -10,7 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from runyard.config.command_file import find_command_file
 from runyard.config.job_script import take_agents_from_nodes
+from runyard.config.project_text import SCRIPTS_FOLDER
 from runyard.config.sbatch_header import translate
 from runyard.reading.documents import DocumentError, read_document
 
@@ -22,7 +24,6 @@ _PASSED_OVER = ("venv", "env", "node_modules", "data", "datasets", "wandb", "out
 _MOST_FOLDERS, _DEEPEST = 200, 3
 _SCRIPTS = (".sh", ".sbatch", ".slurm", ".job", ".batch", ".bash", ".sub")
 _SWEEPS = ("sweep.yaml", "sweep.yml", "sweeper.yml", "sweeper.yaml")
-_COMMAND_FILES = ("experiment_configurations.txt", "experiment_configuration.txt")
 _MOST_ENTRIES = 2000
 _TRAINS = re.compile(r"train|wandb agent", re.IGNORECASE)
 _MOST_FILES = 200  # A folder full of data is no place to open every file.
@@ -122,10 +123,11 @@ def _place_starter(settings: dict[str, Any], name: str, folder: Path, found: Loo
 
 
 def _command(folder: Path, found: Look) -> None:
-    for name in _COMMAND_FILES:
-        if (folder / name).is_file() and "command" not in found.settings:
-            found.take("command_file", name, name)
-            return
+    usual = find_command_file((folder, folder / SCRIPTS_FOLDER))
+    if usual is not None and "command" not in found.settings:
+        name = str(usual.relative_to(folder))
+        found.take("command_file", name, name)
+        return
     programs = [
         str(Path(below) / name)
         for below in _FOLDERS

@@ -28,9 +28,12 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEX
 
 
 class Share:
-    """Of one slot. `together`: how many share its GPU; with `grows`, only as they begin."""
+    """Of one slot. `together`: how many share its GPU; with `grows`, only as they begin.
 
-    __slots__ = ("cpus", "gpus", "grows", "ports", "together")
+    `crowd`: how many have the same CPUs because there are too few for one each.
+    """
+
+    __slots__ = ("cpus", "crowd", "gpus", "grows", "ports", "together")
 
     def __init__(
         self,
@@ -39,12 +42,14 @@ class Share:
         ports: tuple[int, int] = (FIRST_PORT, FIRST_PORT + PORTS_EACH - 1),
         together: int = 1,
         grows: bool = False,
+        crowd: int = 1,
     ) -> None:
         self.gpus = gpus
         self.cpus = cpus
         self.ports = ports
         self.together = together
         self.grows = grows
+        self.crowd = crowd
 
 
 def share_out(
@@ -79,7 +84,8 @@ def share_out(
                 break
             theirs = _part(cpus, number, len(places))
             own = theirs if grows else _part(theirs, place, each)
-            found.append(Share(names, own, _ports(first_port, index), each, grows))
+            crowd = each if len(theirs) < each else 1
+            found.append(Share(names, own, _ports(first_port, index), each, grows, crowd))
     return found
 
 
@@ -129,11 +135,13 @@ def variables(
         told["RUNYARD_MEMORY_MB"] = str(memory_mb // max(1, slots))
     if share.gpus:
         told[variable] = ",".join(share.gpus)
-    is_alone = slots == 1 and not share.gpus and not share.grows
-    if is_alone and "SLURM_JOB_ID" not in environ:
-        return told  # It has the machine to itself, as if nobody had started it.
-    if not is_alone:
+    is_alone = slots == 1 and not share.grows
+    if not is_alone or share.gpus:
         told.update(_unset(environ, _limits(share, together, slots)))
+    if is_alone and not _is_one_of_many_tasks(environ):
+        # As if nobody had started it: with `RANK` or `LOCAL_RANK` set, programs believe that a
+        # launcher did, and start no processes of their own (Lightning) or want NCCL (nanoGPT).
+        return told
     # Programs that share a step are no ranks of each other, whatever Slurm tells of the step.
     told.update(
         RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
@@ -142,9 +150,14 @@ def variables(
     return told
 
 
+def _is_one_of_many_tasks(environ: Mapping[str, str]) -> bool:
+    """Whether the agent is one of several in a step of Slurm's."""
+    return environ.get("SLURM_NTASKS", "1") != "1" or environ.get("SLURM_PROCID", "0") != "0"
+
+
 def _limits(share: Share, together: int, slots: int) -> dict[str, str]:
-    apart = together if share.grows else 1
-    threads = max(1, len(share.cpus) // apart) if share.cpus else 1
+    crowd = together if share.grows else share.crowd
+    threads = max(1, len(share.cpus) // crowd) if share.cpus else 1
     told = dict.fromkeys(_THREADS, str(threads)) if slots > 1 or together > 1 else {}
     if share.grows:
         # JAX would take three quarters of the card for the first, before anybody can measure it.
@@ -161,10 +174,11 @@ def _unset(environ: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, s
 
 
 def how_many_fit(total: int, peak: int, usable: float = USABLE_MEMORY) -> int:
-    """Programs that fit one GPU: its memory over the peak of one, rounded up to whole GiB.
+    """Programs that fit one GPU: its memory over the peak of one, rounded up. At least one."""
+    return max(1, int(total * usable) // rounded_peak(peak))
 
-    At least one. A peak below half a GiB is rounded to tenths: small programs may be many.
-    """
+
+def rounded_peak(peak: int) -> int:
+    """Up to whole GiB. Below half a GiB up to tenths: small programs may be many."""
     step = _GIB if peak >= _GIB // 2 else _GIB // 10
-    rounded = math.ceil(max(1, peak) / step) * step
-    return max(1, int(total * usable) // rounded)
+    return math.ceil(max(1, peak) / step) * step
