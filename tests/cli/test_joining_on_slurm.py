@@ -36,7 +36,19 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
     env = runyard("env", cwd=tmp_path, env=slurm)
     assert "not from compute nodes" in env.stderr
     assert "runyard server restart --listen cluster" in env.stderr
-    words = ("--no-check", "--time", "1m", "--nodes", "2", "-W", "srun", "--yes", "--json")
+    words = (
+        "--no-check",
+        "--time",
+        "1m",
+        "--nodes",
+        "2",
+        "-W",
+        "srun",
+        "--mem",
+        "20M",
+        "--yes",
+        "--json",
+    )
     done = runyard("sweep", "sweep.yaml", "--on", "slurm", *words, cwd=tmp_path, env=slurm)
     assert done.returncode == 0, done.stderr
     sweep = json.loads(done.stdout)["sweep"]
@@ -53,6 +65,10 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
     longer = runyard("agents", "add", sweep, "--on", "slurm", "--dry-run", "--time", "2h",
                      cwd=tmp_path, env=slurm)  # fmt: skip
     assert "#SBATCH --time=0-02:00:00\n" in longer.stdout
+    # Another way to say how much memory takes the place of the first one's.
+    less = runyard("agents", "add", sweep, "--on", "slurm", "--dry-run", "-m", "10M",
+                   cwd=tmp_path, env=slurm)  # fmt: skip
+    assert "#SBATCH --mem=10M\n" in less.stdout, less.stderr
     # Here there is nothing to show.
     here = runyard("sweep", sweep, "--dry-run", cwd=tmp_path)
     assert here.returncode == 2

@@ -19,6 +19,8 @@ def keep_asked(args: argparse.Namespace, asked: Mapping[str, Any]) -> None:
 
     values = vars(args)
     for path in KEPT:
+        if path == "resources.memory" and values.get("request:resources.memory_per_gpu"):
+            continue  # Another way to say the same.
         value = asked.get(path.rpartition(".")[2])
         if values.get(f"request:{path}") is None and value is not None:
             values[f"request:{path}"] = Given(value, str(value))
