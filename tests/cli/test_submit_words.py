@@ -254,6 +254,21 @@ def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
     assert node_line(['${scratch_dir}/"x" `y` $z']) == '"${scratch_dir}/\\"x\\" \\`y\\` \\$z"'
 
 
+def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: Path) -> None:
+    """Also where the command is typed in a folder below; with a copy of the code, the copy's."""
+    (project / "runyard.yaml").write_text("command: python ../train.py\n")
+    below = project / "scripts"
+    below.mkdir()
+    env = {"SCRATCH": "/scratch/kim"}
+    shown = runyard("submit", "--dry-run", "--no-snapshot", "--cluster", "plai", cwd=below, env=env)
+    assert f"export source_dir={project}\n" in shown.stdout
+    assert "export project_name=cats " in shown.stdout
+    copied = runyard("submit", "--dry-run", "--cluster", "plai", cwd=below, env=env)
+    (source,) = re.findall(r"export source_dir=(\S+)\n", copied.stdout)
+    assert Path(source).is_absolute()
+    assert f"cd {source}/scripts" in copied.stdout
+
+
 def advice_for(asked: Request) -> str:
     made = planned(asked)
     submission = Submission(
@@ -272,4 +287,7 @@ def test_advice_of_an_old_hand() -> None:
     assert "short jobs start sooner" in advice_for(request(agents=array, time=86400.0))
     assert advice_for(request(agents=array, time=3600.0)) == ""
     staged = replace(request(), staging=Staging(data=("images",)))
-    assert "${SLURM_TMPDIR}" in advice_for(staged)
+    assert advice_for(staged) == (
+        "scratch may be slow for many small reads and writes: read the data in ${SLURM_TMPDIR}; "
+        "checkpoints and large files stay in ${scratch_dir}"
+    )
