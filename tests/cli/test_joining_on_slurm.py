@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from pathlib import Path
 
 import pytest
 
+from runyard.cli.asked_before import keep_asked
+from runyard.config.flags import given_flags
 from runyard.home import Home
 from tests.conftest import RunRunyard
 
@@ -25,6 +28,18 @@ def slurm(tmp_path: Path) -> dict[str, str]:
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_a_program_that_starts_its_own_processes_keeps_its_nodes() -> None:
+    args = argparse.Namespace()
+    keep_asked(args, {"nodes": 2, "cpus": 3})
+    flags = given_flags(args)
+    assert {path: flags[path] for path in flags.given} == {
+        "resources.nodes": 2, "resources.cpus": 3, "resources.tasks_per_node": 1,
+    }  # fmt: skip
+    ranks = argparse.Namespace()
+    keep_asked(ranks, {"nodes": 2, "distributed": "srun"})
+    assert set(given_flags(ranks).given) == {"resources.nodes", "distributed"}
 
 
 def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
