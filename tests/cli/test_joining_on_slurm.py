@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from runyard.cli.asked_before import keep_asked
-from runyard.config.flags import given_flags
+from runyard.cli.retry import More, _change
+from runyard.config.flags import Given, given_flags
 from runyard.home import Home
 from tests.conftest import RunRunyard
 
@@ -87,3 +88,11 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
     # Here there is nothing to show.
     here = runyard("sweep", sweep, "--dry-run", cwd=tmp_path)
     assert here.returncode == 2
+
+
+def test_a_retry_with_half_as_much_memory_again_keeps_the_rest() -> None:
+    args = argparse.Namespace(exclude_node=False)
+    setattr(args, "request:resources.memory", Given(More(1.5, "+50%"), "+50%"))
+    _change(args, {"memory": 100, "cpus": 2}, [])
+    flags = given_flags(args)
+    assert (flags["resources.memory"], flags["resources.cpus"]) == (150, 2)
