@@ -212,7 +212,7 @@ def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
     assert node_line(['${scratch_dir}/"x" `y` $z']) == '"${scratch_dir}/\\"x\\" \\`y\\` \\$z"'
 
 
-def advice_for(asked: Request) -> str:
+def advice_for(asked: Request, trials: int | None = None) -> str:
     made = planned(asked)
     submission = Submission(
         plan=made,
@@ -221,13 +221,20 @@ def advice_for(asked: Request) -> str:
         make=lambda _agents: made,
         settle=lambda _dry: made.wrapping,
         again=lambda: submission,
+        trials=trials,
     )
     return " ".join(advise(submission))
 
 
 def test_advice_of_an_old_hand() -> None:
     array = Agents(count=4)
-    assert "short jobs start sooner" in advice_for(request(agents=array, time=86400.0))
+    several = advice_for(request(agents=array, time=86400.0))
+    assert several.startswith("short jobs start sooner and can cost less")
     assert advice_for(request(agents=array, time=3600.0)) == ""
+    # One long job for many trials, where an array of short ones would do.
+    alone = Agents(count=1)
+    assert "each of the 30 trials" in advice_for(request(agents=alone, time=86400.0), trials=30)
+    assert advice_for(request(agents=alone, time=86400.0), trials=1) == ""
+    assert advice_for(request(agents=alone, time=3600.0), trials=30) == ""
     staged = replace(request(), staging=Staging(data=("images",)))
     assert "${SLURM_TMPDIR}" in advice_for(staged)
