@@ -58,6 +58,22 @@ def test_a_dry_run_needs_no_cluster_and_makes_nothing(
     assert not state_folder.path.exists()
 
 
+def test_without_a_word_a_job_is_short_and_has_no_gpu_and_a_log_of_its_number(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    shown = runyard("submit", "--dry-run", "--", "python", "train.py", cwd=project).stdout
+    assert "#SBATCH --time=0-01:00:00\n" in shown
+    assert not re.search(r"#SBATCH --(gres|gpus|mem|error)", shown)  # Memory is the site's usual.
+    assert re.search(r"#SBATCH --output=/.*[/-]%j\.log\n", shown)
+    # A guide's ten minutes and 5 GB are two words.
+    words = ("-t", "10m", "--memory", "5G", "--sbatch=--error=errors/%j.txt")
+    asked = runyard("submit", "--dry-run", *words, "--", "python", "train.py", cwd=project)
+    assert "#SBATCH --time=0-00:10:00\n" in asked.stdout
+    assert "#SBATCH --mem=5120M\n" in asked.stdout
+    assert "--error" not in asked.stdout
+    assert "--error=errors/%j.txt is left out" in asked.stderr
+
+
 def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(
     runyard: RunRunyard, state_folder: Home, project: Path, slurm: tuple[dict[str, str], Path]
 ) -> None:
