@@ -164,6 +164,20 @@ def test_a_very_long_simulation_with_its_state_file(yard: Yard) -> None:
     assert "from 40" in again
 
 
+def test_clean_up_follows_a_program_that_failed_and_its_exit_code_stays(yard: Yard) -> None:
+    kept = yard.project.parent / "jobresults"
+    kept.mkdir()
+    lines = json.dumps([f"cp resultfile {kept}/", "false"])
+    yard.write("runyard.yaml", f"profile: {{script: {{after: {lines}}}}}\n")
+    try:
+        said = yard.submit("submit", "--", "sh", "-c", "echo 42 >resultfile; exit 3")
+        (record,) = yard.cluster.wait_for(said["jobs"][0]["job_id"], "FAILED", 180)
+    finally:
+        (yard.project / "runyard.yaml").unlink()
+    assert record["ExitCode"] == "3:0"
+    assert (kept / "resultfile").read_text() == "42\n"
+
+
 def test_the_useful_console_commands(yard: Yard) -> None:
     said = yard.submit("submit", "--time", "10:00", "--", "sleep", "300")
     job = said["jobs"][0]["job_id"]
