@@ -74,6 +74,32 @@ def test_without_a_word_a_job_is_short_and_has_no_gpu_and_a_log_of_its_number(
     assert "--error=errors/%j.txt is left out" in asked.stderr
 
 
+def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
+    runyard: RunRunyard, project: Path
+) -> None:
+    """The header that NERSC's example of DDP has, from Perlmutter's profile and these words."""
+    (project / "runyard.yaml").write_text(
+        "profile: {containers: {gpu_flag: '--module=gpu,nccl-2.15'}}\n"
+    )
+    shown = runyard(
+        "submit", "--dry-run", "--no-check", "--cluster", "perlmutter", "-a", "m1234", "-t",
+        "01:00:00", "--distributed", "srun", "--environment", "shifter",
+        "-s", "nersc/pytorch:ngc-22.09-v0", "--", "python", "train.py",
+        cwd=project, env={"SCRATCH": "/scratch/kim"},
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    script = shown.stdout
+    assert "#!/bin/bash -l\n" in script  # A login shell.
+    asked = {
+        "time": "0-01:00:00", "constraint": "gpu", "account": "m1234", "qos": "regular",
+        "nodes": "1", "ntasks-per-node": "4", "gpus-per-node": "4", "cpus-per-task": "32",
+        "image": "nersc/pytorch:ngc-22.09-v0", "module": "gpu,nccl-2.15",
+    }  # fmt: skip
+    header = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
+    assert {name: header.get(name) for name in asked} == asked
+    assert header["output"].endswith("%j.log")
+
+
 def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(
     runyard: RunRunyard, state_folder: Home, project: Path, slurm: tuple[dict[str, str], Path]
 ) -> None:
