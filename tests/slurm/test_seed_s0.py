@@ -140,7 +140,7 @@ def test_a_sweep_worked_off_by_agents_as_often_as_one_wants_and_by_an_array(yard
         (width, depth) for width in (20, 64, 150) for depth in (1, 2, 3)
     }
     # Written as 3e-3, and a number for the program too: it multiplied by it.
-    assert min(one["value"] for one in trials) == pytest.approx(20 * 0.003)
+    assert min(one["value"] or 0.0 for one in trials) == pytest.approx(20 * 0.003)
     yard.cluster.wait_for(job["job_id"], FINAL_STATES, 180)
 
 
