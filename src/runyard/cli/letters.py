@@ -29,6 +29,7 @@ LETTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "-R": ("run that counts as one of the sweep's", ("--prior-run",)),
     "-s": ("container", ("--container",)),
     "-t": ("time that it may take", ("--time",)),
+    "-u": ("output as it comes, which is how it always comes", ("--ungroup",)),
     "-w": ("sweep that is there already", ("--sweep-id",)),
     "-W": ("how processes of one trial find each other", ("--distributed",)),
     "-y": ("ask nothing", ("--yes",)),
