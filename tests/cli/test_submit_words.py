@@ -159,6 +159,22 @@ def test_no_is_an_answer_and_numbers_are_asked_for(
     assert not state_folder.path.exists()
 
 
+def test_a_sweep_without_an_end_asks_how_many_too(
+    state_folder: Home,
+    project: Path,
+    slurm: tuple[dict[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(project)
+    words = [*RUNYARD, "sweep", "sweep.yaml", "--on", "slurm", "--method", "random"]
+    with Terminal(words, env=slurm[0]) as terminal:
+        terminal.expect(re.escape("how many agents? [1]"))
+        terminal.type("3\n")
+        terminal.expect(re.escape("an array of 3 tasks"))
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+
+
 def test_yes_answers_and_what_slurm_took_is_told(
     runyard: RunRunyard, state_folder: Home, project: Path, slurm: tuple[dict[str, str], Path]
 ) -> None:
