@@ -97,7 +97,7 @@ def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
     }  # fmt: skip
     header = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
     assert {name: header.get(name) for name in asked} == asked
-    assert header["output"].endswith("%j.log")
+    assert header["output"].endswith("%j-%N.log")
 
 
 def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(

@@ -102,8 +102,8 @@ def _without_unwanted(request: Request) -> tuple[Request, list[str]]:
 
 
 def _without_log_files(request: Request) -> tuple[Request, list[str]]:
-    """The request without files for output and errors: Slurm fails a job, and leaves no word, if the
-    folder of one of them is missing."""
+    """The request without files for output and errors: where the folder of one is missing, Slurm
+    fails the job and leaves no word."""
     extra = request.resources.extra
     ours = [word for word in extra if option_name(word) in _LOG_FILES]
     kept = tuple(word for word in extra if word not in ours)
