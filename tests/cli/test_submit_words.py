@@ -65,14 +65,18 @@ def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
     (project / "runyard.yaml").write_text(
         "profile: {containers: {gpu_flag: '--module=gpu,nccl-2.15'}}\n"
     )
-    shown = runyard(
-        "submit", "--dry-run", "--no-check", "--cluster", "perlmutter", "-a", "m1234", "-t",
-        "01:00:00", "--distributed", "srun", "--environment", "shifter",
-        "-s", "nersc/pytorch:ngc-22.09-v0", "--", "python", "train.py",
-        cwd=project, env={"SCRATCH": "/scratch/kim"},
-    )  # fmt: skip
-    assert shown.returncode == 0, shown.stderr
-    script = shown.stdout
+
+    def dry_run(*more: str) -> str:
+        shown = runyard(
+            "submit", "--dry-run", "--no-check", "--cluster", "perlmutter", "-a", "m1234", "-t",
+            "01:00:00", "--distributed", "srun", "--environment", "shifter",
+            "-s", "nersc/pytorch:ngc-22.09-v0", *more, "--", "python", "train.py",
+            cwd=project, env={"SCRATCH": "/scratch/kim"},
+        )  # fmt: skip
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout
+
+    script = dry_run()
     assert "#!/bin/bash -l\n" in script  # A login shell.
     asked = {
         "time": "0-01:00:00", "constraint": "gpu", "account": "m1234", "qos": "regular",
@@ -82,6 +86,12 @@ def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
     header = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
     assert {name: header.get(name) for name in asked} == asked
     assert header["output"].endswith("%j-%N.log")
+    for variable in ('HDF5_USE_FILE_LOCKING="FALSE"', 'NCCL_NET_GDR_LEVEL="PHB"'):
+        assert f"export {variable}\n" in script
+    # Against hangs at scale, on several nodes only.
+    at_scale = 'export FI_MR_CACHE_MONITOR="userfaultfd"\n'
+    assert at_scale not in script
+    assert at_scale in dry_run("-n", "2")
 
 
 def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(
