@@ -17,7 +17,7 @@ from tests.live.sweeping import api_of, trials_of, with_python, write_sweep
 
 pytestmark = pytest.mark.live
 
-# What each kind logs. Who is not ended in time goes on until somebody is patient no more.
+# What each kind logs.
 PROGRAM = """\
 import math, sys, time, wandb
 run = wandb.init()
@@ -32,11 +32,11 @@ values = {
 for value in values:
     run.log({"loss": value, "other": math.nan})
 if kind in ("diverged", "minus") and "forever" in sys.argv:
-    end = time.monotonic() + 180
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         run.log({"loss": values[-1]})
         time.sleep(0.05)
-    print("nobody ended me")
+    run.log({"loss": 0.0})  # Nobody has ended it: it would be the best.
 """
 KINDS = ["good", "some", "last", "diverged", "minus"]
 
@@ -70,7 +70,6 @@ def test_a_loss_that_diverged_ends_its_trial(state_folder: Home, tmp_path: Path)
     }
     assert "loss is NaN" in told
     assert "loss is -Infinity" in told
-    assert "nobody ended me" not in told
     api = api_of(state_folder)
     by_kind = {one["values"]["kind"]: one for one in trials_of(state_folder)}
     (sweep,) = api.sweeps.sweeps(limit=1)
