@@ -169,7 +169,7 @@ def look(recorder: Recorder, programs: Sequence[Program]) -> dict[str, Any]:
         "seen": seen,
         "card": sampler._card(driver, uuids[0]),
         "exclusive": [uuid for uuid in uuids if driver.refuses_sharing(driver.device(uuid))],
-        "calls": recorder.calls,
+        "calls": list(recorder.calls),
     }
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.requirements import PAGE, NamedTest, read_rows, read_tests
+
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 ROOMS = sorted(
@@ -63,12 +65,42 @@ def test_what_starts_on_every_node_is_the_standard_library_alone(room: str) -> N
 
 def test_every_row_of_the_requirements_names_tests_that_exist() -> None:
     """Or says why it is not built."""
-    page = (ROOT / "docs" / "requirements.md").read_text()
-    rows = re.findall(r"^\| (S\d\.\d+) \| (.*) \| (.*) \|$", page, re.MULTILINE)
-    assert len(rows) == len({statement for statement, _, _ in rows}) == page.count("\n| S")
-    for statement, _, proof in rows:
-        if not proof.startswith("not built: "):
-            assert_tests_exist(statement, proof)
+    for row in read_rows(ROOT / PAGE):
+        assert row.tests or row.not_built, row.id
+        assert_tests_exist(row.id, row.tests)
+
+
+def test_no_statement_of_the_reference_is_missing() -> None:
+    """What was drawn from the seeds: so many statements each. New ones come behind them."""
+    drawn = {"S0": 61, "S1": 97, "S2": 37, "S3": 61, "S4": 49}
+    ids = {row.id for row in read_rows(ROOT / PAGE)}
+    expected = {f"{seed}.{number + 1}" for seed, count in drawn.items() for number in range(count)}
+    assert len(expected) == 305
+    assert sorted(expected - ids) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| S0.1 | two cells |",
+        "| S0.1 | a test without a file | test_a |",
+        "| S0.1 | tests without a comma | tests/a.py::test_a tests/a.py::test_b |",
+        "| S0.1 | a switch without a value | tests/a.py::test_a (RUNYARD_LONG_JOBS) |",
+        "| S0.1 | twice | tests/a.py::test_a |\n| S0.1 | twice | tests/a.py::test_a |",
+    ],
+)
+def test_a_row_that_cannot_be_read_is_an_error(line: str, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(f"| id | what must be true | test |\n{line}\n")
+    with pytest.raises(ValueError, match=r"page\.md|S0\.1"):
+        read_rows(tmp_path / "page.md")
+
+
+def test_a_long_form_names_its_switches() -> None:
+    short, long = read_tests("tests/a.py::test_a, tests/b.py::test_b (RUNYARD_A=1 RUNYARD_B=20)")
+    assert short == NamedTest("tests/a.py::test_a")
+    assert long.name == "tests/b.py::test_b"
+    assert dict(long.switches) == {"RUNYARD_A": "1", "RUNYARD_B": "20"}
+    assert str(long) == "tests/b.py::test_b (RUNYARD_A=1 RUNYARD_B=20)"
 
 
 def test_every_line_of_the_threat_model_names_tests_that_exist() -> None:
@@ -80,13 +112,12 @@ def test_every_line_of_the_threat_model_names_tests_that_exist() -> None:
     assert page.count("\n|") == len(rows)
     assert actors >= 6
     for tries, _, proof in lines:
-        assert_tests_exist(tries, proof)
+        assert_tests_exist(tries, read_tests(proof))
 
 
-def assert_tests_exist(statement: str, proof: str) -> None:
-    """`proof` is a list of FILE::TEST."""
-    for test in proof.split(", "):
-        file, _, name = test.partition("::")
+def assert_tests_exist(statement: str, tests: tuple[NamedTest, ...]) -> None:
+    for test in tests:
+        file, _, name = test.name.partition("::")
         assert name in functions_of(ROOT / file), f"{statement}: {file} has no {name}"
 
 

@@ -47,6 +47,8 @@ def test_the_seed_scripts_letters_mean_what_they_meant() -> None:
         (["--which-distributed", "torchrun"], "distributed", "torchrun"),
         (["--reservation", "class"], "resources.reservation", "class"),
         (["--mail", "END", "--mail", "FAIL"], "resources.mail", ("END", "FAIL")),
+        (["--mail-type=ALL"], "resources.mail", ("ALL",)),
+        (["--mail-user=someone@domain.com"], "resources.mail_to", "someone@domain.com"),
         (["--sbatch=--licenses=a"], "resources.extra", ("--licenses=a",)),
         (
             ["--variable", "A=b=c", "--variable", "D="],

@@ -29,6 +29,8 @@ def _of(version: str) -> Iterator[Cell]:
     if not IS_WHOLE:
         return
     yield Cell(f"{version}-no-step", python, "plain.py")
+    yield Cell(f"{version}-saves-first", python, "plain.py", ("step", "saves-first"))
+    yield Cell(f"{version}-saves-first-no-step", python, "plain.py", ("saves-first",))
     yield Cell(f"{version}-train", python, "with_train.py", ("step",))
     yield Cell(f"{version}-train-no-step", python, "with_train.py")
 

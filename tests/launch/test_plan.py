@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from runyard.clusters.load import load_profile
-from runyard.clusters.profile import MemoryRule
-from runyard.config.request import Agents, Checkpoints, Environment
+from runyard.clusters.profile import GpuSlice, GpuType, MemoryRule
+from runyard.config.check import check
+from runyard.config.request import Agents, Checkpoints, Environment, Request
 from runyard.errors import ConfigError
 from runyard.launch.submitting import clean_environment, is_limit, parts_of
 from tests.launch.planning import option, planned, request
@@ -85,12 +86,68 @@ def test_zero_gpus_ask_for_none_and_a_program_gets_a_cpu() -> None:
     assert option(planned(gpus=1, cpus=1), "cpus-per-task") == "1"
 
 
+def test_every_program_at_a_time_has_a_cpu_and_fewer_are_refused() -> None:
+    """`-c` counts the CPUs of the whole job, as sbatch does and as the documents of sites have it:
+    four programs at a time are `--cpus-per-task=4`."""
+    four = Agents(per_gpu=4)
+    assert option(planned(gpus=1, agents=four), "cpus-per-task") == "4"
+    assert option(planned(gpus=2, agents=four), "cpus-per-task") == "8"
+    assert option(planned(gpus=1, cpus=4, agents=four), "cpus-per-task") == "4"
+    with pytest.raises(ConfigError, match=r"4 programs at a time .* 1 CPU") as refused:
+        planned(gpus=1, cpus=1, agents=four)
+    assert "cpus: 4" in str(refused.value.mend)
+    with pytest.raises(ConfigError, match=r"3 programs at a time .* 2 CPUs"):
+        planned(cpus=2, slots=3)
+    # Programs of several processes: a job has so many CPUs for each of its tasks.
+    assert option(planned(cpus=2, slots=3, tasks_per_node=2), "cpus-per-task") == "2"
+
+
+def test_where_a_gpus_share_of_cpus_is_smaller_than_one_each_it_is_passed_and_told() -> None:
+    site = load_profile("generic")
+    small = replace(site, gpus=replace(site.gpus, types={"t4": GpuType(cpus=2, per_node=2)}))
+
+    def asked(together: int) -> Request:
+        return request(small, gpus=1, gpu_type="t4", agents=Agents(per_gpu=together))
+
+    assert option(planned(asked(2)), "cpus-per-task") == "2"
+    assert not planned(asked(2)).notes
+    more = planned(asked(3))
+    assert option(more, "cpus-per-task") == "3"
+    assert (
+        "3 CPUs, one for each program at a time, are more than the share of 1 t4" in more.notes[0]
+    )
+    with pytest.raises(ConfigError, match=r"5 programs at a time .* a node with t4 has 4"):
+        planned(asked(5))
+
+
 def test_where_slurm_counts_threads_a_program_gets_a_core() -> None:
     usual = load_profile("generic")
     threads = replace(usual, memory=replace(usual.memory, threads_per_core=2))
     assert option(planned(request(threads), slots=4), "cpus-per-task") == "8"
     assert option(planned(request(threads, gpus=1)), "cpus-per-task") == "4"
     assert option(planned(request(threads, cpus=3)), "cpus-per-task") == "3"
+
+
+def test_mails_are_asked_for_as_the_options_say() -> None:
+    made = planned(mail=("ALL",), mail_to="someone@domain.com")
+    assert (option(made, "mail-type"), option(made, "mail-user")) == ("ALL", "someone@domain.com")
+    several = planned(mail=("END", "FAIL"))
+    assert (option(several, "mail-type"), option(several, "mail-user")) == ("END,FAIL", None)
+    assert option(planned(), "mail-type") is None
+
+
+def test_mps_and_slices_are_the_profiles_choice() -> None:
+    site = load_profile("generic")
+    slices = {"a100_1g.5gb": GpuSlice(memory_gb=5, cpus=2, of="a100")}
+    without = replace(site, gpus=replace(site.gpus, mps=False, slices=slices))
+    wanted = Agents(per_gpu=2, mps="on")
+    assert planned(request(site, gpus=1, agents=wanted)).job["mps"] == "on"
+    assert planned(request(without, gpus=1, agents=wanted)).job["mps"] == "off"
+    sliced = request(without, gpus=1, gpu_type="a100_1g.5gb", agents=wanted)
+    assert option(planned(sliced), "gres") == "gpu:a100_1g.5gb:1"
+    assert not check(sliced).refusals
+    other = request(without, gpus=1, gpu_type="a100_2g.10gb", agents=wanted)
+    assert "there is no GPU of type a100_2g.10gb" in check(other).refusals[0].what
 
 
 def test_programs_are_told_before_the_end() -> None:

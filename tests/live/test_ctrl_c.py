@@ -61,7 +61,7 @@ def test_drained_what_runs_finishes_and_nothing_begins(
     asked: Terminal, state_folder: Home, tmp_path: Path
 ) -> None:
     asked.type("d")
-    asked.expect("what runs may finish", LONG)
+    asked.expect("nothing new begins, and what runs may finish", LONG)
     (tmp_path / "p" / "go").touch()
     asked.expect("to go on:  runyard sweep", LONG)
     assert asked.wait() == 0

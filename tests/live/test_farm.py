@@ -105,6 +105,56 @@ def test_thirty_lines_are_logged_as_gnu_parallel_logs_them(
     assert told(ours) == told(rows)
 
 
+# Notes how many run now, itself among them, and waits to be let go.
+COUNTED = (
+    "mkdir at.{0}; ls -d at.* | wc -l >> counts; "
+    "until test -e go; do sleep 0.05; done; rmdir at.{0}\n"
+)
+
+
+def test_all_lines_run_and_four_at_a_time(module_home: Home, tmp_path: Path) -> None:
+    (tmp_path / "tasks.txt").write_text("".join(COUNTED.format(one) for one in range(10)))
+    with begun("farm", "tasks.txt", "-j", "4", cwd=tmp_path) as farm:
+        counts = tmp_path / "counts"
+        until(lambda: counts.exists() and len(counts.read_text().split()) == 4, "four lines")
+        # The fifth waits although nobody has ended: the server has handed out four.
+        told = newest(module_home)["counts"]
+        assert told["running"] == 4
+        (tmp_path / "go").touch()
+        assert farm.wait(PATIENCE) == 0
+    seen = [int(word) for word in counts.read_text().split()]
+    assert len(seen) == 10
+    assert max(seen) == 4
+    assert newest(module_home)["counts"]["finished"] == 10
+
+
+def test_output_is_shown_at_once_and_not_when_a_line_ends(
+    module_home: Home, tmp_path: Path
+) -> None:
+    """As with GNU parallel's -u; but each line is marked, and in a file of its own as well."""
+    wait = "until test -e go; do sleep 0.05; done"
+    (tmp_path / "tasks.txt").write_text(
+        f"echo begun --x 1; {wait}; echo ended\necho trouble --x 2 >&2; {wait}\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "runyard", "farm", "tasks.txt", "-j", "2"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as farm:  # fmt: skip
+        assert farm.stdout is not None
+        try:
+            first = {farm.stdout.readline(), farm.stdout.readline()}
+            assert first == {"x1\tbegun --x 1\n", "x2\ttrouble --x 2\n"}
+            folder = tmp_path / "sweeps" / newest(module_home)["id"]
+            until(lambda: (folder / "x1" / "output.log").read_text() == "begun --x 1\n", "x1")
+            until(lambda: (folder / "x2" / "output.log").read_text() == "trouble --x 2\n", "x2")
+            assert newest(module_home)["counts"]["running"] == 2
+        finally:
+            (tmp_path / "go").touch()
+            rest = farm.stdout.read()
+        assert rest.startswith("x1\tended\n")
+        assert farm.wait(PATIENCE) == 0
+
+
 def test_a_log_of_gnu_parallel_is_gone_on_with(module_home: Home, tmp_path: Path) -> None:
     (tmp_path / "tasks.txt").write_text(
         "# three of four have run\n\necho a >> said\nfalse || test -e mended\necho c >> said\n"

@@ -17,13 +17,13 @@ import yaml
 from runyard.home import Home
 from tests.conftest import RunRunyard
 from tests.live.sweeping import with_python
-from tests.node.fake_driver import build_driver
+from tests.node.recorded_driver import SCENES, UUID, answers, build_driver
 
 pytestmark = pytest.mark.live
 
 # 60 MB and a child with 40, twenty steps, and the total told; the first is slow.
 PROGRAM = """\
-import os, subprocess, sys, time
+import json, os, subprocess, sys, time
 from runyard import train
 if sys.argv[1:2] == ["child"]:
     room = bytearray(os.urandom(1000)) * 40_000
@@ -33,9 +33,18 @@ if sys.argv[1:2] == ["child"]:
 child = subprocess.Popen([sys.executable, __file__, "child"], stdin=-1, stdout=-1)
 child.stdout.readline()
 room = bytearray(os.urandom(1000)) * 60_000
-if "GPU_FILE" in os.environ:
-    with open(os.environ["GPU_FILE"], "a") as file:
-        file.write(f"{child.pid} 3000000000\\n")
+def play(answers):  # The driver says this from now on, until it was asked twice.
+    gpu = os.environ["RECORDED_GPU"]
+    with open(gpu + ".new", "w") as file:
+        file.write(answers.replace("OURS", str(child.pid)))
+    os.rename(gpu + ".new", gpu)
+    def asked():
+        return os.path.getsize(gpu + ".asked") if os.path.exists(gpu + ".asked") else 0
+    end = asked() + 2
+    while asked() < end:
+        time.sleep(0.02)
+for answers in json.loads(os.environ.get("GPU_ANSWERS", "[]")):
+    play(answers)
 for step in train.steps(0, 20, show=True):
     time.sleep(0.5 if step == 0 else 0.1)
 child.stdin.close()
@@ -86,21 +95,27 @@ def test_a_program_is_measured_kept_and_written(
 def test_gpu_memory_of_the_program_and_how_many_fit(
     runyard: RunRunyard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gpu = build_driver(tmp_path, monkeypatch)
-    gpu.write_text(f"{os.getpid()} 9000000000\n")
+    """The driver says what an H200's said of a program that took 2, then 6, then 1 GiB, and at
+    last of one beside a stranger: the peak of the program is the one in the middle."""
+    build_driver(tmp_path, monkeypatch)
+    names = ("one", "one with 6 GiB", "one with 1 GiB", "one beside a stranger")
+    told_by_driver = [answers(one, {SCENES[one]["programs"][0]["pid"]: "OURS"}) for one in names]
     project = write_program(tmp_path / "birds")
     (project / "runyard.yaml").write_text("cluster: narval\nresources: {gpus: 1, gpu_type: a100}\n")
     done = runyard(
         "gauge", "--json", "--no-keep", "--", "python", "train.py",
-        env={**with_python(), "GPU_FILE": str(gpu)}, cwd=project,
+        env={**with_python(), "GPU_ANSWERS": json.dumps(told_by_driver)}, cwd=project,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["hardware"] == "FAKE A100"
-    assert told["figures"]["vram_peaks"] == {"GPU-fake": 3000000000}
+    assert told["hardware"] == "NVIDIA H200"
+    peak = SCENES["one with 6 GiB"]["seen"]["attempts"]["0"]["vram_peak"]
+    assert 6 << 30 < peak < 7 << 30
+    assert told["figures"]["vram_peaks"] == {UUID: peak}
     assert told["figures"]["vram_is_of_card"] is False
+    # 90 % of its memory over 7 GiB.
     fits = {room["gpu"]: room["count"] for room in told["rooms"]}
-    assert fits["a100"] == 11
+    assert fits["a100"] == int(40e9 * 0.9) // (7 << 30) == 4
     assert any("--pack finds out how many of them pay" in note for note in told["notes"])
 
 

@@ -1,5 +1,5 @@
 """Programs side by side on GPUs: tied, packed, measured. Real programs, agents and processes; the
-GPUs are doubles, see `tests/node/fake_driver.py`."""
+The GPU's answers are recorded, see `tests/node/recorded_driver.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runyard.home import Home
 from tests.conftest import run_runyard
 from tests.live.sweeping import agents_of, api_of, processes_of, with_python, write_sweep
 from tests.live.test_farm import LONG, begun, newest
-from tests.node.fake_driver import build_driver, install_mps
+from tests.node.recorded_driver import UUID, answers, build_driver, install_mps
 from tests.node.terminals import until
 
 pytestmark = pytest.mark.live
@@ -165,13 +165,13 @@ def test_a_killed_agent_leaves_no_mps_behind(
 def test_where_programs_cannot_share_a_gpu_one_runs_at_a_time(
     module_home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_driver(tmp_path, monkeypatch)
-    monkeypatch.setenv("FAKE_EXCLUSIVE", "1")
+    # Not recorded: a card in exclusive mode.
+    build_driver(tmp_path, monkeypatch).write_text(answers("idle") + "mode 3\n")
     alone = "from pathlib import Path; lock = Path('lock'); lock.mkdir(); lock.rmdir()"
     tasks(tmp_path, alone, *(f"--x {number}" for number in range(6)))
     ended = run_runyard("farm", "tasks.txt", "--per-gpu", "3", cwd=tmp_path, timeout=LONG)
     assert ended.returncode == 0, ended.stderr
-    assert "GPU GPU-fake lets one program in at a time (exclusive mode)" in ended.stderr
+    assert f"GPU {UUID} lets one program in at a time (exclusive mode)" in ended.stderr
 
 
 def test_mps_that_is_demanded_and_cannot_be_had(

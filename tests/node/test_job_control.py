@@ -76,8 +76,10 @@ def test_a_background_job_is_brought_to_the_front(tmp_path: Path) -> None:
     with Shell() as shell:
         shell.type(f"{COMMAND} {_ticker(tmp_path)} &\n")
         pid = wait_ready(tmp_path)
-        # It reads from the terminal, which a job in the background may not.
+        # It reads from the terminal, which a job in the background may not. The shell tells of it
+        # before its next prompt, if runyard has been stopped by then.
         until(lambda: process_state(pid) == "T", "the program to want the terminal")
+        until(lambda: process_state(_parent(pid)) == "T", "runyard to stop with it")
         shell.type("\n")
         shell.expect("Stopped")
         shell.type("fg\n")
@@ -135,6 +137,10 @@ def test_a_program_that_is_not_there_leaves_the_terminal_with_the_shell() -> Non
         shell.prompt()
         shell.type("echo code $?\n")
         shell.expect("code 127")
+
+
+def _parent(pid: int) -> int:
+    return int(subprocess.check_output(["ps", "-o", "ppid=", "-p", str(pid)], text=True))
 
 
 def _ticker(folder: Path) -> str:

@@ -12,7 +12,7 @@ import pytest
 from runyard.node import processes
 from runyard.node.keeper import Keeper, start_keeper
 from runyard.node.mps import NoMps, end_stale, start_mps
-from tests.node.fake_driver import install_mps
+from tests.node.recorded_driver import install_mps
 
 
 @pytest.fixture

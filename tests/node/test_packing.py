@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from runyard.node.packing import Pack, Reading
 from runyard.node.shares import how_many_fit
+from tests.node.recorded_driver import RECORDING
 
 GIB = 1 << 30
 # What so many programs get done together, one alone = 1: measured on an H200.
@@ -97,7 +99,7 @@ def test_it_doubles_and_settles_once() -> None:
     gpu = Gpu(CURVES["small CNN"]).run(1800)
     assert gpu.changes == [1, 2, 4, 8, 4]
     assert len(gpu.said) == 1
-    assert "4 at a time (8 did not get more done)" in gpu.said[0]
+    assert "4 at a time (8 did not get more done: " in gpu.said[0]
     assert "together 3.8 times" in gpu.said[0]
     assert "each at 95 % of its speed" in gpu.said[0]
 
@@ -165,6 +167,53 @@ def test_where_most_of_the_card_is_empty_a_smaller_one_is_suggested() -> None:
     gpu = Gpu(CURVES["one fills it"], vram=2 * GIB).run(600)
     assert gpu.pack.wanted == 1
     assert "2.0 of 140 GiB: a smaller GPU, or a slice of one" in gpu.said[0]
+
+
+# What the driver and the programs of a real H200 told while a pack decided on them.
+PACKS = {
+    "small": RECORDING["pack small"],
+    "large": RECORDING["pack large"],
+    "small, MPS": RECORDING["mps"]["pack"],
+}
+
+
+def slow_down(recorded: dict[str, Any], count: int) -> float:
+    """What so many did together over what one did alone, counted without the pack's own rules: the
+    steps of the program that was there first."""
+
+    def rate(together: int) -> float:
+        rows = [look for look in recorded["looks"] if len(look["readings"]) == together]
+        (_, _, began, _, before), (_, _, ended, _, after) = (
+            rows[place]["readings"][0] for place in (1, -1)
+        )
+        return float((after - before) / (ended - began))
+
+    return count * rate(count) / rate(1)
+
+
+@pytest.mark.parametrize(("name", "settles_at"), [("small", 1), ("large", 1), ("small, MPS", 8)])
+def test_on_a_real_gpu_it_packs_where_that_pays_and_tells_the_slow_down(
+    name: str, settles_at: int
+) -> None:
+    """Taking turns, two programs that are always busy did less than one; with MPS eight small ones
+    did eight times as much."""
+    recorded, said = PACKS[name], list[str]()
+    pack = Pack(8, said.append)
+    for look in recorded["looks"]:
+        readings = [Reading(*reading) for reading in look["readings"]]
+        pack.look(look["now"], readings, (look["total"], look["others"]))
+        assert pack.wanted == look["wanted"]
+    assert pack.is_settled
+    assert pack.wanted == settles_at
+    assert pack.work == {int(count): work for count, work in recorded["work"].items()}
+    for count in pack.work.keys() - {1}:
+        assert pack.work[count] == pytest.approx(slow_down(recorded, count), rel=0.15)
+    (line,) = said
+    speed = 100 * pack.work[max(pack.work)] / max(pack.work)
+    assert f"each at {speed:.0f} % of its speed" in line
+    if settles_at == 1:
+        assert line.startswith("1 at a time (2 did not get more done: together ")
+    assert line.endswith("of 140 GiB: a smaller GPU, or a slice of one, may do as well")
 
 
 @pytest.mark.parametrize(

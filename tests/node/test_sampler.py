@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from runyard.node.gpus import ask_driver, refusing
+from runyard.node.gpus import ask_cards, ask_driver, refusing
 from runyard.node.processes import MARK
 from runyard.node.rows import RowCount
 from runyard.node.sampling import SAMPLER
 from runyard.node.wandb_file import RecordFile, histories, read_rows
-from tests.node.fake_driver import UUID, build_driver
+from tests.node.recorded_driver import SCENES, TOTAL, UUID, answers, build_driver, invented
 
 # Takes 60 MB and a second of CPU, its child 40 MB; says so, and waits.
 PROGRAM = """\
@@ -91,27 +91,65 @@ def test_what_srun_started_is_slurms_child_and_is_measured_all_the_same(tmp_path
     assert 40e6 < seen["memory_peak"] < 150e6
 
 
+def child_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+
+
+# Scenes whose first program is ours: alone, below a wrapper, and beside somebody else's.
+OURS = ("one", "one with 6 GiB", "below a wrapper", "one beside a stranger", "torch",
+        "below a wrapper, MPS", "one beside a stranger, MPS")  # fmt: skip
+
+
 def test_gpu_memory_is_that_of_the_program_not_of_the_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The answers of a real driver, with our processes in place of those that it spoke of."""
     gpu = build_driver(tmp_path, monkeypatch)
     with program(tmp_path) as started:
-        children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
-        gpu.write_text(f"{children[0]} 3000000000\n{os.getpid()} 9000000000\n")
-        told = sample(started.pid, tmp_path, [UUID])
-    seen = told["attempts"]["a"]
-    assert (seen["vram_peak"], seen["gpu_use"], seen["gpu"]) == (3000000000, 0.75, UUID)
-    assert seen["vram_total"] == 80 << 30
-    assert told["gpus"][UUID]["used"] == 12000000000
-    assert told["gpus"][UUID]["total"] == 80 << 30
+        for name in OURS:
+            scene = SCENES[name]
+            (recorded,) = scene["programs"]
+            is_child = recorded["pid"] != recorded["started"]
+            number = child_of(started.pid) if is_child else started.pid
+            gpu.write_text(answers(name, {recorded["pid"]: number}))
+            told = sample(started.pid, tmp_path, [])
+            seen, then = told["attempts"]["a"], scene["seen"]["attempts"]["0"]
+            # As on the machine of the recording: in bytes, by GPU.
+            for key in ("vram", "vram_peak", "vram_total", "gpu_use", "gpu"):
+                assert seen[key] == then[key], (name, key)
+            assert told["gpus"] == scene["seen"]["gpus"]
+            # What it had asked for and CUDA's own part of it, whatever others have of the card.
+            own = seen["vram"][UUID] - recorded.get("torch_reserved", recorded["holds"])
+            assert 0 < own < 700_000_000, name
+            assert told["gpus"][UUID]["used"] > seen["vram"][UUID]
+
+
+def test_two_programs_on_a_card_have_what_is_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = build_driver(tmp_path, monkeypatch)
+    with program(tmp_path) as first, program(tmp_path) as second:
+        for name in ("two", "two, MPS"):
+            small, large = SCENES[name]["programs"]
+            numbers = {small["pid"]: first.pid, large["pid"]: child_of(second.pid)}
+            gpu.write_text(answers(name, numbers))
+            found = [sample(one.pid, tmp_path, [UUID]) for one in (first, second)]
+            peaks = [told["attempts"]["a"]["vram_peak"] for told in found]
+            assert peaks == [
+                SCENES[name]["seen"]["attempts"][token]["vram_peak"] for token in ("0", "1")
+            ]
+            assert 2 << 30 < peaks[0] < 3 << 30
+            assert 5 << 30 < peaks[1] < 6 << 30
 
 
 def test_a_program_that_is_tied_to_no_gpu_is_found_on_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Beside hundreds of processes, which nobody recorded."""
     gpu = build_driver(tmp_path, monkeypatch)
     with program(tmp_path) as started:
-        gpu.write_text("".join(f"{pid} 5\n" for pid in range(1, 400)) + f"{started.pid} 7\n")
+        many = "".join(invented(pid, 5) for pid in range(1, 400))
+        gpu.write_text(answers("idle") + many + invented(started.pid, 7))
         seen = sample(started.pid, tmp_path, [])["attempts"]["a"]
     assert seen["vram_peak"] >= 7
 
@@ -119,10 +157,13 @@ def test_a_program_that_is_tied_to_no_gpu_is_found_on_all(
 def test_the_driver_lists_gpus_and_says_which_are_exclusive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build_driver(tmp_path, monkeypatch)
+    gpu = build_driver(tmp_path, monkeypatch)
     assert ask_driver() == [UUID]
+    assert ask_cards() == [
+        {"name": UUID, "model": "NVIDIA H200", "total": TOTAL, "used": 644939776}
+    ]
     assert refusing(["0", UUID]) == []
-    monkeypatch.setenv("FAKE_EXCLUSIVE", "1")
+    gpu.write_text(answers("idle") + "mode 3\n")  # Not recorded: a card in exclusive mode.
     assert refusing(["0", "7"]) == ["0"]
 
 

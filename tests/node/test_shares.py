@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 
 import pytest
 
 from runyard.node.gpus import find_gpus
-from runyard.node.layout import free_port, memory_mb
+from runyard.node.layout import free_port, lay_out, memory_mb
 from runyard.node.shares import PORTS_EACH, Share, share_out, variables
 
 CPUS = list(range(16))
@@ -75,13 +76,24 @@ def test_slots_and_gpus(
     assert [",".join(share.gpus) for share in found] == tied
 
 
-def test_one_cpu_each_and_never_less() -> None:
-    """Growing by itself, it never has more programs than CPUs; asked for more, they share."""
+def test_growing_by_itself_there_are_never_more_programs_than_cpus() -> None:
     assert len(share_out(("0", "1"), range(6), slots=None, per_gpu="auto")) == 6
+    assert len(share_out(("0",), range(1), slots=None, per_gpu="auto")) == 1
+
+
+def test_more_programs_than_cpus_share_them_with_one_thread_each_and_it_is_told() -> None:
+    """Only who asks for it on a machine of their own gets it: jobs are refused before."""
     many = share_out(("0",), range(2), slots=None, per_gpu=8)
-    assert len(many) == 8
     assert {share.cpus for share in many} == {(0, 1)}
-    assert told(many[0], together=8)["OMP_NUM_THREADS"] == "2"
+    assert told(many[0], together=8)["OMP_NUM_THREADS"] == "1"
+    here = len(os.sched_getaffinity(0))
+    lines: list[str] = []
+    assert len(lay_out({"slots": str(here)}, {}, lines.append).shares) == here
+    assert lines == []
+    assert len(lay_out({"slots": str(here + 1)}, {}, lines.append).shares) == here + 1
+    (line,) = lines
+    assert line.startswith(f"{here + 1} programs at a time have {here} CPU")
+    assert line.endswith(f"less than one each; -j {here} gives each a whole one")
 
 
 def told(

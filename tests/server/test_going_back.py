@@ -172,6 +172,29 @@ def test_a_row_that_was_logged_after_its_checkpoint_comes_back(
     assert steps_of(tracker, held) == list(range(12))
 
 
+def test_a_row_right_behind_its_checkpoint_stays_where_nothing_counts(
+    client: Client, tracker: Tracker
+) -> None:
+    """Without `step=` or a counter only the time tells that a row belongs to the saved step."""
+    agent, held = cut_off(client, rows(range(9)))
+    go_back(agent, held, saved_at=T0 + 6.9)
+    assert steps_of(tracker, held) == list(range(8)), "saved, and logged 0.1 s later"
+    send(client, held, 8, rows(range(8, 10), T0 + 100))
+    assert steps_of(tracker, held) == list(range(10))
+
+
+def test_rows_of_one_step_that_come_in_pairs_stay_together(
+    client: Client, tracker: Tracker
+) -> None:
+    pairs = [
+        json.dumps({"_step": step, "_timestamp": T0 + step // 2 + step % 2 * 0.001, "v": 0})
+        for step in range(10)
+    ]
+    agent, held = cut_off(client, pairs)
+    go_back(agent, held, saved_at=T0 + 2.9)
+    assert steps_of(tracker, held) == list(range(8))
+
+
 def counted(epochs: range, first: int, since: float) -> list[str]:
     """Rows without `step=`: the client's own count, and one of the program's."""
     return [

@@ -5,30 +5,24 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.live.small_image import host_mounts, make_image
 from tests.live.test_gauge import PROGRAM
-from tests.slurm.cluster import SlurmCluster
-from tests.slurm.yard import Yard, open_yard
+from tests.slurm.yard import Yard
 
-pytestmark = [
-    pytest.mark.slurm,
-    pytest.mark.skipif(
-        not os.environ.get("RUNYARD_ALL_SLURM"), reason="RUNYARD_ALL_SLURM=1: two jobs more"
-    ),
-]
+pytestmark = pytest.mark.slurm
+more = pytest.mark.skipif(
+    not os.environ.get("RUNYARD_ALL_SLURM"), reason="RUNYARD_ALL_SLURM=1: two jobs more"
+)
 
 
 @pytest.fixture
-def yard(
-    slurm_cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Yard]:
-    with open_yard(tmp_path / "yard", monkeypatch, slurm_cluster) as found:
-        yield found
+def yard(module_yard: Yard) -> Yard:
+    (module_yard.project / "runyard.yaml").unlink(missing_ok=True)
+    return module_yard
 
 
 def test_one_experiment_is_timed_in_a_job_and_becomes_the_request(yard: Yard) -> None:
@@ -77,6 +71,7 @@ for step in range(1, 31):
 """
 
 
+@more
 def test_a_program_in_a_container_is_measured_in_it(yard: Yard, tmp_path: Path) -> None:
     image = make_image(tmp_path / "image")
     environment = {"kind": "charliecloud", "image": str(image), "mounts": [*host_mounts()]}
@@ -100,6 +95,7 @@ print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"])
 """
 
 
+@more
 def test_all_ranks_on_the_node_are_measured_together(yard: Yard) -> None:
     yard.write("ranks.py", RANKS)
     done = yard.type(

@@ -54,7 +54,9 @@ class Resources:
     )
     gpu_type: str | None = setting(Text("TYPE"), "the model of GPU", flags=("-G", "--gpu-type"))
     cpus: int | None = setting(
-        Whole(1), "CPUs of each task", flags=("-c", "--cpus", "--cpu", "--cpus-per-task")
+        Whole(1),
+        "CPUs of each task, for all programs in it together",
+        flags=("-c", "--cpus", "--cpu", "--cpus-per-task"),
     )
     memory: int | None = setting(
         Memory(), "memory on each node (16G; 0: all of it)", flags=("--memory", "--mem")

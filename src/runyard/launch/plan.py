@@ -212,7 +212,7 @@ def plan(
         variables={**_git_variables(snapshot), **variables, **request.environment.variables},
         before=(*profile.script.before, *request.environment.before),
         job={name: value for name, value in job.items() if value not in (None, [])},
-        notes=wrapping.notes,
+        notes=(*ruled.notes, *wrapping.notes),
         asked={
             **ruled.asked,
             **_nodes_asked(request),

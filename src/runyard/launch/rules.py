@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from runyard.errors import ConfigError
+
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
     from runyard.config.request import Request
@@ -34,6 +36,8 @@ class Ruled:
     qos: str | None
     options: Mapping[str, str]
     """The rest: constraint, reservation, exclude, mail, mail_to."""
+    notes: tuple[str, ...] = ()
+    """What the user should know about it."""
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -43,11 +47,14 @@ class Ruled:
         return {name: one for name, one in {**kept, **self.options}.items() if one is not None}
 
 
-_NOT_RECORDED = ("options", "asks_time")
+_NOT_RECORDED = ("options", "asks_time", "notes")
 
 
 def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled:
-    """What each agent gets; `slots` programs run in it at a time."""
+    """What each agent gets; `slots` programs run in it at a time.
+
+    ConfigError where they would have less than a CPU each.
+    """
     asked, rules = request.resources, profile.submission
     left_out = {*rules.forbidden, *rules.ignored}
     gpus = asked.gpus
@@ -55,6 +62,8 @@ def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled
         gpus = 1
     if _is_implicit(profile, asked.partition):
         gpus = None
+    asks_cpus = "cpus" not in left_out
+    cpus, notes = _cpus(request, profile, gpus, slots) if asks_cpus else (None, ())
     named: dict[str, Any] = {
         "constraint": asked.constraint,
         "reservation": asked.reservation,
@@ -65,7 +74,7 @@ def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled
     return Ruled(
         gpus=gpus,
         gpu_type=asked.gpu_type if gpus else None,
-        cpus=None if "cpus" in left_out else _cpus(request, profile, gpus, slots),
+        cpus=cpus,
         memory=None if profile.memory.form == "none" else asked.memory,
         time=asked.time if asked.time is not None else _usual_time(profile, request),
         asks_time="time" not in left_out,
@@ -73,6 +82,7 @@ def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled
         account=asked.account,
         qos=asked.qos,
         options={name: str(value) for name, value in named.items() if value},
+        notes=notes,
     )
 
 
@@ -88,18 +98,43 @@ def _usual_time(profile: Profile, request: Request) -> float:
     return usual if limit.longest is None else min(usual, limit.longest)
 
 
-def _cpus(request: Request, profile: Profile, gpus: int | None, slots: int) -> int:
-    given = request.resources.cpus or 1
+def _cpus(
+    request: Request, profile: Profile, gpus: int | None, slots: int
+) -> tuple[int, tuple[str, ...]]:
+    """CPUs of each task, and what is to be said about them."""
+    asked = request.resources
+    given = asked.cpus or 1
     if "resources.cpus" in request.origins:
-        return given
+        if given * (asked.tasks_per_node or 1) < slots:
+            raise ConfigError(
+                f"{slots} programs at a time in a job with {given} CPU{'s' * (given > 1)} "
+                f"({request.origin('resources.cpus')}): each needs one at least",
+                mend=f"write cpus: {slots}, or -c {slots} (it counts those of the whole job, as "
+                "sbatch does), or fewer programs at a time",
+            )
+        return given, ()
     # A core for each program at least, however many CPUs Slurm counts it as; a site's share of a
-    # GPU is an upper bound.
+    # GPU is an upper bound for more than that.
     cores = max(slots, _CPUS_BESIDE_A_GPU if gpus else 1)
     wanted = max(given, cores * profile.memory.threads_per_core)
-    kind = request.resources.gpu_type or ""
+    kind = asked.gpu_type or ""
     model = profile.gpus.types.get(kind) or profile.gpus.slices.get(kind)
-    most = model.cpus * (gpus or 1) if model is not None and model.cpus else None
-    return wanted if most is None else max(1, min(wanted, most))
+    if model is None or not model.cpus:
+        return wanted, ()
+    share, per_node = model.cpus * (gpus or 1), getattr(model, "per_node", None)
+    if per_node and slots > model.cpus * per_node:
+        raise ConfigError(
+            f"{slots} programs at a time need a CPU each, and a node with {kind} has "
+            f"{model.cpus * per_node}",
+            mend="run fewer programs at a time",
+        )
+    if slots <= share:
+        return min(wanted, share), ()
+    note = (
+        f"{slots} CPUs, one for each program at a time, are more than the share of {gpus or 1} "
+        f"{kind} ({model.cpus} each): it waits longer and keeps others from the GPUs"
+    )
+    return slots, (note,)
 
 
 def clock(seconds: float) -> str:

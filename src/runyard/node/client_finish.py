@@ -19,6 +19,7 @@ import struct
 import time
 
 from runyard.node import processes
+from runyard.node.after_save import LONGEST_WAIT, wait_for_row
 from runyard.node.processes import has_handler
 from runyard.node.trees import grown
 
@@ -64,8 +65,7 @@ def finish_clients(members: Iterable[int], number: int) -> tuple[list[int], list
         return [], []
     spared = grown(clients)  # They have helpers, which they wait for.
     stopped = [pid for pid in members if pid not in spared and not processes.is_launcher(pid)]
-    for pid in stopped:
-        _kill(pid, signal.SIGSTOP)
+    _stop(stopped)
     for pid in owners:
         _wait_until_quiet(pid)
     finishing = [pid for pid in owners if _tell(pid)]
@@ -73,6 +73,28 @@ def finish_clients(members: Iterable[int], number: int) -> tuple[list[int], list
     while any(processes.start_time(pid) for pid in finishing) and time.monotonic() < end:
         time.sleep(_LOOK_EVERY)
     return stopped, [owners[pid] for pid in finishing if owners[pid] in stopped]
+
+
+def _stop(members: Iterable[int]) -> None:
+    """Stop the processes of programs, each program when it has logged what it saved."""
+    programs: dict[str | None, list[int]] = {}
+    for pid in members:
+        programs.setdefault(_checkpoint_folder(pid), []).append(pid)
+    end = time.time() + LONGEST_WAIT
+    for folder, processes_of_program in programs.items():
+        if folder:
+            wait_for_row(folder, end)
+        for pid in processes_of_program:
+            _kill(pid, signal.SIGSTOP)
+
+
+def _checkpoint_folder(pid: int) -> str | None:
+    name = b"RUNYARD_CHECKPOINT_DIR="
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+        for word in file.read().split(b"\0"):
+            if word.startswith(name):
+                return os.fsdecode(word.removeprefix(name))
+    return None
 
 
 def _wait_until_quiet(service: int) -> None:

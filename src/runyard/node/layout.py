@@ -89,6 +89,11 @@ def lay_out(
         first_port=shares.FIRST_PORT
         + int.from_bytes(os.urandom(2), "big") % 1000 * shares.PORTS_EACH,
     )
+    if per_gpu != "auto" and len(found) > len(cpus):
+        report(
+            f"{len(found)} programs at a time have {len(cpus)} CPU{'s' * (len(cpus) > 1)}: less "
+            f"than one each; -j {len(cpus)} gives each a whole one"
+        )
     return Layout(found, gpus, cpus, memory_mb(environ, len(cpus)))
 
 

@@ -73,7 +73,7 @@ class Loop:
             os.set_blocking(self._woken, False)
             os.set_blocking(told, False)
             signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-            self.watch(self._woken, READ, self._hear_signals)
+            self.watch(self._woken, READ, lambda _events: None)  # It ends the wait.
         self._signals[number] = call
         # The handler itself does nothing: the byte in the pipe does.
         signal.signal(number, lambda *_: None)
@@ -84,7 +84,10 @@ class Loop:
         self._timers = [timer for timer in self._timers if timer.is_due]
         first = min((timer.when for timer in self._timers), default=float("inf"))
         pause = min(longest, max(0.0, first - time.monotonic()))
-        for key, events in self._selector.select(pause):
+        ready = self._selector.select(pause)
+        # Signals first: who was asked to begin nothing more may see a program's end in this turn.
+        self._hear_signals()
+        for key, events in ready:
             # What was handled before it may have ended this one.
             if self._is_watched(key.fd, key.data):
                 key.data(events)
@@ -100,8 +103,9 @@ class Loop:
         found = self._selector.get_map().get(handle)
         return found is not None and found.data is call
 
-    def _hear_signals(self, _events: int) -> None:
-        assert self._woken is not None
+    def _hear_signals(self) -> None:
+        if self._woken is None:
+            return
         with contextlib.suppress(BlockingIOError):
             for number in os.read(self._woken, 4096):
                 call = self._signals.get(number)

@@ -149,7 +149,8 @@ class Pack:
             return
         self.work[self.wanted] = self.work.get(self._best, 1.0) * gain
         if gain < 1 + expected:
-            self._settle(self._best, f"{self.wanted} did not get more done")
+            speed = self._speed(self.wanted)
+            self._settle(self._best, f"{self.wanted} did not get more done: {speed}")
             return
         self._best = self.wanted
         self._before = (self._level.mean_rates(), self._level.ends_rate)
@@ -181,8 +182,9 @@ class Pack:
     def _grow(self) -> None:
         following = min(2 * self.wanted, self.most, self._fitting())
         if following <= self.wanted:
-            full = self._fitting() <= self.wanted
-            self._settle(self.wanted, "no more fit its memory" if full else "no more are allowed")
+            is_full = self.wanted < self.most
+            why = "no more fit its memory" if is_full else "no more are allowed"
+            self._settle(self.wanted, why)
             return
         self.wanted = following
         self._level = _Level()
@@ -203,14 +205,14 @@ class Pack:
 
     def _told(self, why: str) -> str:
         at_a_time = f"{self.wanted} at a time ({why})"
-        done = self.work.get(self.wanted)
-        if done is None or self.wanted == 1:
+        if self.wanted == 1 or self.wanted not in self.work:
             return f"{at_a_time}{self._hint()}"
-        each = 100 * done / self.wanted
-        return (
-            f"{at_a_time}: together {done:.1f} times what one does alone, each at {each:.0f} % of "
-            f"its speed{self._hint()}"
-        )
+        return f"{at_a_time}: {self._speed(self.wanted)}{self._hint()}"
+
+    def _speed(self, count: int) -> str:
+        done = self.work[count]
+        each = 100 * done / count
+        return f"together {done:.1f} times what one does alone, each at {each:.0f} % of its speed"
 
     def _hint(self) -> str:
         """Where most of the card stays empty, a smaller one would do."""

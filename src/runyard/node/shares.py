@@ -28,9 +28,12 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEX
 
 
 class Share:
-    """Of one slot. `together`: how many share its GPU; with `grows`, only as they begin."""
+    """Of one slot. `together`: how many share its GPU; with `grows`, only as they begin.
 
-    __slots__ = ("cpus", "gpus", "grows", "ports", "together")
+    `crowd`: how many have the same CPUs because there are too few for one each.
+    """
+
+    __slots__ = ("cpus", "crowd", "gpus", "grows", "ports", "together")
 
     def __init__(
         self,
@@ -39,12 +42,14 @@ class Share:
         ports: tuple[int, int] = (FIRST_PORT, FIRST_PORT + PORTS_EACH - 1),
         together: int = 1,
         grows: bool = False,
+        crowd: int = 1,
     ) -> None:
         self.gpus = gpus
         self.cpus = cpus
         self.ports = ports
         self.together = together
         self.grows = grows
+        self.crowd = crowd
 
 
 def share_out(
@@ -79,7 +84,8 @@ def share_out(
                 break
             theirs = _part(cpus, number, len(places))
             own = theirs if grows else _part(theirs, place, each)
-            found.append(Share(names, own, _ports(first_port, index), each, grows))
+            crowd = each if len(theirs) < each else 1
+            found.append(Share(names, own, _ports(first_port, index), each, grows, crowd))
     return found
 
 
@@ -143,8 +149,8 @@ def variables(
 
 
 def _limits(share: Share, together: int, slots: int) -> dict[str, str]:
-    apart = together if share.grows else 1
-    threads = max(1, len(share.cpus) // apart) if share.cpus else 1
+    crowd = together if share.grows else share.crowd
+    threads = max(1, len(share.cpus) // crowd) if share.cpus else 1
     told = dict.fromkeys(_THREADS, str(threads)) if slots > 1 or together > 1 else {}
     if share.grows:
         # JAX would take three quarters of the card for the first, before anybody can measure it.

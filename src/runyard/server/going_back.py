@@ -15,6 +15,11 @@ from runyard.server.store.history import HISTORY
 from runyard.server.store.merging import Merge
 from runyard.server.tracker import Tracker
 
+_ROWS_LOOKED_AT = 20
+# Rows of one step may be logged by several calls.
+_AT_ONCE = 0.005
+_SHARE_OF_STEP = 0.4
+
 
 async def go_back(
     tracker: Tracker,
@@ -40,7 +45,9 @@ async def go_back(
         await tracker.write(_show_to_clients, run)
 
     def later(_steps: Numbers, times: Numbers) -> Flags:
-        return np.ones(len(times), bool) if saved_at is None else times > saved_at
+        if saved_at is None:
+            return np.ones(len(times), bool)
+        return times > saved_at + _time_to_log(times[times <= saved_at])
 
     def is_still_ours(connection: sqlite3.Connection) -> bool:
         return agents.run_at_work(connection, *trial) == run
@@ -55,6 +62,17 @@ async def go_back(
     if saved_at is None or rows or rewind.aside.newest >= saved_at:
         return None
     return rewind.aside.newest
+
+
+def _time_to_log(times: Numbers) -> float:
+    """How long after a checkpoint the row of the saved step may come, by the rows before it.
+
+    A program that saves a step and then logs it does so at once; the row of the next step takes
+    about as long as the steps before.
+    """
+    gaps = np.diff(times[-_ROWS_LOOKED_AT:])
+    steps = gaps[gaps > _AT_ONCE]
+    return float(np.quantile(steps, 0.25)) * _SHARE_OF_STEP if len(steps) else 0.0
 
 
 def _show_to_clients(connection: sqlite3.Connection, run: int) -> None:

@@ -123,6 +123,11 @@ class Pace:
             self._work = work_of_phases(self.phases) if course is None else work_of_course(course)
         return self._work
 
+    def _is_known(self, now: float) -> bool:
+        """Whether an estimate is worth a line: the first steps may be slow, ours to W&B as well."""
+        marks = self._marks
+        return len(marks) > _FEW_INTERVALS or bool(marks and now - marks[0][1] > self._print_every)
+
     def tell(self, step: int, total: int, now: float) -> None:
         """Print and log it, each as often as it should be."""
         if exchange.rank() != 0:
@@ -131,7 +136,7 @@ class Pace:
         is_last = step == total
         noted = self._file.is_due(step, total)
         summarised = run is not None and (now - self._summarised >= self._summary_every or is_last)
-        printed = now - self._printed >= self._print_every or is_last
+        printed = (now - self._printed >= self._print_every and self._is_known(now)) or is_last
         if not (noted or summarised or printed):
             return  # Most steps: an estimate costs as much as a small step.
         left = self.seconds_left(step, total)

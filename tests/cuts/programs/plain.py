@@ -1,6 +1,6 @@
 """A loop as people write it: a checkpoint file, wandb.log, nothing of runyard's.
 
-plain.py FOLDER [step]
+plain.py FOLDER [step] [saves-first]
 """
 
 import itertools
@@ -28,7 +28,10 @@ def save(step: int) -> None:
 wandb.init()
 for step in itertools.count(done + 1):
     time.sleep(0.1)
+    if "saves-first" in words:
+        save(step)
     wandb.log({"at": step, "loss": 1 / step}, step=step if "step" in words else None)
-    save(step)
+    if "saves-first" not in words:
+        save(step)
     if os.path.exists(os.environ["MAY_END"]):
         break
