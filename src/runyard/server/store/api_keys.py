@@ -219,10 +219,10 @@ def keep_up(connection: sqlite3.Connection, now: float) -> bool:
     A run's program may compute for days before it logs its first row.
     """
     live = connection.execute(
-        "UPDATE api_keys SET expires_at = ?1 + lifetime WHERE lifetime IS NOT NULL "
-        "AND expires_at < ?1 + lifetime / 2 AND expires_at > ?1 AND retired IS NULL "
+        "UPDATE api_keys SET expires_at = :now + lifetime WHERE lifetime IS NOT NULL "
+        "AND expires_at < :now + lifetime / 2 AND expires_at > :now AND retired IS NULL "
         "AND run IN (SELECT key FROM runs WHERE state IN ('pending', 'running', 'preempting'))",
-        (now,),
+        {"now": now},
     )
     ended = connection.execute("DELETE FROM api_keys WHERE expires_at < ?", (now - _REMEMBERED,))
     return live.rowcount + ended.rowcount > 0
@@ -245,7 +245,8 @@ def load(
 ) -> dict[str, Key]:
     """The keys of users who are still here, by their hash; all of them, or one."""
     rows = connection.execute(
-        f"{_SELECT} WHERE users.removed_at IS NULL AND (?1 IS NULL OR hash = ?1)", (hashed,)
+        f"{_SELECT} WHERE users.removed_at IS NULL AND (:hash IS NULL OR hash = :hash)",
+        {"hash": hashed},
     )
     found = {}
     for row in rows:
