@@ -164,9 +164,9 @@ async def renew(request: Request) -> Response:
 async def end_attempt(request: Request) -> Response:
     agent = await own_agent(request)
     given = await read_json(request)
-    cause = given.get("cause")
+    cause = None if given.get("cause") is None else arguments.field(given, "cause", str)
     if cause is not None and cause not in CAUSES:
-        raise Unacceptable(400, f"{str(cause)[:50]!r} is no cause: {', '.join(CAUSES)}")
+        raise Unacceptable(400, f"{cause[:50]!r} is no cause: {', '.join(CAUSES)}")
     now = time.time()
     try:
         told = await tracker_of(request).write(
