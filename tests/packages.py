@@ -25,6 +25,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "bindfs": ("bindfs",),
     "charliecloud": ("ch-run",),
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "environment-modules": ("/usr/share/modules/init/profile.sh",),
     "fuse3": ("fusermount3",),
     "gcc": ("cc",),
     "git": ("git",),

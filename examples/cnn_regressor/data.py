@@ -34,17 +34,16 @@ class Saved(Dataset):
         return self.pairs["input"][index], self.pairs["target"][index]
 
 
-def build_loader(
-    params: train.Params, ranks: train.Ranks, path: str | None, batch_size: int, shuffle: bool
-) -> DataLoader:
-    """This rank's part of the data; the global batch size is split over the ranks."""
-    data = Saved(path) if path else Noise(params)
+def build_loader(params: train.Params, ranks: train.Ranks, part: str) -> DataLoader:
+    """This rank's part of the data, "train" or "val"; the batch size is split over the ranks."""
+    path, size = f"{part}_path", "batch_size" if part == "train" else "valid_batch_size"
+    data = Saved(params[path]) if params[path] else Noise(params)
     sampler = DistributedSampler(
-        data, ranks.size, ranks.rank, shuffle=shuffle, seed=params.seed, drop_last=True
+        data, ranks.size, ranks.rank, shuffle=part == "train", seed=params.seed, drop_last=True
     )
     return DataLoader(
         data,
-        batch_size=ranks.split(batch_size),
+        batch_size=ranks.split(params[size], size),
         sampler=sampler,
         num_workers=params.num_data_workers,
         drop_last=True,

@@ -4,8 +4,10 @@ python train.py --config=laptop
 """
 
 import os
+import subprocess
 from pathlib import Path
 
+import torch
 from trainer import Trainer
 
 from runyard import train
@@ -54,6 +56,8 @@ def run(
     if ranks.main:
         for part in ("checkpoints", "wandb"):
             (folder / part).mkdir(parents=True, exist_ok=True)
+        if params.log_versions:
+            params.versions = versions()
     same_run = train.Checkpoint(folder=folder / "checkpoints").wandb()
     if ranks.main and params.log_to_wandb:
         import wandb  # Here, as in the trainer: the other ranks need none, and start sooner.
@@ -74,7 +78,8 @@ def run(
         if params.log_to_screen:
             print(params, flush=True)
     loss = Trainer(params, ranks, folder).train()
-    ranks.print(f"done: val_loss {loss!r}")
+    if params.log_to_screen:
+        ranks.print(f"done: val_loss {loss!r}")
 
 
 def place_of(
@@ -88,6 +93,17 @@ def place_of(
         name = train.trial_name(config, values, os.environ.get("WANDB_RUN_ID", ""))
         return name, root / "sweeps" / sweep / name
     return f"{config}-{number}", root / "expts" / config / number
+
+
+def versions() -> dict[str, str | None]:
+    """Of PyTorch and of the code, which has no repository in a job: runyard knows its commit."""
+
+    def ask_git(*words: str) -> str | None:
+        command = ["git", "-C", str(HERE), "rev-parse", *words]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip() or None
+
+    commit = os.environ.get("WANDB_GIT_COMMIT") or ask_git("HEAD")
+    return {"torch": torch.__version__, "commit": commit, "branch": ask_git("--abbrev-ref", "HEAD")}
 
 
 if __name__ == "__main__":

@@ -15,10 +15,8 @@ class Trainer:
     def __init__(self, params: train.Params, ranks: train.Ranks, folder: Path) -> None:
         self.params, self.ranks = params, ranks
         ranks.seed(params.seed)
-        self.train_loader = build_loader(params, ranks, params.train_path, params.batch_size, True)
-        self.valid_loader = build_loader(
-            params, ranks, params.val_path, params.valid_batch_size, False
-        )
+        self.train_loader = build_loader(params, ranks, "train")
+        self.valid_loader = build_loader(params, ranks, "val")
         self.model = ranks.wrap(build_model(params))
         self.loss = build_loss(params)
         self.optimizer = build_optimizer(params, self.model)
@@ -31,15 +29,17 @@ class Trainer:
             iteration=0,
             every_steps=1,
         )
-        count = sum(p.numel() for p in self.model.parameters())
-        ranks.print(f"{count / 1e6:.3f} million parameters on {ranks.size} x {ranks.device}")
+        if params.log_to_screen:
+            count = sum(p.numel() for p in self.model.parameters())
+            ranks.print(f"{count / 1e6:.3f} million parameters on {ranks.size} x {ranks.device}")
 
     def train(self) -> float:
         """All epochs that are not done yet. The last validation loss."""
         start = self.state.resume() if self.params.save_checkpoint else 0
         saved = [self.state] if self.params.save_checkpoint else []
         loss = self.state.best_score
-        for epoch in train.steps(start, self.params.max_epochs, *saved):
+        show = self.params.log_to_screen
+        for epoch in train.steps(start, self.params.max_epochs, *saved, show=show):
             began = time.monotonic()
             logged = {**self.train_epoch(epoch), **self.validate()}
             logged = self.ranks.mean(logged)

@@ -58,6 +58,32 @@ def test_a_dry_run_needs_no_cluster_and_makes_nothing(
     assert not state_folder.path.exists()
 
 
+def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
+    runyard: RunRunyard, project: Path
+) -> None:
+    """The header that NERSC's example of DDP has, from Perlmutter's profile and these words."""
+    (project / "runyard.yaml").write_text(
+        "profile: {containers: {gpu_flag: '--module=gpu,nccl-2.15'}}\n"
+    )
+    shown = runyard(
+        "submit", "--dry-run", "--no-check", "--cluster", "perlmutter", "-a", "m1234", "-t",
+        "01:00:00", "--distributed", "srun", "--environment", "shifter",
+        "-s", "nersc/pytorch:ngc-22.09-v0", "--", "python", "train.py",
+        cwd=project, env={"SCRATCH": "/scratch/kim"},
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    script = shown.stdout
+    assert "#!/bin/bash -l\n" in script  # A login shell.
+    asked = {
+        "time": "0-01:00:00", "constraint": "gpu", "account": "m1234", "qos": "regular",
+        "nodes": "1", "ntasks-per-node": "4", "gpus-per-node": "4", "cpus-per-task": "32",
+        "image": "nersc/pytorch:ngc-22.09-v0", "module": "gpu,nccl-2.15",
+    }  # fmt: skip
+    header = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
+    assert {name: header.get(name) for name in asked} == asked
+    assert header["output"].endswith("%j.log")
+
+
 def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(
     runyard: RunRunyard, state_folder: Home, project: Path, slurm: tuple[dict[str, str], Path]
 ) -> None:
@@ -115,6 +141,22 @@ def test_no_is_an_answer_and_numbers_are_asked_for(
         assert terminal.wait() == 1
     assert not sent.exists()
     assert not state_folder.path.exists()
+
+
+def test_a_sweep_without_an_end_asks_how_many_too(
+    state_folder: Home,
+    project: Path,
+    slurm: tuple[dict[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(project)
+    words = [*RUNYARD, "sweep", "sweep.yaml", "--on", "slurm", "--method", "random"]
+    with Terminal(words, env=slurm[0]) as terminal:
+        terminal.expect(re.escape("how many agents? [1]"))
+        terminal.type("3\n")
+        terminal.expect(re.escape("an array of 3 tasks"))
+        terminal.type("n\n")
+        assert terminal.wait() == 1
 
 
 def test_yes_answers_and_what_slurm_took_is_told(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from runyard.config.braces import TooMany, expand
-from runyard.config.task_files import write_task_files
+from runyard.config.task_files import parts_of, write_task_files
 from runyard.config.task_list import as_value, read_task_file, sweep_config, tasks_of_grid
 from runyard.errors import ConfigError, NotFoundError
 from runyard.search.sweep import read_sweep
@@ -176,13 +177,17 @@ def test_a_list_with_mistakes_is_refused_whole() -> None:
     assert "3 tasks are a grid" in str(problems[0])
 
 
+def in_fours(grid: str) -> list[Sequence[str]]:
+    return parts_of([task.command_line for task in tasks_of_grid(grid).tasks.values()], 4)
+
+
 def test_a_hundred_lines_at_four_a_file_are_25_files(tmp_path: Path) -> None:
-    files = write_task_files(tasks_of_grid("echo {1..100}"), 4, tmp_path)
+    files = write_task_files(in_fours("echo {1..100}"), tmp_path)
     assert [file.name for file in files] == [f"tasks_{number}.txt" for number in range(25)]
     assert files[-1].read_text() == "".join(f"echo {number}\n" for number in range(97, 101))
     # Written anew, none is left from before; what is not ours stays.
     (tmp_path / "notes.txt").write_text("mine")
-    write_task_files(tasks_of_grid("echo {1..6}"), 4, tmp_path)
+    write_task_files(in_fours("echo {1..6}"), tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "notes.txt",
         "tasks_0.txt",

@@ -18,7 +18,7 @@ from runyard.launch.environments import Setting, wrap
 from runyard.launch.script import script
 from runyard.launch.shell_words import module_lines
 from tests.launch.planning import planned, request
-from tests.packages import find_shells
+from tests.packages import find_shells, require
 
 PROFILE = Profile()
 PLACE = Setting(project=Path("/p/my project"), work=Path("/p/my project"))
@@ -138,6 +138,20 @@ def test_modules_are_loaded_also_where_the_shell_does_not_know_the_word(
     assert "runyard: cannot load gcc/12" in failed.stderr
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_real_module_is_loaded_by_a_shell_that_does_not_know_the_word(
+    shell: str, tmp_path: Path
+) -> None:
+    """Environment Modules, and a module of our own."""
+    require("environment-modules")
+    write_script(tmp_path / "pytorch" / "2.13", "#%Module\nsetenv OF_THE_MODULE yes\n")
+    lines = module_lines(["pytorch/2.13"])
+    shown = run_lines(shell, lines, 'echo "$OF_THE_MODULE"', MODULEPATH=str(tmp_path))
+    assert shown == "yes"
+    with pytest.raises(AssertionError, match=r"runyard: cannot load pytorch/9"):
+        run_lines(shell, module_lines(["pytorch/9"]), "true", MODULEPATH=str(tmp_path))
+
+
 def test_a_failing_activation_ends_the_job_and_says_why(tmp_path: Path) -> None:
     gone = replace(PLACE, found=str(tmp_path / "gone"))
     line = wrap(Environment(kind="venv"), PROFILE, gone).before[0]
@@ -166,6 +180,13 @@ def test_a_container_takes_the_containers_way() -> None:
     assert '"$program" exec' in wrapping.launcher[2]
     shifter = Environment(kind="shifter", image="docker:nersc/pytorch:24.06")
     assert wrap(shifter, PROFILE, PLACE).header == ("--image=docker:nersc/pytorch:24.06",)
+    on_gpus = wrap(shifter, PROFILE, replace(PLACE, gpus=True))
+    assert on_gpus.header == ("--image=docker:nersc/pytorch:24.06", "--module=gpu")
+    # A flag of the user's own is both in the header and where the image is started.
+    nccl = replace(PROFILE, containers=Containers(gpu_flag="--module=gpu,nccl-2.15"))
+    on_gpus = wrap(shifter, nccl, replace(PLACE, gpus=True))
+    assert on_gpus.header[1] == "--module=gpu,nccl-2.15"
+    assert '--image="$image" --module=gpu,nccl-2.15 --clearenv' in on_gpus.launcher[2]
 
 
 # Stands in for Apptainer: runs in "the image" what it is given, with the image's own Python.

@@ -85,8 +85,10 @@ def start_agent(home: Home, job: Path, local: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def make_sweep(runyard: RunRunyard, folder: Path, program: str) -> tuple[int, str]:
-    command = [sys.executable, "${program}", "${args}"]
+def make_sweep(
+    runyard: RunRunyard, folder: Path, program: str, python: str = sys.executable
+) -> tuple[int, str]:
+    command = [python, "${program}", "${args}"]
     file = write_sweep(folder, program, command=command, parameters={"lr": {"values": [0.5]}})
     made = runyard("sweep", "--no-run", "--json", str(file), cwd=folder)
     assert made.returncode == 0, made.stderr
@@ -137,3 +139,30 @@ def test_a_program_in_an_image_hears_that_it_is_to_save(
     assert state.read_text() == "stop file: True"
     (trial,) = api_of(state_folder).sweeps.trials(key)
     assert (trial["state"], trial["attempts"]) == ("waiting", 1)
+
+
+def test_libraries_of_a_user_base_are_found_in_an_image(
+    runyard: RunRunyard,
+    state_folder: Home,
+    image: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A virtual environment's Python looks into no user base.
+    python = str(Path(sys.base_prefix) / "bin" / "python3")
+    base = tmp_path / "more libraries"
+    monkeypatch.setenv("PYTHONUSERBASE", str(base))
+    ask = [python, "-c", "import site; print(site.getusersitepackages())"]
+    site = Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
+    assert site.is_relative_to(base)
+    site.mkdir(parents=True)
+    (site / "extra_library.py").write_text("word = 'from the user base'\n")
+    folder = tmp_path / "project"
+    program = "import extra_library; print(open('/in-the-image').read(), extra_library.word)"
+    key, _ = make_sweep(runyard, folder, program, python)
+    job = write_job(state_folder, folder, image, key)
+    process = start_agent(state_folder, job, tmp_path / "local")
+    said, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, said
+    (trial,) = api_of(state_folder).sweeps.trials(key)
+    assert "yes from the user base" in runyard("logs", trial["id"]).stdout

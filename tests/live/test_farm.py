@@ -237,6 +237,37 @@ def test_a_grid_of_a_line_with_braces(module_home: Home, tmp_path: Path) -> None
     assert len({trial["name"] for trial in trials}) == 6
 
 
+def test_lines_that_fit_a_gpu_together_are_one_file(module_home: Home, tmp_path: Path) -> None:
+    """As the gauge has kept it of their kinds; a p100 has 12 GB in this profile."""
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "old.yaml").write_text("gpus: {types: {p100: {memory_gb: 12}}}\n")
+    clusters = {"RUNYARD_CLUSTERS": str(tmp_path / "profiles"), "RUNYARD_CLUSTER": "old"}
+    project = tmp_path / "packing"
+    project.mkdir()
+    (project / "tasks.txt").write_text(
+        "".join(f"python {name}.py --seed {seed}\n" for seed in (1, 2) for name in ("big", "small"))
+    )
+    words = ("farm", "tasks.txt", "--split", "fit", "--gpu-type", "p100")
+    unknown = run_runyard(*words, cwd=project, env=clusters)
+    assert unknown.returncode == 2
+    assert "how much GPU memory big.py needs is not known" in unknown.stderr
+    figures = api_of(module_home).figures
+    figures.add("packing", "big.py", "P100", {"vram_peak": 6_900_000_000})
+    figures.add("packing", "small.py", "P100", {"vram_peak": 1_500_000_000})
+    done = run_runyard(*words, cwd=project, env=clusters)
+    assert done.returncode == 0, done.stderr
+    files = [file.read_text() for file in sorted((project / "tasks").iterdir())]
+    assert files == [
+        "python big.py --seed 1\npython small.py --seed 1\n",
+        "python big.py --seed 2\npython small.py --seed 2\n",
+    ]
+    assert "9.7 of 12.0 GB:  runyard farm tasks/tasks_0.txt --per-gpu 2" in done.stderr
+    figures.add("packing", "big.py", "P100", {"vram_peak": 13_000_000_000})
+    large = run_runyard(*words, cwd=project, env=clusters)
+    assert large.returncode == 2
+    assert "big.py took 13.0 GB of GPU memory, and a GPU has 12.0 GB" in large.stderr
+
+
 def test_a_list_ends_when_enough_have_failed(module_home: Home, tmp_path: Path) -> None:
     lines = ["false", "false", *["sleep 0.4"] * 40]
     (tmp_path / "tasks.txt").write_text("\n".join(lines))
@@ -274,7 +305,7 @@ def test_cut_off_it_goes_on_with_what_is_left(module_home: Home, tmp_path: Path)
 
 def test_mistakes_are_told_before_anything_is_made(module_home: Home, tmp_path: Path) -> None:
     for words, part in (
-        (("farm",), "takes a file"),
+        (("farm",), "standard input holds no command line"),
         (("farm", "no.txt"), "there is no file no.txt"),
         (("farm", "--grid", "echo {1..9}", "--resume"), "--joblog FILE names it"),
         (("farm", "--grid", "echo", "--halt", "often"), "soon,fail=N"),

@@ -62,6 +62,42 @@ def test_a_rung_that_fails_ends_the_climb(runyard: RunRunyard, tmp_path: Path) -
     assert "did you mean one sample?" in wrong.stderr
 
 
+# A double of a learner: on the chain its value comes to the known answer, with --env cartpole its
+# return grows as far as it is let.
+LEARNER = """\
+import sys, wandb
+env, most = sys.argv[sys.argv.index("--env") + 1], 60 if "--weak" in sys.argv else 300
+with wandb.init() as run:
+    for episode in range(30):
+        run.log({"value_error": 1 / 2**episode} if env == "chain" else
+                {"return": min(most, 10 * episode)})
+"""
+
+
+def test_rungs_of_ones_own_a_toy_problem_then_classic_control(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    (tmp_path / "learn.py").write_text(LEARNER)
+    (tmp_path / "runyard.yaml").write_text(
+        "rehearse:\n"
+        "  toy problem: {add: [--env, chain], metric: value_error, below: 0.001}\n"
+        "  classic control: {add: [--env, cartpole], metric: return, above: 100}\n"
+    )
+    words = ("rehearse", "--json", "--rung", "toy problem", "--rung", "classic control", "--")
+    done = runyard(*words, "python", "learn.py", env=with_python(), cwd=tmp_path, timeout=180)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert [(one["rung"], one["is_good"]) for one in json.loads(done.stdout)] == [
+        ("toy problem", True), ("classic control", True),
+    ]  # fmt: skip
+    weak = runyard(
+        "rehearse", "--json", "--rung", "classic control", "--", "python", "learn.py", "--weak",
+        env=with_python(), cwd=tmp_path, timeout=180,
+    )  # fmt: skip
+    assert weak.returncode == 1
+    [control] = json.loads(weak.stdout)
+    assert "return went from 0 to 60, and is to be above 100" in control["how"]
+
+
 def test_without_hooks_the_settings_alone_are_tried(runyard: RunRunyard, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('fine')\n")
     done = runyard("rehearse", "--", "python", "train.py", env=with_python(), cwd=tmp_path)

@@ -133,6 +133,15 @@ def test_who_has_the_machine_alone_is_left_alone() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("gpus", [(), ("0",), ("0", "1")])
+def test_who_has_a_job_of_one_task_alone_is_no_rank(gpus: tuple[str, ...]) -> None:
+    """`RANK` or `LOCAL_RANK` tells programs that a launcher started them, and there was none."""
+    alone = share_out(gpus, CPUS, slots=1, per_gpu=None)[0]
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "1", "SLURM_PROCID": "0"}
+    found = told(alone, slots=1, together=1, **slurm)
+    assert not found.keys() & {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+
+
 def test_in_a_step_of_many_tasks_nobody_is_a_rank() -> None:
     alone = share_out((), CPUS, slots=1, per_gpu=None)[0]
     found = told(alone, slots=1, together=1, SLURM_JOB_ID="7", SLURM_PROCID="3")

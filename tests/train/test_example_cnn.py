@@ -1,11 +1,13 @@
 """The CNN regressor on a laptop: tracked, cut off and resumed; with W&B's own sweeps.
 
-On several ranks and nodes: tests/slurm/test_examples.py.
+On two ranks: test_example_cnn_ranks.py. On several nodes: tests/slurm/test_example_cnn.py.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from runyard.config.sweep_file import read_sweep_file
 from runyard.home import Home
-from runyard.train import Params
+from runyard.train import Params, folders
 from tests.conftest import RunRunyard
 from tests.live.programs import curves, list_runs, stock_client
 from tests.train.frameworks import ROOT, program_environment
@@ -33,21 +35,28 @@ LOGGED = {
 def test_tracked_on_one_rank_and_over_a_cut(
     runyard: RunRunyard, state_folder: Home, torch_python: Path, tmp_path: Path
 ) -> None:
-    def train(**more: str) -> int:
+    def train(code: int, **more: str) -> str:
         ended = runyard(
-            "run", "-P", "cnn-regressor", "--", str(torch_python), str(EXAMPLE),
+            "run", "--", str(torch_python), str(EXAMPLE),
             "--config=laptop", f"--root_dir={tmp_path}", "--max_epochs=3", "--lr=2E-3",
+            "--entity=regression-team",
             env=program_environment(WANDB_RUN_ID="thesame", **more), cwd=tmp_path, timeout=600,
         )  # fmt: skip
-        assert ended.returncode in (0, 75), ended.stderr
-        return ended.returncode
+        assert ended.returncode == code, ended.stderr
+        return ended.stdout
 
+    assert runyard("teams", "add", "regression-team").returncode == 0
     stop = tmp_path / "stop"
     stop.touch()
-    assert train(RUNYARD_STOP_FILE=str(stop)) == 75
+    printed = train(75, RUNYARD_STOP_FILE=str(stop))
     folder = tmp_path / "expts" / "laptop" / "0"
     assert weights_of(folder)[0] == 1
-    assert train() == 0
+    # The whole configuration is printed first, and kept in the run's folder with its types.
+    kept = Params.load(folder / "hyperparams.yaml")
+    assert set(kept) > set(Params.load(EXAMPLE.with_name("config.yaml"), "laptop"))
+    assert str(kept) in printed.partition("epoch 1:")[0]
+    assert "0.001 million parameters on 1 x " in printed
+    assert "going on at step 1" in train(0)
 
     (run,) = list_runs(runyard)
     assert run["state"] == "finished"
@@ -60,19 +69,124 @@ def test_tracked_on_one_rank_and_over_a_cut(
     assert (summary["progress/step"], summary["progress/total"]) == (3, 3)
     assert run["config"]["lr"] == 0.002
     assert run["config"]["train_path"] is None
-    # Folder, configuration, name, group and project are what W&B was started with.
+    # Folder, configuration, name, group, project and entity are what W&B was started with.
     assert (run["name"], run["group"], run["project"]) == ("laptop-0", "laptop", "cnn-regressor")
-    assert Params.load(folder / "hyperparams.yaml").lr == 0.002
-    assert Params.load(folder / "hyperparams.yaml").name == "laptop-0"
+    assert run["entity"] == "regression-team"
+    assert run["config"] == kept.plain()
+    assert (kept.lr, kept.name, kept.train_path) == (0.002, "laptop-0", None)
+    assert set(kept.versions) == {"torch", "commit", "branch"}
+    assert kept.versions.torch.startswith("2.")
     assert len(list((folder / "wandb").glob("run-*-thesame"))) == 2
     assert weights_of(folder)[0] == 3
+    manifest = json.loads((folder / "checkpoints" / "latest" / folders.MANIFEST).read_text())
+    assert set(manifest["parts"]) == {"model", "optimizer", "schedule", "iteration"}
+    assert (manifest["step"], manifest["wandb"]["id"]) == (3, "thesame")
+    assert manifest["best"][0] == summary["best_val_loss"]
+    assert manifest["files"]["_random.tree"]
 
 
-def test_an_unknown_model_is_refused(warm: WarmPython, tmp_path: Path) -> None:
-    words = ["--config=laptop", "--log_to_wandb=False", f"--root_dir={tmp_path}", "--model=vit"]
+@pytest.mark.parametrize(
+    ("key", "known"),
+    [("model", "cnn"), ("loss_func", "mse, l1"), ("optimizer", "adam, sgd"),
+     ("scheduler", "none, cosine, plateau")],
+)  # fmt: skip
+def test_an_unknown_part_is_refused(warm: WarmPython, tmp_path: Path, key: str, known: str) -> None:
+    words = ["--config=laptop", "--log_to_wandb=False", f"--root_dir={tmp_path}", f"--{key}=vit"]
     ended = warm.run(EXAMPLE, *words)
     assert ended.returncode == 1
-    assert "model: vit is unknown; there is cnn" in ended.stderr
+    assert f"{key}: vit is unknown; there is {known}" in ended.stderr
+
+
+def test_the_configured_seed_is_used(warm: WarmPython, tmp_path: Path) -> None:
+    def weights(root: str, seed: int) -> tuple[int, str]:
+        words = ["--config=laptop", "--log_to_wandb=False", "--max_epochs=1", f"--seed={seed}"]
+        ended = warm.run(EXAMPLE, *words, f"--root_dir={tmp_path / root}")
+        assert ended.returncode == 0, ended.stderr
+        return weights_of(tmp_path / root / "expts" / "laptop" / "0")
+
+    first = weights("a", 5)
+    assert weights("b", 5) == first
+    assert weights("c", 6) != first
+
+
+OWN_MODEL = """
+from torch import nn
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own_weight = nn.Parameter(torch.zeros(()))
+    def forward(self, images):
+        return images * 0 + self.own_weight
+MODELS["own"] = lambda params: Own()
+"""
+OWN_DATA = """
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+def build_loader(params, ranks, part):
+    pairs = TensorDataset(torch.zeros(8, 1, 2, 2), torch.full((8, 1, 2, 2), 3.0))
+    return DataLoader(pairs, batch_size=4, sampler=DistributedSampler(pairs, 1, 0))
+"""
+OWN_CONFIG = """
+mine: {model: own, loss_func: l1, optimizer: sgd, scheduler: none, lr: 1E-1, max_epochs: 1,
+       seed: 1, log_to_screen: yes, log_to_wandb: no, log_versions: no, save_checkpoint: yes}
+"""
+
+
+def test_model_data_and_configuration_are_swapped_without_touching_the_trainer(
+    warm: WarmPython, tmp_path: Path
+) -> None:
+    """As the README says: the user's own model.py, data.py and YAML file; the rest as it is."""
+    project = tmp_path / "project"
+    shutil.copytree(EXAMPLE.parent, project)
+    (project / "model.py").write_text(EXAMPLE.with_name("model.py").read_text() + OWN_MODEL)
+    (project / "data.py").write_text(OWN_DATA)
+    (project / "configs").mkdir()
+    (project / "configs" / "mine.yaml").write_text(OWN_CONFIG)
+    ended = warm.run(
+        project / "train.py", f"--yaml_config={project}/configs/mine.yaml", "--config=mine",
+        f"--root_dir={tmp_path}",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    # Two steps towards 3, of 0.1 and of 0.1 + 0.9 * 0.1.
+    assert "done: val_loss 2.7" in ended.stdout
+    assert weights_of(tmp_path / "expts" / "mine" / "0")[0] == 1
+
+
+def test_the_options_have_their_defaults(
+    warm: WarmPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The configuration beside the program, the current folder, run 0, and no sweep."""
+    monkeypatch.chdir(tmp_path)
+    short = ("--config=laptop", "--max_epochs=1", "--log_to_wandb=False")
+    ended = warm.run(EXAMPLE, *short)
+    assert ended.returncode == 0, ended.stderr
+    assert weights_of(tmp_path / "expts" / "laptop" / "0")[0] == 1
+    own = tmp_path / "configs" / "test.yaml"
+    own.parent.mkdir()
+    own.write_text(EXAMPLE.with_name("config.yaml").read_text() + "  lr: 7E-4\n")
+    words = (*short, "--yaml_config=configs/test.yaml", "--root_dir=else", "--run_num=3")
+    ended = warm.run(EXAMPLE, *words)
+    assert ended.returncode == 0, ended.stderr
+    assert Params.load("else/expts/laptop/3/hyperparams.yaml").lr == 7e-4
+    missing = warm.run(EXAMPLE, "--config=no-such-section")
+    assert missing.returncode == 1
+    assert "has no section 'no-such-section'" in missing.stderr
+
+
+def test_a_checkpoint_of_a_gpu_goes_on_where_there_is_none(
+    warm: WarmPython, tmp_path: Path
+) -> None:
+    """It was written on an H200 by this example, and stands here for a GPU that CI has not."""
+    recorded = Path(__file__).parent / "recorded" / "checkpoint-of-an-h200"
+    checkpoints = tmp_path / "expts" / "laptop" / "0" / "checkpoints"
+    shutil.copytree(recorded, checkpoints / "0000002-step-2")
+    words = ["--config=laptop", "--log_to_wandb=False", "--max_epochs=3", f"--root_dir={tmp_path}"]
+    ended = warm.run(EXAMPLE, *words)
+    assert ended.returncode == 0, ended.stderr
+    assert "going on at step 2 from" in ended.stdout
+    # As the GPU itself had it after a third epoch.
+    (loss,) = re.findall(r"done: val_loss (\S+)", ended.stdout)
+    assert float(loss) == pytest.approx(0.138288, abs=1e-5)
 
 
 def test_a_batch_size_that_does_not_divide_is_told() -> None:
@@ -170,4 +284,5 @@ def test_launches_take_one_trial_each_until_none_is_left(
     assert {run["name"] for run in runs} == {place.name for place in folder.iterdir()}
     for run in runs:
         assert weights_of(folder / run["name"])[0] == 1
+        assert list((folder / run["name"] / "wandb").glob(f"run-*-{run['id']}"))
         assert run["name"].startswith("laptop_")

@@ -1,6 +1,6 @@
 """Run a list of command lines: a file with one a line, or every combination of a line with braces.
 
-  runyard farm tasks.txt -j 4          four at a time, until all have run
+  runyard farm tasks.txt -j 4          four at a time, until all have run (or: < tasks.txt)
   runyard farm tasks.txt --per-gpu 4   four on each GPU (auto: as many as get the most done)
   runyard farm --grid 'python train.py --lr {0.1,0.01} --seed {1..5}' -j 4
   runyard farm tasks.txt --dry-run     what would run, under which names
@@ -18,7 +18,10 @@ failed (101: more than 100). `runyard retry SWEEP` runs those again.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
+import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +35,9 @@ from runyard.cli.owner import find_owner
 from runyard.cli.parser import count, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
+from runyard.cli.splitting import FIT, split, split_size
 from runyard.cli.tracking import tell_agents
+from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
 
@@ -56,6 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a line with braces instead: {a,b} and {1..5}, as bash has it",
     )
     add_work_arguments(parser)
+    # As people have them in scripts with GNU parallel.
+    parser.add_argument("--jobs", dest="slots", type=positive, help=argparse.SUPPRESS)
+    parser.add_argument(*spelled("--ungroup"), action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--dry-run", action="store_true", help="show the tasks; run nothing")
     parser.add_argument("--no-run", action="store_true", help="make the sweep, and run nothing")
     parser.add_argument("--no-check", action="store_true",
@@ -69,8 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument(
         "--resume-failed", action="store_true", help="and what failed according to it"
     )
-    parser.add_argument("--split", type=positive, metavar="N",
-                        help="write files of N lines each, and run nothing")  # fmt: skip
+    parser.add_argument("--split", type=split_size, metavar="N|fit",
+                        help="write files of N lines each, and run nothing; fit: of those lines "
+                        "whose programs fit a GPU together, as they were gauged")  # fmt: skip
     parser.add_argument("--to", metavar="FOLDER", help="where --split writes (default: tasks)")
     add_slurm_arguments(parser)
 
@@ -83,7 +92,8 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
     parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
                         help="whether less or more is better (default: minimize)")  # fmt: skip
-    parser.add_argument(*spelled("--name"), help="name of the sweep")
+    parser.add_argument(*spelled("--name"),
+                        help="name of the sweep; on slurm, also of folders and logs")  # fmt: skip
     parser.add_argument(*spelled("--project"), help="project (default: runyard.yaml's, or this "
                         "folder's name)")  # fmt: skip
     parser.add_argument(*spelled("--entity"), help="user or team to whom it belongs")
@@ -94,9 +104,12 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    refuse_slurm_options(args)
+    if args.split != FIT:  # It asks for which GPU.
+        refuse_slurm_options(args)
     from runyard.config.task_list import read_task_file, tasks_of_grid
 
+    if args.file is None and args.grid is None and _is_redirected():
+        args.file = STANDARD_INPUT
     if (args.file is None) == (args.grid is None):
         raise UsageError(
             "runyard farm takes a file of command lines, or --grid with one line",
@@ -106,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
     if 0 < found.seeds <= _FEW_SEEDS:
         say(f"{found.seeds} seeds tell little about the spread between seeds: five are better")
     if args.split:
-        return _split(args, found)
+        return split(args, found)
     if not args.no_check:
         from runyard.cli.checking import check_tasks
 
@@ -124,6 +137,15 @@ def run(args: argparse.Namespace) -> int:
         say(f"nothing is left to run: all of it is in {log}")
         return 0
     return start(args, found, log=log, stopping=args.halt, no_run=args.no_run)
+
+
+def _is_redirected() -> bool:
+    """Whether standard input is a file or a pipe: `runyard farm < tasks.txt`."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
 
 
 def start(
@@ -204,6 +226,7 @@ def submit_list(
         subject=lambda request: subject_of_list(
             found, request.gauge.by, find_owner(args, folder)
         ),
+        command_line=next(iter(found.tasks.values())).command_line if kind == "run" else None,
     )  # fmt: skip
     if args.dry_run:
         submission.preview()
@@ -274,16 +297,3 @@ def _left(args: argparse.Namespace, found: TaskList, log: Path | None) -> TaskLi
             )
     done = {n for n, row in rows.items() if row.is_good or not args.resume_failed}
     return found.only([number for number in found.tasks if number not in done])
-
-
-def _split(args: argparse.Namespace, found: TaskList) -> int:
-    from runyard.config.task_files import write_task_files
-
-    folder = Path(args.to or "tasks")
-    files = write_task_files(found, args.split, folder)
-    if args.json:
-        print_json([str(file) for file in files])
-        return 0
-    say(f"{len(found.tasks)} command lines in {len(files)} files: {files[0]} to {files[-1].name}")
-    say(f"each runs with:  runyard farm {files[0]} -j {args.split}")
-    return 0

@@ -52,6 +52,8 @@ _OPEN = ("running", "paused")
 _EVERY = 2.0
 # The controller serves a whole site: it is not asked as often as our own server.
 _ASK_SLURM_EVERY = 15.0
+# A client ends its run a moment before its program ends.
+_MAY_HANG_SECONDS = 60.0
 _MOST_FAILED, _MOST_AGENTS, _MOST_JOBS = 5, 6, 50
 
 
@@ -307,12 +309,23 @@ def _agent_lines(sweep: Sweep) -> list[Line]:
         lines.append((f"  agent {agent['key']}  {at_work}  ({_where(agent)})", None))
         used = usage_text(agent["usage"])
         lines += [(f"    {used}", None)] if used else []
+        lines += _over_lines(agent)
     rest = agents[_MOST_AGENTS:]
     if rest:
         running, slots = sum(one["running"] for one in rest), sum(one["slots"] for one in rest)
         lines.append((f"  ... and {len(rest)} more agents: {running} of {slots} slots at work",
                       None))  # fmt: skip
     return lines
+
+
+def _over_lines(agent: SweepAgent) -> list[Line]:
+    """A program that goes on long after its run has ended may hang."""
+    since = agent.get("over_since")  # An older server does not tell.
+    seconds = 0.0 if since is None else time.time() - since
+    if seconds < _MAY_HANG_SECONDS:
+        return []
+    return [(f"    a program of it runs on for {duration(seconds)} after its run has ended; "
+             "it is ended once it does nothing", "yellow")]  # fmt: skip
 
 
 def _where(agent: SweepAgent) -> str:

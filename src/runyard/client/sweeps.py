@@ -48,6 +48,8 @@ class Trial(TypedDict):
 
 
 class SweepAgent(TypedDict):
+    """`over_since`: since when a program of its runs on although its run has ended."""
+
     key: int
     kind: str
     host: str
@@ -59,6 +61,7 @@ class SweepAgent(TypedDict):
     heard_at: float
     running: int
     usage: dict[str, Any] | None
+    over_since: float | None
 
 
 class Sweep(TypedDict):

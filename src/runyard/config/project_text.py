@@ -17,6 +17,7 @@ from runyard.reading.problems import Path as Place
 from runyard.reading.records import merge, read_record, without_empty
 
 FILE_NAME = "runyard.yaml"
+SCRIPTS_FOLDER = "hpc_files"
 # Two ways to say one thing: what is said nearer to the user takes the other away.
 ONE_OF = (
     (("command",), ("command_file",)),
@@ -100,9 +101,11 @@ def _is_open_to_all(folder: Path) -> bool:
 
 
 def find_root(folder: Path) -> Path:
-    """The project's root where there is no file: the repository, or the folder itself."""
+    """The project's root where there is no file: the repository, or the folder itself. Older submit
+    scripts lie in a folder of their own inside the project."""
     here = folder.resolve()
-    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
+    usual = here.parent if here.name == SCRIPTS_FOLDER else here
+    return next((place for place in (here, *here.parents) if (place / ".git").exists()), usual)
 
 
 def read_project_text(path: Path | None) -> ProjectText:

@@ -1,24 +1,27 @@
-"""A list of tasks as files of as many lines as run at a time: tasks_0.txt, tasks_1.txt, ..."""
+"""Command lines as files of those that run at a time: tasks_0.txt, tasks_1.txt, ..."""
 
 from __future__ import annotations
 
 import re
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from runyard.config.task_list import TaskList
 from runyard.errors import ConfigError
 
 _OURS = re.compile(r"tasks_\d+\.txt")
 
 
-def write_task_files(found: TaskList, lines: int, folder: Path) -> list[Path]:
+def parts_of(lines: Sequence[str], count: int) -> list[Sequence[str]]:
+    """So many lines each; the last has what is left."""
+    return [lines[begin : begin + count] for begin in range(0, len(lines), count)]
+
+
+def write_task_files(parts: Iterable[Sequence[str]], folder: Path) -> list[Path]:
     """Write the files; those of an earlier list that had more of them are removed."""
-    left = iter(task.command_line for task in found.tasks.values())
     files: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        while part := list(islice(left, lines)):
+        for part in parts:
             file = folder / f"tasks_{len(files)}.txt"
             # Whole or not at all: a job may begin with it at any moment.
             written = file.with_suffix(".part")

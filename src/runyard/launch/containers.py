@@ -44,15 +44,23 @@ def container_launcher(kind: Container, box: Box) -> tuple[str, ...]:
 
 def container_header(kind: Container, box: Box) -> tuple[str, ...]:
     """What has to be said when the job is submitted."""
-    # Shifter prepares an image when the job starts, where it is named then.
-    return (f"--image={box.image}",) if kind.name == "shifter" else ()
+    if kind.name != "shifter":
+        return ()
+    # Shifter prepares an image when the job starts, where it and its modules are named then.
+    flag = _gpu_flag(box, _SHIFTER_GPU)
+    return (f"--image={box.image}", *([flag] if flag.startswith("--module=") else []))
+
+
+_SHIFTER_GPU = "--module=gpu"
+
+
+def _gpu_flag(box: Box, usual: str) -> str:
+    """The profile's flag; `--nv` is Apptainer's and what profiles have where they say nothing."""
+    return (usual if box.gpu_flag == "--nv" else box.gpu_flag) or ""
 
 
 def _gpu(box: Box, usual: str) -> str:
-    """The profile's flag; `--nv` is Apptainer's and what profiles have where they say nothing."""
-    if not box.gpu_flag:
-        return ""
-    return f" {quote(usual if box.gpu_flag == '--nv' else box.gpu_flag)}"
+    return f" {quote(_gpu_flag(box, usual))}" if box.gpu_flag else ""
 
 
 # Variables by variables of the program's own: APPTAINERENV_NAME is NAME inside.
@@ -89,7 +97,7 @@ def _start_apptainer(box: Box) -> str:
 
 def _start_shifter(box: Box) -> str:
     return (
-        f'exec shifter --image="$image"{_gpu(box, "--module=gpu")} --clearenv '
+        f'exec shifter --image="$image"{_gpu(box, _SHIFTER_GPU)} --clearenv '
         f'--env-file="$box/variables" --workdir={quote(box.work)} "$@"'
     )
 

@@ -151,8 +151,8 @@ def _opening(plan: Plan, part: Part) -> list[str]:
         "umask o=  # Logs and results are not for every user of the cluster.",
     ]
     if not _logs_by_slurm(plan):
-        number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
-        number = number if plan.form == "array" else "${SLURM_JOB_ID}"
+        task = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+        number = plan.log_number(task, "${SLURM_JOB_ID}", "${SLURMD_NODENAME}")
         log = (
             f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
         )
@@ -165,7 +165,8 @@ def _opening(plan: Plan, part: Part) -> list[str]:
     task = "${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)}"
     lines.append(
         f'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${{SLURM_JOB_ID:-none}}{task}'
-        ' on $(hostname), ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"'
+        f" on {'$SLURM_JOB_NODELIST' if plan.is_distributed else '$(hostname)'},"
+        ' ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"'
     )
     return lines
 

@@ -135,17 +135,24 @@ def variables(
         told["RUNYARD_MEMORY_MB"] = str(memory_mb // max(1, slots))
     if share.gpus:
         told[variable] = ",".join(share.gpus)
-    is_alone = slots == 1 and not share.gpus and not share.grows
-    if is_alone and "SLURM_JOB_ID" not in environ:
-        return told  # It has the machine to itself, as if nobody had started it.
-    if not is_alone:
+    is_alone = slots == 1 and not share.grows
+    if not is_alone or share.gpus:
         told.update(_unset(environ, _limits(share, together, slots)))
+    if is_alone and not _is_one_of_many_tasks(environ):
+        # As if nobody had started it: with `RANK` or `LOCAL_RANK` set, programs believe that a
+        # launcher did, and start no processes of their own (Lightning) or want NCCL (nanoGPT).
+        return told
     # Programs that share a step are no ranks of each other, whatever Slurm tells of the step.
     told.update(
         RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
         MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
     )  # fmt: skip
     return told
+
+
+def _is_one_of_many_tasks(environ: Mapping[str, str]) -> bool:
+    """Whether the agent is one of several in a step of Slurm's."""
+    return environ.get("SLURM_NTASKS", "1") != "1" or environ.get("SLURM_PROCID", "0") != "0"
 
 
 def _limits(share: Share, together: int, slots: int) -> dict[str, str]:
@@ -167,10 +174,11 @@ def _unset(environ: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, s
 
 
 def how_many_fit(total: int, peak: int, usable: float = USABLE_MEMORY) -> int:
-    """Programs that fit one GPU: its memory over the peak of one, rounded up to whole GiB.
+    """Programs that fit one GPU: its memory over the peak of one, rounded up. At least one."""
+    return max(1, int(total * usable) // rounded_peak(peak))
 
-    At least one. A peak below half a GiB is rounded to tenths: small programs may be many.
-    """
+
+def rounded_peak(peak: int) -> int:
+    """Up to whole GiB. Below half a GiB up to tenths: small programs may be many."""
     step = _GIB if peak >= _GIB // 2 else _GIB // 10
-    rounded = math.ceil(max(1, peak) / step) * step
-    return max(1, int(total * usable) // rounded)
+    return math.ceil(max(1, peak) / step) * step

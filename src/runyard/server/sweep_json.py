@@ -126,20 +126,26 @@ def _attempts(connection: sqlite3.Connection, sweep: int) -> int:
 def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
     """Those who have not left, each with what it has, and what that uses."""
     at_work = connection.execute(
-        "SELECT trials.agent, attempts.usage FROM trials LEFT JOIN attempts "
+        "SELECT trials.agent, attempts.usage, (SELECT ended_at FROM clients "
+        "WHERE clients.run = trials.run AND kind != 'sync' AND clients.number > trials.clients "
+        "ORDER BY clients.number DESC LIMIT 1) AS over_at FROM trials LEFT JOIN attempts "
         "ON attempts.run = trials.run AND attempts.number = trials.attempt "
         "WHERE trials.sweep = ? AND trials.state = 'running'",
         (sweep,),
     )
     running: dict[int, list[str | None]] = {}
+    over: dict[int, float] = {}
     for row in at_work:
         running.setdefault(row["agent"], []).append(row["usage"])
+        if row["over_at"] is not None:
+            over[row["agent"]] = min(row["over_at"], over.get(row["agent"], row["over_at"]))
     told = ("key", "kind", "host", "pid", "slots", "job", "node", "created_at", "heard_at")
     return [
         {
             **{name: row[name] for name in told},
             "running": len(running.get(row["key"], ())),
             "usage": together(running.get(row["key"], ())),
+            "over_since": over.get(row["key"]),
         }
         for row in agents.of_sweep(connection, sweep)
         if row["left_at"] is None

@@ -141,9 +141,11 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # A number of numpy's, torch's or JAX's.
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
+    # Numbers and texts of a library's own kind too, such as torch.__version__.
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return None if value is None else str(value)
 
 
 def _yaml() -> Any:

@@ -1,6 +1,7 @@
 """What torch's states go through: wrappers, foreign files, odd numbers, the safe loader."""
 
 import os
+import pickle
 import socket
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 import wandb
 
 from runyard import train
+from runyard.train.torch_state import read_state
 
 FOLDER = Path(sys.argv[1])
 assert wandb.Histogram, "loaded, as in a program that logs"
@@ -62,7 +64,10 @@ train.load_model(target, FOLDER / "plain.pt")
 assert same(target.module, source)
 assert same(train.load_model(model(), FOLDER / "ddp to plain" / "latest"), model()) is False
 
-# Numbers of other libraries go through the safe loader as plain ones.
+# Numbers of other libraries go through the safe loader as plain ones; as they are, it refuses them.
+torch.save({"lr": YamlFloat(1e-3)}, FOLDER / "refused.pt")
+with pytest.raises(pickle.UnpicklingError, match="YamlFloat"):
+    torch.load(FOLDER / "refused.pt")
 optimizer = torch.optim.Adam(source.parameters(), lr=YamlFloat(1e-3), eps=np.float64(1e-8))
 (source(torch.ones(4, 2)).sum()).backward()
 optimizer.step()
@@ -74,6 +79,13 @@ assert fresh.param_groups[0]["lr"] == 1e-3
 assert torch.equal(
     fresh.state_dict()["state"][0]["exp_avg"], optimizer.state_dict()["state"][0]["exp_avg"]
 )
+
+# What a GPU wrote can be read without one, though torch by itself refuses.
+recorded = Path(__file__).parents[1] / "recorded" / "checkpoint-of-an-h200" / "model.pt"
+if not torch.cuda.is_available():
+    with pytest.raises(RuntimeError, match="on a CUDA device"):
+        torch.load(recorded)
+assert {value.device.type for value in read_state(str(recorded)).values()} == {"cpu"}
 
 
 # What the safe loader would refuse is told before training, by its place.

@@ -1,0 +1,44 @@
+"""Which programs share which GPU, where they need different amounts of its memory. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from runyard.node.shares import rounded_peak
+
+
+@dataclass
+class Card:
+    """One GPU, and the tasks that run on it at the same time."""
+
+    tasks: list[int] = field(default_factory=list)
+    memory: int = 0
+    """Bytes that they need together, each rounded up."""
+
+
+def place(peaks: Mapping[int, int], total: int, margin: float, most: int | None) -> list[Card]:
+    """As few GPUs of `total` bytes as can be had by taking the largest first.
+
+    `peaks`: bytes by task, none of which is more than a whole GPU. At most `most` share one.
+    """
+    usable = int(total * (1 - margin))
+    cards: list[Card] = []
+    for task in sorted(peaks, key=lambda one: (-peaks[one], one)):
+        need = rounded_peak(peaks[task])
+        card = next(
+            (
+                one
+                for one in cards
+                if one.memory + need <= usable and (most is None or len(one.tasks) < most)
+            ),
+            None,
+        )
+        if card is None:
+            card = Card()
+            cards.append(card)
+        card.tasks.append(task)
+        card.memory += need
+    for card in cards:
+        card.tasks.sort()
+    return sorted(cards, key=lambda one: one.tasks)
