@@ -68,9 +68,9 @@ class Yard:
         assert not check or done.returncode == 0, done.stderr
         return done
 
-    def submit(self, *words: str) -> dict[str, Any]:
+    def submit(self, *words: str, env: dict[str, str] | None = None) -> dict[str, Any]:
         """Type a command that submits; what it says as JSON."""
-        said: dict[str, Any] = json.loads(self.type(words[0], "--json", *words[1:]).stdout)
+        said: dict[str, Any] = json.loads(self.type(words[0], "--json", *words[1:], env=env).stdout)
         return said
 
     @property
