@@ -33,6 +33,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "iproute2": ("ip",),
     "libc6-dev": ("/usr/include/stdio.h",),
     "mariadb-server": ("mariadbd", "mysqld"),
+    "mmdebstrap": ("mmdebstrap",),
     "munge": ("munged",),
     "nginx-light": ("nginx",),
     "openssh-sftp-server": ("/usr/lib/openssh/sftp-server",),

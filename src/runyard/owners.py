@@ -48,6 +48,11 @@ class Claim:
         """Whether file locks tell if its server lives: it ran here, since the machine started."""
         return (self.hostname, self.boot) == (socket.gethostname(), boot_id())
 
+    @property
+    def moment(self) -> str:
+        """This claim at this heartbeat."""
+        return f"{self.token}:{self.beat}"
+
     def is_of(self, discovery: Discovery) -> bool:
         """Whether the address there is this server's."""
         return (self.hostname, self.pid) == (discovery.hostname, discovery.pid)

@@ -36,7 +36,7 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
     env = runyard("env", cwd=tmp_path, env=slurm)
     assert "not from compute nodes" in env.stderr
     assert "runyard server restart --listen cluster" in env.stderr
-    words = ("--no-check", "--time", "1m", "--nodes", "2", "--yes", "--json")
+    words = ("--no-check", "--time", "1m", "--nodes", "2", "-W", "srun", "--yes", "--json")
     done = runyard("sweep", "sweep.yaml", "--on", "slurm", *words, cwd=tmp_path, env=slurm)
     assert done.returncode == 0, done.stderr
     sweep = json.loads(done.stdout)["sweep"]

@@ -13,7 +13,9 @@ import pytest
 from runyard.cli.catalog import COMMANDS
 from runyard.cli.letters import LETTERS
 from runyard.cli.parser import build_parser
-from runyard.config.flags import flag_fields
+from runyard.config.flags import flag_fields, given_flags
+from runyard.home import Home
+from tests.conftest import RunRunyard
 
 ROOT = Path(__file__).parents[2]
 # The letters of the submit scripts that our users come from, as those scripts document them.
@@ -44,17 +46,67 @@ def test_a_letter_of_a_command_means_what_it_means_everywhere(
         for letter in letters_of(action):
             assert letter in LETTERS, f"{command} {letter} is not in the table"
             _, options = LETTERS[letter]
-            # Where a command has the long option for something else: --slurm-account.
-            spellings = {word.replace("--slurm-", "--") for word in action.option_strings}
-            assert spellings & set(options), (command, action.option_strings)
+            assert set(action.option_strings) & set(options), (command, action.option_strings)
 
 
-@pytest.mark.parametrize("command", ["submit", "run", "sweep", "farm", "repeat"])
-def test_the_commands_that_stand_for_submit_scripts_have_their_letters(
+# With --on slurm they do what the submit scripts did.
+SUBMITTING = ("submit", "run", "sweep", "farm", "repeat", "retry", "agents", "gauge", "shell")
+# The options of the submit scripts as their document prints them, and what each sets.
+TYPED = {
+    ("-a", "--account"): ("rrg-kevinlb", "resources.account", "rrg-kevinlb"),
+    ("-g", "--gpus"): ("2", "resources.gpus", 2),
+    ("-c", "--cpu", "--cpus"): ("3", "resources.cpus", 3),
+    ("-W", "--which-distributed"): ("script", "distributed", "torchrun"),
+    ("-t", "--time"): ("00-01:00:00", "resources.time", 3600),
+    ("-m", "--mem-per-gpu"): ("10G", "resources.memory_per_gpu", 10240),
+    ("-G", "--gpu-type"): ("v100l", "resources.gpu_type", "v100l"),
+    ("-e", "--exp-name"): ("testing", "name", "testing"),
+    ("-w", "--wandb-sweepid"): ("abc", "sweep_id", "abc"),
+    ("-n", "--num_nodes", "--num-nodes"): ("2", "resources.nodes", 2),
+    ("-d", "--data"): ("datasets", "staging.data", ("datasets",)),
+    ("-s", "--singularity-container"): ("x.sif", "environment.image", "x.sif"),
+    ("-C", "--configs"): ("x.txt", "command_file", "x.txt"),
+    ("-p", "--partition"): ("plai", "resources.partition", "plai"),
+    ("--workdir",): ("/work", "environment.workdir", "/work"),
+    ("--job-type",): ("standard", "job_type", "standard"),
+    ("--mem",): ("10G", "resources.memory", 10240),
+}
+
+
+@pytest.mark.parametrize("command", SUBMITTING)
+def test_every_option_of_the_old_scripts_means_the_same_behind_every_command(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = {letter for action in actions_of(command, monkeypatch) for letter in letters_of(action)}
-    assert set(OF_OLD_SCRIPTS) <= there
+    for options, (value, path, meaning) in TYPED.items():
+        for option in options:
+            words = [command, option, value, "--on", "slurm"]
+            monkeypatch.setattr(sys, "argv", ["runyard", *words])
+            parser, _ = build_parser(command)
+            given = given_flags(parser.parse_args(words)).given
+            assert {name: one.value for name, one in given.items()} == {path: meaning}, words
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["runs", "-n", "5"], "-n is --nodes in every command; for --limit write -l"),
+        (["runs", "-p", "birds"], "-p is --partition in every command; for --project write -P"),
+        (["runs", "-a"], "-a is --account in every command; --all has no letter"),
+        (["status", "-w"], "-w is --sweep-id in every command; for --watch write -f"),
+        (["submit", "-j", "sweep"], "-j is --slots in every command; --job-type has no letter"),
+        (["sweep", "s.yaml", "-n", "mine"], "for --name write -e"),
+        (["run", "-t", "tag", "--", "true"], "-t is --time in every command; --tag has no letter"),
+        (["run", "-p", "birds", "--", "true"], "for --project write -P"),
+        (["sweep", "s.yaml", "-p", "birds"], "for --project write -P"),
+    ],
+)
+def test_what_a_letter_meant_before_is_answered_with_its_new_spelling(
+    words: list[str], advice: str, runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    done = runyard(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert advice in done.stderr
+    assert not state_folder.path.exists()
 
 
 def test_the_old_scripts_letters_are_in_the_table() -> None:

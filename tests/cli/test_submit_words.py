@@ -65,14 +65,18 @@ def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
     (project / "runyard.yaml").write_text(
         "profile: {containers: {gpu_flag: '--module=gpu,nccl-2.15'}}\n"
     )
-    shown = runyard(
-        "submit", "--dry-run", "--no-check", "--cluster", "perlmutter", "-a", "m1234", "-t",
-        "01:00:00", "--distributed", "srun", "--environment", "shifter",
-        "-s", "nersc/pytorch:ngc-22.09-v0", "--", "python", "train.py",
-        cwd=project, env={"SCRATCH": "/scratch/kim"},
-    )  # fmt: skip
-    assert shown.returncode == 0, shown.stderr
-    script = shown.stdout
+
+    def dry_run(*more: str) -> str:
+        shown = runyard(
+            "submit", "--dry-run", "--no-check", "--cluster", "perlmutter", "-a", "m1234", "-t",
+            "01:00:00", "--distributed", "srun", "--environment", "shifter",
+            "-s", "nersc/pytorch:ngc-22.09-v0", *more, "--", "python", "train.py",
+            cwd=project, env={"SCRATCH": "/scratch/kim"},
+        )  # fmt: skip
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout
+
+    script = dry_run()
     assert "#!/bin/bash -l\n" in script  # A login shell.
     asked = {
         "time": "0-01:00:00", "constraint": "gpu", "account": "m1234", "qos": "regular",
@@ -82,6 +86,12 @@ def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
     header = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
     assert {name: header.get(name) for name in asked} == asked
     assert header["output"].endswith("%j.log")
+    for variable in ('HDF5_USE_FILE_LOCKING="FALSE"', 'NCCL_NET_GDR_LEVEL="PHB"'):
+        assert f"export {variable}\n" in script
+    # Against hangs at scale, on several nodes only.
+    at_scale = 'export FI_MR_CACHE_MONITOR="userfaultfd"\n'
+    assert at_scale not in script
+    assert at_scale in dry_run("-n", "2")
 
 
 def test_the_first_command_of_all_may_be_a_submission_that_builds_an_environment(
@@ -141,6 +151,22 @@ def test_no_is_an_answer_and_numbers_are_asked_for(
         assert terminal.wait() == 1
     assert not sent.exists()
     assert not state_folder.path.exists()
+
+
+def test_a_sweep_without_an_end_asks_how_many_too(
+    state_folder: Home,
+    project: Path,
+    slurm: tuple[dict[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(project)
+    words = [*RUNYARD, "sweep", "sweep.yaml", "--on", "slurm", "--method", "random"]
+    with Terminal(words, env=slurm[0]) as terminal:
+        terminal.expect(re.escape("how many agents? [1]"))
+        terminal.type("3\n")
+        terminal.expect(re.escape("an array of 3 tasks"))
+        terminal.type("n\n")
+        assert terminal.wait() == 1
 
 
 def test_yes_answers_and_what_slurm_took_is_told(
@@ -238,6 +264,21 @@ def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
     assert node_line(['${scratch_dir}/"x" `y` $z']) == '"${scratch_dir}/\\"x\\" \\`y\\` \\$z"'
 
 
+def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: Path) -> None:
+    """Also where the command is typed in a folder below; with a copy of the code, the copy's."""
+    (project / "runyard.yaml").write_text("command: python ../train.py\n")
+    below = project / "scripts"
+    below.mkdir()
+    env = {"SCRATCH": "/scratch/kim"}
+    shown = runyard("submit", "--dry-run", "--no-snapshot", "--cluster", "plai", cwd=below, env=env)
+    assert f"export source_dir={project}\n" in shown.stdout
+    assert "export project_name=cats " in shown.stdout
+    copied = runyard("submit", "--dry-run", "--cluster", "plai", cwd=below, env=env)
+    (source,) = re.findall(r"export source_dir=(\S+)\n", copied.stdout)
+    assert Path(source).is_absolute()
+    assert f"cd {source}/scripts" in copied.stdout
+
+
 def advice_for(asked: Request) -> str:
     made = planned(asked)
     submission = Submission(
@@ -256,4 +297,7 @@ def test_advice_of_an_old_hand() -> None:
     assert "short jobs start sooner" in advice_for(request(agents=array, time=86400.0))
     assert advice_for(request(agents=array, time=3600.0)) == ""
     staged = replace(request(), staging=Staging(data=("images",)))
-    assert "${SLURM_TMPDIR}" in advice_for(staged)
+    assert advice_for(staged) == (
+        "scratch may be slow for many small reads and writes: read the data in ${SLURM_TMPDIR}; "
+        "checkpoints and large files stay in ${scratch_dir}"
+    )

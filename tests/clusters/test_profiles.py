@@ -267,7 +267,10 @@ def test_the_script_and_its_surroundings_are_the_profiles() -> None:
     assert set(perlmutter.submission.mandatory) == {"account", "constraint", "qos"}
     plai = load_profile("plai", folders=[SHIPPED])
     assert plai.storage.local_made_by_us
-    assert plai.storage.local.startswith("/scratch-ssd/${USER}/")
+    own = "/scratch-ssd/${USER}/${SLURM_JOB_ID}_${SLURM_ARRAY_TASK_ID:-0}"
+    assert plai.storage.local == own
+    cedar = load_profile("cedar", folders=[SHIPPED])
+    assert cedar.script.modules == ("python/3.9", "cuda/11.4")
     jsc = load_profile("juwels-booster", folders=[SHIPPED])
     assert (jsc.network.address_suffix, jsc.network.interface) == ("i", "ib0")
     assert jsc.script.variables["SRUN_CPUS_PER_TASK"]

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from runyard.clusters.load import load_profile
+from runyard.config.project_file import read_project
+from runyard.config.request import Request
 from runyard.config.worker_command import Worker, read_worker
 from runyard.errors import ConfigError, NotFoundError
 from tests.config.test_project_file import flags, read
@@ -16,6 +19,15 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "my project"
     folder.mkdir()
     return folder
+
+
+def read_project_text(project: Path, text: str) -> Request:
+    (project / "runyard.yaml").write_text(text)
+    profile = load_profile("generic")
+    try:
+        return read_project(project, profile=profile, needs_command=True)
+    finally:
+        (project / "runyard.yaml").unlink()
 
 
 @pytest.mark.parametrize(
@@ -33,6 +45,35 @@ def test_the_command_may_stand_in_a_text_file(
     (project / "experiment_configurations.txt").write_text(content)
     request = read(project, "", flags("-C", "experiment_configurations.txt"))
     assert list(request.command or ()) == command
+
+
+@pytest.mark.parametrize("name", ["experiment_configurations.txt", "experiment_configuration.txt"])
+@pytest.mark.parametrize("place", [".", "hpc_files"])
+def test_where_nobody_says_what_to_run_it_is_in_the_usual_file(
+    project: Path, place: str, name: str
+) -> None:
+    (project / "hpc_files").mkdir()
+    (project / place / name).write_text("train.py --a 1\n")
+    stands = project / "hpc_files"  # Where submit scripts of old are typed.
+    found = read_project(stands, profile=load_profile("generic"), needs_command=True)
+    assert (found.folder, found.project_name) == (project, project.name)
+    assert list(found.command or ()) == ["python", "train.py", "--a", "1"]
+    # What is said wins, and who needs no command is not troubled by a file that cannot be read.
+    said = read_project_text(project, "command: ./mine\n")
+    assert list(said.command or ()) == ["./mine"]
+    (project / place / name).write_text("it's\n")
+    assert read(project, "").command is None
+
+
+def test_a_command_file_is_named_from_where_the_user_stands(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, text in ((project, "root"), (project / "sub", "sub")):
+        place.mkdir(exist_ok=True)
+        (place / "c.txt").write_text(f"python {text}.py\n")
+    monkeypatch.chdir(project / "sub")
+    assert list(read(project, "", flags("-C", "c.txt")).command or ()) == ["python", "sub.py"]
+    assert list(read(project, "command_file: c.txt\n").command or ()) == ["python", "root.py"]
 
 
 def test_a_command_file_that_is_not_there_is_told(project: Path) -> None:

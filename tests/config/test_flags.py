@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
 from runyard.cli.parser import Parser
@@ -87,20 +89,25 @@ def test_a_value_that_does_not_fit_is_told_with_what_to_write(words: list[str], 
         parse(*words)
 
 
-def test_a_commands_own_options_stay_its_own() -> None:
+def test_a_commands_own_option_for_the_same_thing_is_the_settings_option() -> None:
+    def given(*words: str) -> dict[str, object]:
+        parser = Parser(prog="runyard sweep")
+        parser.add_argument("-e", "--name")
+        parser.add_argument("--time", type=float)
+        add_resource_flags(parser)
+        found = given_flags(parser.parse_args(list(words)))
+        return {path: one.value for path, one in found.given.items()}
+
+    assert given("--time", "60") == {"resources.time": 60}
+    for words in (["-e", "big"], ["--name", "big"], ["--exp-name", "big"]):
+        assert given(*words) == {"name": "big"}
+
+
+def test_a_letter_that_a_command_has_for_another_thing_is_a_mistake_in_the_command() -> None:
     parser = Parser(prog="runyard run")
     parser.add_argument("-g", "--group")
-    parser.add_argument("--account")
-    parser.add_argument("--time", type=float)
-    add_resource_flags(parser)
-    args = parser.parse_args(
-        ["-g", "mine", "--account", "key", "--slurm-account", "def-me", "--time", "60"]
-    )
-    given = given_flags(args)
-    assert (args.group, args.account) == ("mine", "key")
-    assert given["resources.account"] == "def-me"
-    assert given["resources.gpus"] is None
-    assert given["resources.time"] == 60  # One option for the same thing.
+    with pytest.raises(argparse.ArgumentError, match="conflicting option string: -g"):
+        add_resource_flags(parser)
 
 
 def test_help_shows_one_spelling_of_each() -> None:

@@ -1,8 +1,8 @@
 """Programs in containers: exactly the mounts and variables that are meant, and the key by no word.
 
-Apptainer, Shifter, podman-hpc and pyxis are not to be had here: stand-ins on the path record how
-they are called and then run the command. Charliecloud is tested with the real one, in
-tests/live/test_charliecloud.py.
+Shifter, podman-hpc and pyxis are not to be had here: stand-ins on the path record how they are
+called and then run the command; so they do for Apptainer, to see its words. The real Apptainer and
+Charliecloud are in tests/live/test_apptainer.py and tests/live/test_charliecloud.py.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def test_apptainer_is_contained_clean_and_writable_on_the_nodes_own_disk(node: N
     )
     node.run("apptainer", box, "true")
     words = node.recorded()["words"]
-    own = ["exec", "--nv", "--cleanenv", "--no-home", "--contain", "--writable-tmpfs", "--pwd"]
+    own = ["exec", "--nv", "--cleanenv", "--no-home", "--contain", "--writable-tmpfs", "--home"]
     assert words[:7] == own
     mounts = [words[place + 1] for place, word in enumerate(words) if word == "--bind"]
     (inside,) = [one.partition(":")[0] for one in mounts if one.endswith(":/tmp")]

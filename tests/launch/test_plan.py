@@ -169,6 +169,15 @@ def test_the_job_has_a_name_that_says_what_it_is() -> None:
     assert planned(name="a b/c\nd").name == "sweep-cats-a_b_c_d"
 
 
+def test_logs_are_named_by_array_and_task_by_job_or_by_job_and_node() -> None:
+    folder = "/scratch/kim/cats/hpc_outputs"
+    assert planned(trials=4).log_pattern == f"{folder}/sweep-cats-base-%A_%a.log"
+    assert planned(trials=1, kind="run").log_pattern == f"{folder}/run-cats-base-%j.log"
+    ranks = replace(request(nodes=2), distributed="srun")
+    assert planned(ranks, trials=1, kind="run").log_pattern == (f"{folder}/run-cats-base-%j-%N.log")
+    assert planned(ranks, trials=4).log_pattern == f"{folder}/sweep-cats-base-%A_%a.log"
+
+
 def test_what_looks_like_a_secret_does_not_get_into_a_script() -> None:
     for name in ("WANDB_API_KEY", "HF_TOKEN", "my_password"):
         with pytest.raises(ConfigError, match=name):

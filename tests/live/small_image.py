@@ -1,4 +1,4 @@
-"""A real image of a container, of a few folders, for tests with Charliecloud.
+"""A real image of a container, of a few folders, for tests with Charliecloud and Apptainer.
 
 It has next to nothing of its own: the host's /usr and Python are mounted into it, which says as
 much of mounts as an image from a registry, and needs no network.
@@ -15,6 +15,11 @@ from tests.packages import require
 def make_image(root: Path) -> Path:
     """The image's folder; installs Charliecloud where that is possible."""
     require("charliecloud")
+    return make_folders(root)
+
+
+def make_folders(root: Path) -> Path:
+    """What an image consists of."""
     for name in ("dev", "proc", "sys", "tmp", "etc", "usr", "ch"):
         (root / name).mkdir(parents=True)
     for name in ("bin", "lib", "lib64", "sbin"):

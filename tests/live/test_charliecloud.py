@@ -158,7 +158,11 @@ def test_libraries_of_a_user_base_are_found_in_an_image(
     site.mkdir(parents=True)
     (site / "extra_library.py").write_text("word = 'from the user base'\n")
     folder = tmp_path / "project"
-    program = "import extra_library; print(open('/in-the-image').read(), extra_library.word)"
+    program = (
+        "from importlib.util import find_spec\n"
+        "word = __import__('extra_library').word if find_spec('extra_library') else 'no library'\n"
+        "print(open('/in-the-image').read(), word)\n"
+    )
     key, _ = make_sweep(runyard, folder, program, python)
     job = write_job(state_folder, folder, image, key)
     process = start_agent(state_folder, job, tmp_path / "local")

@@ -78,6 +78,44 @@ def test_a_grid_runs_from_the_file_to_the_best_trial(
     assert not list(state_folder.spool.iterdir())
 
 
+SWEEPER = """\
+program: package.train
+method: grid
+metric:
+  name: loss
+parameters:
+  lr:
+    values: [0.003, 0.01]
+  bs:
+    value: 16
+command:
+  - ${interpreter}
+  - -m
+  - ${program}
+  - ${args}
+  - --seed=1
+"""
+
+
+def test_the_sweep_file_of_older_submit_scripts_runs_as_it_is(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    """`sweeper.yml`: a module, swept values, fixed options behind them, a metric without a goal."""
+    folder = tmp_path / "project_root"
+    (folder / "package").mkdir(parents=True)
+    (folder / "package" / "train.py").write_text(WITH_WANDB)
+    (folder / "sweeper.yml").write_text(SWEEPER)
+    ended = runyard("sweep", "sweeper.yml", cwd=folder, env=with_python(), timeout=LONG)
+    assert ended.returncode == 0, ended.stderr
+    sweep = sweep_json(runyard)
+    assert (sweep["method"], sweep["counts"]["finished"]) == ("grid", 2)
+    winner = sweep["best"]
+    assert winner is not None
+    # Less is better where no goal is said; 0.01 of it is the fixed option's.
+    assert winner["values"] == {"lr": 0.01, "bs": 16}
+    assert winner["value"] == pytest.approx(0.026)
+
+
 def test_the_sweeps_values_and_project_win_inside_the_program(
     runyard: RunRunyard, tmp_path: Path
 ) -> None:

@@ -115,6 +115,7 @@ def test_ranks_come_from_slurms_variables() -> None:
     assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("gpu003", "23456")
     assert found["NCCL_SOCKET_IFNAME"] == "ib0"
     assert found["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1"
+    assert found["NCCL_ASYNC_ERROR_HANDLING"] == "1"  # Before torch 2.2.
     # torchrun counts its own; and what the user has set stays.
     assert "RANK" not in rank_variables("torchrun", slurm, TWO, None)
     mine = rank_variables("srun", slurm | {"NCCL_SOCKET_IFNAME": "eth1"}, TWO, "ib0")
@@ -128,6 +129,8 @@ def test_ranks_come_from_slurms_variables() -> None:
         ({"CUDA_VISIBLE_DEVICES": "MIG-1,MIG-2"}, 2),
         ({"CUDA_VISIBLE_DEVICES": ""}, 0),
         ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, 0),
+        ({"CUDA_VISIBLE_DEVICES": "-1"}, 0),
+        ({"CUDA_VISIBLE_DEVICES": "0,1", "SLURM_GPUS_ON_NODE": "4"}, 2),
         ({"ROCR_VISIBLE_DEVICES": "0,1"}, 2),
         ({"SLURM_GPUS_ON_NODE": "4"}, 4),
         ({"SLURM_JOB_GPUS": "0,2"}, 2),

@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from runyard.client.discover import take_over
 from runyard.home import Discovery, Home, prepare, write_discovery
 from runyard.owners import (
     BEATS_UNTIL_DEAD,
@@ -26,6 +27,7 @@ from runyard.owners import (
     read_claim,
 )
 from runyard.proof import hash_key, prove
+from runyard.server import ownership
 from runyard.server.ownership import Owned, Owner
 from tests.conftest import wait_until
 
@@ -84,6 +86,27 @@ def test_a_folder_is_claimed_and_given_back(home: Home) -> None:
     assert read_claim(home) is None
     assert size > 0
     assert not (home.path / "owner.turn").exists()
+
+
+def test_who_was_watched_until_it_was_dead_is_not_watched_again(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that takes the server over has waited for the heartbeat already."""
+    put(home, OTHER)
+    dead = take_over(home, 60)
+    assert dead == OTHER
+    watched: list[Claim] = []
+    monkeypatch.setattr(ownership, "lives", lambda _home, claim: watched.append(claim))
+    with Owner(home, dead=dead.moment):
+        assert not watched
+        claim = read_claim(home)
+        assert claim is not None
+        assert claim.pid == os.getpid()
+    # A heartbeat since then, and the watch begins anew.
+    later = replace(OTHER, beat=f"{7:012d}")
+    put(home, later)
+    with Owner(home, dead=dead.moment):
+        assert watched == [later]
 
 
 def test_a_dead_server_of_this_machine_is_followed_at_once(

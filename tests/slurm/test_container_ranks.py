@@ -1,4 +1,4 @@
-"""Ranks of two nodes in a real container: Charliecloud, with data straight from scratch."""
+"""Ranks of two nodes in real containers: Charliecloud and Apptainer, data straight from scratch."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.apptainer import make_apptainer, make_sif
 from tests.live.small_image import host_mounts, make_image
 from tests.slurm.test_ranks import MEETS
 from tests.slurm.yard import Yard
@@ -29,12 +30,7 @@ print("rank", rank, "in the image:", inside, "of the host:", outside, "data:",
 
 
 @pytest.fixture(scope="module")
-def yard(
-    tmp_path_factory: pytest.TempPathFactory,
-    module_environment: pytest.MonkeyPatch,
-    module_yard: Yard,
-) -> Yard:
-    image = make_image(tmp_path_factory.mktemp("images") / "small")
+def yard(module_environment: pytest.MonkeyPatch, module_yard: Yard) -> Yard:
     module_environment.setenv("OF_THE_HOST", "stays outside")
     scratch = module_yard.project.parent / "scratch"
     module_yard.write("profiles/rig.yaml", json.dumps({"storage": {"scratch": str(scratch)}}))
@@ -42,17 +38,26 @@ def yard(
     module_environment.setenv("RUNYARD_CLUSTER", "rig")
     (scratch / "project" / "data").mkdir(parents=True)
     (scratch / "project" / "data" / "words.txt").write_text("from scratch")
-    mounts = [f"{scratch}/project/data:/data", *host_mounts()]
-    environment = {"kind": "charliecloud", "image": str(image), "mounts": mounts}
-    module_yard.write("runyard.yaml", json.dumps({"environment": environment}))
     return module_yard
 
 
-def test_ranks_in_containers_of_two_nodes_meet_and_read_data_on_scratch(yard: Yard) -> None:
+@pytest.mark.parametrize("kind", ["charliecloud", "apptainer"])
+def test_ranks_in_containers_of_two_nodes_meet_and_read_data_on_scratch(
+    yard: Yard, tmp_path: Path, kind: str
+) -> None:
+    path = f"{Path(sys.executable).parent}:{yard.cluster.env['PATH']}"
+    if kind == "apptainer":
+        programs = make_apptainer(tmp_path / "bin")
+        image, path = make_sif(tmp_path / "small.sif", programs), f"{programs}:{path}"
+    else:
+        image = make_image(tmp_path / "small")
+    mounts = [f"{yard.project.parent}/scratch/project/data:/data", *host_mounts()]
+    environment = {"kind": kind, "image": str(image), "mounts": mounts}
+    yard.write("runyard.yaml", json.dumps({"environment": environment}))
     yard.write("reads.py", READS)
     said = yard.submit(
         "submit", "--distributed", "srun", "--nodes", "2", "--tasks-per-node", "2", "--",
-        sys.executable, "reads.py",
+        sys.executable, "reads.py", env={"PATH": path},
     )  # fmt: skip
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 180)
     logs = yard.logs(said)

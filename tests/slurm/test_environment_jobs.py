@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,7 @@ def test_an_environment_is_built_in_a_job_once_and_failure_stops_the_launch(
     built = runyard("env", "build", cwd=project, timeout=120)
     assert built.returncode == 0, built.stderr
     assert "builds the environment of requirements.txt" in built.stderr
+    assert re.search(r"the build's job \d+ is (pending|running)", built.stderr)
     assert (Path(built.stdout.strip()) / "bin" / "python").exists()
     again = runyard("env", "build", cwd=project)
     assert "is there already" in again.stderr

@@ -40,13 +40,23 @@ def yard(module_environment: pytest.MonkeyPatch, module_yard: Yard) -> Yard:
     return module_yard
 
 
-@pytest.mark.parametrize("form", ["torchrun", "srun"])
-def test_a_process_group_over_two_nodes(yard: Yard, torch: Path, form: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "gpus", "ranks"), [("torchrun", 2, ["0", "1", "2", "3"]), ("srun", 0, ["0", "1"])]
+)
+def test_a_process_group_over_two_nodes(
+    yard: Yard, torch: Path, form: str, gpus: int, ranks: list[str]
+) -> None:
+    """torchrun starts a process for each GPU of a node, which the rig names as real ones are."""
     said = yard.submit(
-        "submit", "--distributed", form, "--nodes", "2", "--", str(torch), "reduces.py"
-    )
+        "submit", "--distributed", form, "--nodes", "2", "--gpus", str(gpus), "--cpus", "1", "--",
+        str(torch), "reduces.py",
+    )  # fmt: skip
     yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED", 180)
-    assert sorted(re.findall(r"rank (\d) of 2 sum 3", yard.logs(said))) == ["0", "1"]
+    size = len(ranks)
+    assert (
+        sorted(re.findall(rf"rank (\d) of {size} sum {size * (size + 1) // 2}", yard.logs(said)))
+        == ranks
+    )
 
 
 # DDP over twenty steps. In one trial a rank is killed in the middle of the first attempt: a task of

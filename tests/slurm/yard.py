@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,9 +68,9 @@ class Yard:
         assert not check or done.returncode == 0, done.stderr
         return done
 
-    def submit(self, *words: str) -> dict[str, Any]:
+    def submit(self, *words: str, env: dict[str, str] | None = None) -> dict[str, Any]:
         """Type a command that submits; what it says as JSON."""
-        said: dict[str, Any] = json.loads(self.type(words[0], "--json", *words[1:]).stdout)
+        said: dict[str, Any] = json.loads(self.type(words[0], "--json", *words[1:], env=env).stdout)
         return said
 
     @property
@@ -92,7 +93,7 @@ class Yard:
             file
             for job in said["jobs"]
             for name in (pattern.name.replace("%A_%a", f"{job['job_id']}_*"),)
-            for file in pattern.parent.glob(name.replace("%j.log", f"{job['job_id']}*.log"))
+            for file in pattern.parent.glob(re.sub(r"%j.*$", f"{job['job_id']}*.log", name))
         ]
         return "".join(file.read_text() for file in sorted(files))
 

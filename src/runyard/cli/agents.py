@@ -153,9 +153,12 @@ def _add(args: argparse.Namespace) -> int:
         url = server_elsewhere(args.server, locate(), os.environ)
         if url is not None:
             return _add_elsewhere(args, url)
-    found = find_sweep(server(), args.which)
     if args.on == SLURM:
-        return add_on_slurm(args, found)
+        from runyard.config.flags import given_flags
+
+        named = args.which or given_flags(args)["sweep_id"]
+        return add_on_slurm(args, find_sweep(server(), named))
+    found = find_sweep(server(), args.which)
     refuse_ended(found)
     tell_agents(args, Path(found["folder"] or "."))
     for _ in range(args.agents or 1):

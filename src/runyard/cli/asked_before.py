@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-KEPT = (
+_RESOURCES = (
     "gpus", "gpu_type", "cpus", "memory", "time", "nodes", "tasks_per_node", "partition",
     "account", "qos", "constraint", "reservation",
 )  # fmt: skip
+KEPT = (*(f"resources.{name}" for name in _RESOURCES), "distributed")
 
 
 def keep_asked(args: argparse.Namespace, asked: Mapping[str, Any]) -> None:
@@ -17,6 +18,7 @@ def keep_asked(args: argparse.Namespace, asked: Mapping[str, Any]) -> None:
     from runyard.config.flags import Given
 
     values = vars(args)
-    for name in KEPT:
-        if values.get(f"request:resources.{name}") is None and asked.get(name) is not None:
-            values[f"request:resources.{name}"] = Given(asked[name], str(asked[name]))
+    for path in KEPT:
+        value = asked.get(path.rpartition(".")[2])
+        if values.get(f"request:{path}") is None and value is not None:
+            values[f"request:{path}"] = Given(value, str(value))

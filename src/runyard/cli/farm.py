@@ -92,7 +92,8 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
     parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
                         help="whether less or more is better (default: minimize)")  # fmt: skip
-    parser.add_argument(*spelled("--name"), help="name of the sweep")
+    parser.add_argument(*spelled("--name"),
+                        help="name of the sweep; on slurm, also of folders and logs")  # fmt: skip
     parser.add_argument(*spelled("--project"), help="project (default: runyard.yaml's, or this "
                         "folder's name)")  # fmt: skip
     parser.add_argument(*spelled("--entity"), help="user or team to whom it belongs")
@@ -225,6 +226,7 @@ def submit_list(
         subject=lambda request: subject_of_list(
             found, request.gauge.by, find_owner(args, folder)
         ),
+        command_line=next(iter(found.tasks.values())).command_line if kind == "run" else None,
     )  # fmt: skip
     if args.dry_run:
         submission.preview()

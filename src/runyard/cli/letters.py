@@ -6,6 +6,8 @@ The lower-case letters of resources are those of the submit scripts that people 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 # A letter, what it means, and the options that it stands for; a command has one of these.
 LETTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "-a": ("account: who pays", ("--account",)),
@@ -34,9 +36,38 @@ LETTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "-W": ("how processes of one trial find each other", ("--distributed",)),
     "-y": ("ask nothing", ("--yes",)),
 }
-_OF_OPTION = {option: letter for letter, (_, options) in LETTERS.items() for option in options}
+# What a letter stood for before it had one meaning, here or in the submit scripts of old.
+_FORMER: dict[str, tuple[str, ...]] = {
+    "-a": ("--all",),
+    "-e": ("--entity",),
+    "-f": ("--format",),
+    "-g": ("--group",),
+    "-j": ("--job-type",),
+    "-m": ("--metric",),
+    "-n": ("--name", "--limit", "--lines", "--agents"),
+    "-p": ("--project",),
+    "-s": ("--state",),
+    "-t": ("--tag",),
+    "-w": ("--what", "--watch"),
+}
+LETTER_OF = {option: letter for letter, (_, options) in LETTERS.items() for option in options}
+
+
+def advice_on(letter: str, options: Container[str]) -> str | None:
+    """What to write for a letter that a command with these options did not take, where it has or
+    had a meaning."""
+    if letter not in LETTERS:
+        return None
+    now = [
+        f"for {option} write {LETTER_OF[option]}"
+        if option in LETTER_OF
+        else f"{option} has no letter"
+        for option in _FORMER.get(letter, ())
+        if option in options
+    ]
+    return "; ".join((f"{letter} is {LETTERS[letter][1][0]} in every command", *now))
 
 
 def spelled(option: str) -> tuple[str, str]:
     """For `add_argument`: an option's letter, and the option."""
-    return _OF_OPTION[option], option
+    return LETTER_OF[option], option

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 # A file that changes while the code is copied is being saved, and is whole in a moment.
 _COPIES, _COPY_PAUSE = 5, 0.5
 _PATIENCE_IN_A_JOB = 60.0
+# Commands whose jobs are the tasks of an array.
+_ARRAYS = ("sweep", "agents", "farm", "repeat", "retry")
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Submission:
             say(advice)
         found, asks = self, not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
         usual = self.plan.agents if self.plan.chain is None else self.plan.chain.lanes
-        if asks and self.request.agents.count is None and usual > 1:
+        if asks and self.request.agents.count is None and (usual > 1 or self.trials is None):
             found = self.with_agents(ask_number("how many agents?", usual))
         found._say_estimate()
         say(describe(found.plan))
@@ -230,16 +232,19 @@ def plan_submission(
     slots: int = 1,
     code: Mapping[str, Any] | None = None,
     subject: Callable[[Request], Subject] | None = None,
+    command_line: str | None = None,
 ) -> Submission:
     """Everything that can be known before anything is made; refuses what the site would refuse.
 
     `code`: the record of a snapshot that these agents are to run, in place of today's code.
     `subject`: of what kind the trials are, where an estimate is wanted.
+    `command_line`: the program, where there is only one and no array.
     """
     from runyard.cli.environment import builder
     from runyard.config.check import check
     from runyard.config.flags import given_flags
-    from runyard.config.project_file import read_project
+    from runyard.config.project_file import read_project, with_shell
+    from runyard.config.trial_shape import fit_array, fit_single
     from runyard.launch.commands import find_slurm
     from runyard.launch.maintenance import mind_maintenance
     from runyard.launch.plan import Interpreter, Work, plan
@@ -247,7 +252,19 @@ def plan_submission(
 
     if not args.dry_run:
         find_slurm()
-    request = with_environment(read_project(folder, given_flags(args)), os.environ)
+    flags = given_flags(args)
+    if kind != "agents" and flags["sweep_id"]:
+        raise UsageError(
+            f"{flags.given['sweep_id'].option} is a sweep that is there, whose agents run its own "
+            "program",
+            mend="leave it or the program out",
+        )
+    request = with_shell(read_project(folder, flags), os.environ)
+    shape_notes: list[str] = []
+    if command_line is not None:
+        request, shape_notes = fit_single(request, command_line)
+    elif kind in _ARRAYS:
+        request, shape_notes = fit_array(request, slots)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
     require_key(request.tracking.server, request.tracking.key)
@@ -286,8 +303,9 @@ def plan_submission(
 
     def again() -> Submission:
         return plan_submission(
-            args, kind=kind, folder=folder, trials=trials, slots=slots, code=code, subject=subject
-        )
+            args, kind=kind, folder=folder, trials=trials, slots=slots, code=code, subject=subject,
+            command_line=command_line,
+        )  # fmt: skip
 
     return Submission(
         plan=make(None),
@@ -297,22 +315,10 @@ def plan_submission(
         settle=settle,
         again=again,
         copy=copy,
-        notes=(*request.warnings, *checked.notes, *warned),
+        notes=(*request.warnings, *shape_notes, *checked.notes, *warned),
         trials=trials,
         subject=None if subject is None else subject(request),
     )
-
-
-def with_environment(request: Request, environ: Mapping[str, str]) -> Request:
-    """What the shell says for sbatch where nobody else does: some sites advise an account there."""
-    resources, origins = request.resources, dict(request.origins)
-    for name in ("account", "partition", "qos", "reservation"):
-        variable = f"SBATCH_{name.upper()}"
-        if environ.get(variable) and f"resources.{name}" not in origins:
-            changed: dict[str, Any] = {name: environ[variable]}
-            resources = replace(resources, **changed)
-            origins[f"resources.{name}"] = variable
-    return replace(request, resources=resources, origins=origins)
 
 
 def _find_places(

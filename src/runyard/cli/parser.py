@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 from runyard.cli.catalog import COMMANDS
 from runyard.cli.help_text import HelpFormatter
+from runyard.cli.letters import advice_on
 from runyard.errors import UsageError
 from runyard.reading.units import TIME_FORMS, read_seconds
 
@@ -39,6 +40,11 @@ class Parser(argparse.ArgumentParser):
         example = re.search(rf"^  ({self.prog} .*?)(?:  |$)", self.description or "", re.M)
         if example is not None and message.startswith("the following arguments are required"):
             mend = f"{example[1]}   ({mend})"
+        letter = re.match(r"argument (-\w)/\S+: ('(.*?)')?", message)
+        if letter is not None:
+            mend = f"{advice_on(letter[1], self._option_string_actions)}; {mend}"
+            long = f"-{letter[1]}{letter[3]}"  # `-name` was read as `-n ame`.
+            mend = f"did you mean {long}?" if long in self._option_string_actions else mend
         raise UsageError(f"{self.prog}: {message}", mend=mend)
 
     def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
@@ -46,8 +52,9 @@ class Parser(argparse.ArgumentParser):
         word = next((word for word in words if word.startswith("-")), words[0])
         name = word.split("=")[0]
         kind = "option" if word.startswith("-") else "argument"
+        mend = advice_on(name[:2], options) if re.match(r"-\w", name) else None
         raise UsageError(
-            f"{self.prog} has no {kind} {name!r}", mend=_advice(name, options, self.prog)
+            f"{self.prog} has no {kind} {name!r}", mend=mend or _advice(name, options, self.prog)
         )
 
     def refuse_single_dashes(self, words: Sequence[str], args: argparse.Namespace) -> None:

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from-project", metavar="NAME", help="with --all: only this project's")
     parser.add_argument("--entity", help="user or team there (default: the key's own)")
     parser.add_argument("--project", help="project there (default: the same name)")
-    parser.add_argument("--account", metavar="NAME", help="the key's name in keys.json")
+    parser.add_argument("--key", metavar="NAME", help="the key's name in keys.json")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be sent")
     parser.add_argument(*spelled("--quiet"), action="store_true", help="print no progress")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if bool(args.runs) == args.all:
         raise UsageError("runyard push: which runs?", mend="name some, or --all (not both)")
     url = target_url(args.to)
-    found = find_key(url, os.environ, Path.cwd(), args.account)
+    found = find_key(url, os.environ, Path.cwd(), args.key)
     if found.warning:
         say(found.warning)
     there = WandbServer(url, found.key)

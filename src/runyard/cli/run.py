@@ -78,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
     if not command:
         raise UsageError(
             "runyard run: which program?",
-            mend="runyard run -- python train.py --lr 0.1; or write command: into runyard.yaml",
+            mend="runyard run -- python train.py --lr 0.1; or write command: into runyard.yaml, or "
+            "the command into experiment_configurations.txt",
         )
     if command[0].startswith("-") and not behind_dashes:
         args.parser.refuse_unknown(command)
@@ -98,15 +99,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_project(args: argparse.Namespace) -> list[str]:
-    """The command of runyard.yaml, if it has one; its variables are this machine's here."""
+    """The project's command, if it has one: it runs in the project's root, and its variables are
+    this machine's here."""
     from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project
-    from runyard.config.project_text import find_project_file
 
-    if find_project_file(Path.cwd()) is None:
+    request = read_project(Path.cwd(), given_flags(args), needs_command=True)
+    if request.command is None:
         return []
-    command = read_project(Path.cwd(), given_flags(args)).command or ()
-    return [os.path.expandvars(word) for word in command]
+    os.chdir(request.folder)
+    return [os.path.expandvars(word) for word in request.command]
 
 
 def _run(args: argparse.Namespace, command: list[str]) -> int:

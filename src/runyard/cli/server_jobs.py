@@ -91,8 +91,10 @@ def submit(home: Home, args: argparse.Namespace) -> int:
 def run(home: Home, args: argparse.Namespace) -> int:
     """What the job runs: be the server, after whoever was it before. Does not come back."""
     prepare(home)
-    take_over(home, _TAKE_OVER_SECONDS)
+    dead = take_over(home, _TAKE_OVER_SECONDS)
     words = [sys.executable, "-m", "runyard.server", "--home", str(home.path)]
+    if dead is not None:
+        words += ["--dead-owner", dead.moment]
     if args.listen is not None:
         words += ["--listen", args.listen]
     if args.port is not None:

@@ -4,6 +4,7 @@
   runyard shell --dry-run             exactly what would be asked, and run there; makes nothing
   runyard shell 4021                  into a job of yours that runs: look around, or come back
   runyard shell -- python train.py    one command there instead of a shell
+  runyard shell --nodes 2             on the first of two nodes; srun there reaches both
 
 Ending the shell gives the nodes back (--keep does not). If the connection drops, they stay yours
 until the time is up: `runyard shell JOB` goes in again. In tmux or screen the shell itself stays.

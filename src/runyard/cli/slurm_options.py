@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from runyard.cli.letters import spelled
+from runyard.cli.letters import LETTER_OF, advice_on, spelled
 from runyard.errors import UsageError
 
 HERE, SLURM = "here", "slurm"
@@ -59,8 +59,16 @@ def refuse_slurm_options(args: argparse.Namespace) -> None:
             )
         raise UsageError(
             f"{named} is for the cluster, and this would run here",
-            mend="add --on slurm, or leave it out",
+            mend=f"add --on slurm, or leave it out{_on_letter(named, args)}",
         )
+
+
+def _on_letter(named: str, args: argparse.Namespace) -> str:
+    """What else a letter of the option may have been meant for."""
+    options = {f"--{name.replace('_', '-')}" for name in vars(args)}
+    letter = LETTER_OF.get(named.split()[0], "")
+    advice = advice_on(letter, options) or ""
+    return f"; {advice}" if ";" in advice else ""
 
 
 def not_here(args: argparse.Namespace, *names: str) -> None:

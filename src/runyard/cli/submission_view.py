@@ -32,8 +32,8 @@ def advise(submission: Submission) -> list[str]:
         )
     if submission.request.staging.data:
         found.append(
-            "what is read often and in small pieces is quick in ${SLURM_TMPDIR}; checkpoints and "
-            "large files belong in ${scratch_dir}"
+            "scratch may be slow for many small reads and writes: read the data in "
+            "${SLURM_TMPDIR}; checkpoints and large files stay in ${scratch_dir}"
         )
     return found
 

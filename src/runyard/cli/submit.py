@@ -2,7 +2,8 @@
 
   runyard submit -- python train.py --lr 0.1
   runyard submit --gpus 1 --time 2h --seeds 5 -- python train.py    a job a seed
-  runyard submit                       the command, or the sweep, that runyard.yaml names
+  runyard submit                       the command, or the sweep, that runyard.yaml names; or the
+                                       command in experiment_configurations.txt
   runyard submit --dry-run -- python train.py      exactly what would be sent; makes nothing
 
 The program runs in a copy of the code as it is now, so that the project can be worked on while the
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from runyard.cli.farm import submit_list
 from runyard.cli.letters import spelled
+from runyard.cli.output import say
 from runyard.cli.parser import count, positive
 from runyard.cli.repeat import seeds, with_seed
 from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
@@ -76,8 +78,9 @@ def submit_command(
     kind: str = "run",
     name: str | None = None,
     project: str | None = None,
+    folder: Path | None = None,
 ) -> int:
-    """One command, or one for each seed, as a list of command lines."""
+    """One command, or one for each seed, as a list of command lines; it runs in `folder`."""
     from runyard.config.flags import given_flags
     from runyard.config.task_list import Line, make_tasks
 
@@ -94,34 +97,41 @@ def submit_command(
     if not args.no_check:
         from runyard.cli.checking import check_tasks
 
-        check_tasks(found, Path.cwd())
+        check_tasks(found, folder or Path.cwd())
     usual = {"retries": None, "metric": None, "goal": "minimize", "slots": 1, "json": False}
     asked = argparse.Namespace(**{**usual, **vars(args)})
     asked.name = name or flags["name"]
     asked.project = project or flags["tracking.project"]
     asked.entity = flags["tracking.entity"]
-    return submit_list(asked, found, kind="repeat" if wanted else kind, folder=Path.cwd())
+    kind = "repeat" if wanted else kind
+    return submit_list(asked, found, kind=kind, folder=folder or Path.cwd())
 
 
 def _submit_project(args: argparse.Namespace) -> int:
-    """What runyard.yaml says is to be run."""
+    """What runyard.yaml says is to be run, in the project's root."""
     from runyard.cli.sweeps import find_sweep
-    from runyard.config.flags import given_flags
+    from runyard.config.flags import Given, given_flags
     from runyard.config.project_file import read_project
 
-    request = read_project(Path.cwd(), given_flags(args))
+    flags = given_flags(args)
+    request = read_project(Path.cwd(), flags, needs_command=True)
+    file = request.origins.get("command_file", "")
+    if Path(file).is_absolute():  # The usual one: the plan is to read it too.
+        setattr(args, "request:command_file", Given(file, file))
     if request.sweep_id is not None:
         from runyard.cli.agents import add_on_slurm
         from runyard.cli.connect import server
 
         return add_on_slurm(args, find_sweep(server(), request.sweep_id))
     if request.command is not None:
-        return submit_command(args, request.command)
+        say(f"the command is that of {file or 'runyard.yaml'}")
+        return submit_command(args, request.command, folder=request.folder)
     if request.sweep_file is not None:
         return _submit_sweep(args, str(request.folder / request.sweep_file))
     raise UsageError(
         "runyard submit: which program?",
-        mend="runyard submit -- python train.py; or write command: or sweep: into runyard.yaml",
+        mend="runyard submit -- python train.py; or write command: or sweep: into runyard.yaml, or "
+        "the command into experiment_configurations.txt",
     )
 
 

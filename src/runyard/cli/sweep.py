@@ -45,7 +45,8 @@ _OVER = ("finished", "canceled", "failed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_argument("sweep", metavar="FILE|SWEEP", help="a sweep file, or a sweep")
+    which = parser.add_argument("sweep", nargs="?", metavar="FILE|SWEEP",
+                                help="a sweep file, or a sweep (or -w SWEEP)")  # fmt: skip
     which.completer = complete_sweep_or_file  # type: ignore[attr-defined]
     add_slot_arguments(parser)
     parser.add_argument(
@@ -73,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="make it even if the program does not know a parameter")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     made = parser.add_argument_group("what a new sweep takes from here instead of its file")
-    made.add_argument(*spelled("--name"), help="name of the sweep")
+    made.add_argument(*spelled("--name"),
+                      help="name of the sweep; on slurm, also of folders and logs")  # fmt: skip
     made.add_argument(
         *spelled("--project"),
         help="project (default: the file's, runyard.yaml's, or this folder's name)",
@@ -96,6 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     refuse_slurm_options(args)
+    args.sweep = _which(args)
     action = next((name for name in STEERING if getattr(args, name.replace("-", "_"))), None)
     if action is not None:
         api = server()
@@ -105,7 +108,8 @@ def run(args: argparse.Namespace) -> int:
     if looks_like_file(args.sweep):
         return _create(args)
     for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
-        if getattr(args, option) and not (option == "dry_run" and args.on == SLURM):
+        # Agents on the cluster have a dry run, and an experiment's name, of their own.
+        if getattr(args, option) and not (option in ("dry_run", "name") and args.on == SLURM):
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
@@ -113,6 +117,17 @@ def run(args: argparse.Namespace) -> int:
             )
     elsewhere = _elsewhere(args)
     return elsewhere if elsewhere is not None else _join(args)
+
+
+def _which(args: argparse.Namespace) -> str:
+    """The file or the sweep: the argument, or the sweep that -w names."""
+    from runyard.config.flags import given_flags
+
+    named = given_flags(args)["sweep_id"] if args.on == SLURM else None
+    if bool(args.sweep) == bool(named):
+        wrong = f"two sweeps: {args.sweep} and -w {named}" if named else "which sweep?"
+        raise UsageError(f"runyard sweep: {wrong}", mend="runyard sweep sweep.yaml")
+    return str(args.sweep or named)
 
 
 def _elsewhere(args: argparse.Namespace) -> int | None:

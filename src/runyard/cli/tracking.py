@@ -24,7 +24,7 @@ def add_tracking(parser: argparse.ArgumentParser) -> None:
         "the URL of any W&B server",
     )
     parser.add_argument(
-        "--account", metavar="NAME", help="with another server: the key's name in keys.json"
+        "--key", metavar="NAME", help="with another server: the key's name in keys.json"
     )
 
 
@@ -65,7 +65,7 @@ def tracking_of(args: argparse.Namespace, folder: Path) -> Tracking:
             from runyard.config.project_file import read_project
 
             told = vars(read_project(folder, flags).tracking)  # The cluster decides.
-    named = getattr(args, "tracking", None), getattr(args, "account", None)
+    named = getattr(args, "tracking", None), getattr(args, "key", None)
     return Tracking(
         named[0] or flags["tracking.server"] or told.get("server") or EMBEDDED,
         flags["tracking.entity"] or told.get("entity"),

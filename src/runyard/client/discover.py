@@ -25,7 +25,7 @@ from runyard.client.server_jobs import ServerJobs, read_server_jobs
 from runyard.errors import NotFoundError, ServerError, from_json
 from runyard.home import Discovery, Home, prepare, read_discovery, using
 from runyard.locks import FolderLock
-from runyard.owners import HEARTBEAT, heartbeat_seconds, owner_elsewhere, read_claim
+from runyard.owners import HEARTBEAT, Claim, heartbeat_seconds, owner_elsewhere, read_claim
 from runyard.port_holder import HOLD_SECONDS, end_holder
 
 # A cold start on a slow network file system was seen to take this long in the worst case.
@@ -130,10 +130,16 @@ def open_to_nodes(home: Home, listen: str) -> Found:
     return restart_server(home, listen=listen)
 
 
-def take_over(home: Home, seconds: float) -> None:
-    """End the server, wherever it runs, so that the one that calls can be it."""
+def take_over(home: Home, seconds: float) -> Claim | None:
+    """End the server, wherever it runs, so that the one that calls can be it.
+
+    The claim that is left, if a server on another machine died without an orderly end.
+    """
     end = time.monotonic() + seconds
-    while is_held(home):
+    while True:
+        claim = read_claim(home)
+        if not is_held(home):
+            return claim
         with contextlib.suppress(ServerError):
             stop_server(home)
         if time.monotonic() >= end:

@@ -123,7 +123,7 @@ def _of_project(folder: Path, account: str | None) -> FoundKey | None:
     if account is None and len(keys) > 1:
         raise UsageError(
             f"{path} holds {len(keys)} keys: {', '.join(sorted(keys))}",
-            mend=f"name one: --account NAME, or {ACCOUNT}=NAME",
+            mend=f"name one: --key NAME, or {ACCOUNT}=NAME",
         )
     name = account or next(iter(keys), None)
     if name is None:

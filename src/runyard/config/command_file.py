@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runyard.errors import ConfigError, NotFoundError
 
 # Linux runs no longer line of a shell, and the time that shlex takes grows with the square.
 LONGEST_LINE = 100_000
+# Where a command is read from that nobody named, as older submit scripts did; both were written.
+COMMAND_FILES = ("experiment_configurations.txt", "experiment_configuration.txt")
 
 
-def read_command_file(folder: Path, name: str, origins: Mapping[str, str]) -> tuple[str, ...]:
+def find_command_file(folders: Sequence[Path]) -> Path | None:
+    """The usual file with the command, in the first of these folders that has one."""
+    places = [folder / name for folder in folders for name in COMMAND_FILES]
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_command_file(path: Path, origins: Mapping[str, str]) -> tuple[str, ...]:
     """The command that a file holds. Continued and broken lines are joined; an older form holds
     only what follows `python`."""
-    origin = origins.get("command_file", name)
-    path = folder / name
+    origin = origins.get("command_file", path.name)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

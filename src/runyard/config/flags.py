@@ -1,7 +1,7 @@
 """Every setting of runyard.yaml as an option, made from the fields of the request.
 
-`add_resource_flags(parser)` gives a command the options; those whose letters the command uses
-already for something else keep their long form. `given_flags(args)` says what was written.
+`add_resource_flags(parser)` gives a command the options that it does not have by itself.
+`given_flags(args)` says what was written.
 """
 
 from __future__ import annotations
@@ -68,16 +68,26 @@ def add_resource_flags(
         if only is not None and path not in only:
             continue
         wanted: tuple[str, ...] = one.metadata["flags"]
-        free = [option for option in wanted if option not in taken]
         longest = [option for option in wanted if option.startswith("--")]
-        if longest[0] in taken:
-            if one.metadata.get("shared"):
-                shared[path] = taken[longest[0]].dest
-                continue
-            letters = [option for option in free if not option.startswith("--")]
-            free = [*letters, f"--slurm-{longest[0].removeprefix('--')}"]
-        _add(group, path, one, free)
+        own = next((taken[option] for option in longest if option in taken), None)
+        if own is not None and one.metadata.get("shared"):
+            shared[path] = own.dest
+            _add_spellings(group, own, [option for option in longest if option not in taken])
+        else:
+            _add(group, path, one, list(wanted))
     parser.set_defaults(**{_SHARED: shared})
+
+
+def _add_spellings(group: Any, own: argparse.Action, options: list[str]) -> None:
+    """Other long options for what the command has as an option of its own."""
+    if options:
+        group.add_argument(
+            *options,
+            dest=own.dest,
+            type=own.type,
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )
 
 
 def _add(group: Any, path: str, one: Field[Any], options: list[str]) -> None:

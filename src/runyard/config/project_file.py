@@ -16,11 +16,12 @@ from typing import Any
 from runyard.clusters.load import GENERIC, load_profile, profile_folders, profile_names
 from runyard.clusters.place import recognise, this_place
 from runyard.clusters.profile import Profile
-from runyard.config.command_file import read_command_file
+from runyard.config.command_file import find_command_file, read_command_file
 from runyard.config.flags import NO_FLAGS, Flags
 from runyard.config.project_shape import ClusterFile
 from runyard.config.project_text import (
     ONE_OF,
+    SCRIPTS_FOLDER,
     ProjectText,
     find_project_file,
     find_root,
@@ -51,9 +52,11 @@ def read_project(
     profile: Profile | None = None,
     *,
     environ: Mapping[str, str] = os.environ,
+    needs_command: bool = False,
 ) -> Request:
     """The request of the project that `folder` lies in. Without `profile` it is the one that
-    `--cluster` or the file names, or the one of the cluster that this machine belongs to."""
+    `--cluster` or the file names, or the one of the cluster that this machine belongs to.
+    `needs_command`: where nobody says what to run, it is what the usual file of commands holds."""
     file = read_project_text(find_project_file(folder))
     chosen = profile or load_profile(_cluster_name(file, flags, environ))
     data, origins = for_cluster(file, _names(chosen))
@@ -65,6 +68,11 @@ def read_project(
     warnings += _unknown_clusters(file, chosen.name)
     read = fill_in(read, origins, environ)
     root = file.folder or find_root(folder)
+    if needs_command and not (read.command or read.command_file or read.sweep):
+        usual = find_command_file((folder, root, root / SCRIPTS_FOLDER))
+        if usual is not None:
+            read = replace(read, command_file=str(usual))
+            origins["command_file"] = str(usual)
     resources = with_defaults(read.resources, chosen)
     environment = settle_environment(read.environment, origins)
     request = Request(
@@ -94,7 +102,10 @@ def read_project(
                 f"{origins['command']} and {origins['command_file']} both say the command",
                 mend="remove one of the two",
             )
-        command = read_command_file(root, read.command_file, origins)
+        # An option is typed where the user stands.
+        at = Path.cwd() if "command_file" in flags.given else root
+        path = at / read.command_file
+        command = read_command_file(path if path.is_file() else root / read.command_file, origins)
         request = replace(request, command=command)
     return _as_workers(request)
 
@@ -185,3 +196,15 @@ def _set(read: ClusterFile, path: str, value: Any) -> ClusterFile:
     if section:
         value = replace(getattr(read, section), **{name: value})
     return replace(read, **{section or name: value})
+
+
+def with_shell(request: Request, environ: Mapping[str, str]) -> Request:
+    """What the shell says for sbatch where nobody else does: some sites advise an account there."""
+    resources, origins = request.resources, dict(request.origins)
+    for name in ("account", "partition", "qos", "reservation"):
+        variable = f"SBATCH_{name.upper()}"
+        if environ.get(variable) and f"resources.{name}" not in origins:
+            changed: dict[str, Any] = {name: environ[variable]}
+            resources = replace(resources, **changed)
+            origins[f"resources.{name}"] = variable
+    return replace(request, resources=resources, origins=origins)

@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from runyard.config.command_file import find_command_file
+from runyard.config.project_text import SCRIPTS_FOLDER
 from runyard.config.sbatch_header import translate
 from runyard.reading.documents import DocumentError, read_document
 
@@ -21,7 +23,6 @@ _PASSED_OVER = ("venv", "env", "node_modules", "data", "datasets", "wandb", "out
 _MOST_FOLDERS, _DEEPEST = 200, 3
 _SCRIPTS = (".sh", ".sbatch", ".slurm", ".job", ".batch", ".bash", ".sub")
 _SWEEPS = ("sweep.yaml", "sweep.yml", "sweeper.yml", "sweeper.yaml")
-_COMMAND_FILES = ("experiment_configurations.txt", "experiment_configuration.txt")
 _MOST_ENTRIES = 2000
 _TRAINS = re.compile(r"train|wandb agent", re.IGNORECASE)
 _MOST_FILES = 200  # A folder full of data is no place to open every file.
@@ -106,10 +107,11 @@ def _place_program(settings: dict[str, Any], script: Path, folder: Path, found: 
 
 
 def _command(folder: Path, found: Look) -> None:
-    for name in _COMMAND_FILES:
-        if (folder / name).is_file() and "command" not in found.settings:
-            found.take("command_file", name, name)
-            return
+    usual = find_command_file((folder, folder / SCRIPTS_FOLDER))
+    if usual is not None and "command" not in found.settings:
+        name = str(usual.relative_to(folder))
+        found.take("command_file", name, name)
+        return
     programs = [
         str(Path(below) / name)
         for below in _FOLDERS

@@ -58,7 +58,7 @@ class ClusterFile:
     """What a project says for one cluster only."""
 
     name: str | None = setting(
-        Text(), "name of the experiment", flags=("-e", "--exp-name", "--name")
+        Text(), "name of the experiment", flags=("-e", "--exp-name", "--name"), shared=True
     )
     command: tuple[str, ...] | None = setting(CommandLine(), "the program and its arguments")
     command_file: str | None = setting(

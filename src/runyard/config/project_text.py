@@ -17,6 +17,7 @@ from runyard.reading.problems import Path as Place
 from runyard.reading.records import merge, read_record, without_empty
 
 FILE_NAME = "runyard.yaml"
+SCRIPTS_FOLDER = "hpc_files"
 # Two ways to say one thing: what is said nearer to the user takes the other away.
 ONE_OF = (
     (("command",), ("command_file",)),
@@ -24,6 +25,8 @@ ONE_OF = (
 )
 
 # Lists of words, which are the text that was typed: `1e5` stays `1e5`.
+# It is read by every command.
+_LARGEST_FILE = 256 << 10
 _TYPED = tuple(
     (*above, *place)
     for above in ((), ("clusters", "*"))
@@ -98,9 +101,11 @@ def _is_open_to_all(folder: Path) -> bool:
 
 
 def find_root(folder: Path) -> Path:
-    """The project's root where there is no file: the repository, or the folder itself."""
+    """The project's root where there is no file: the repository, or the folder itself. Older submit
+    scripts lie in a folder of their own inside the project."""
     here = folder.resolve()
-    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
+    usual = here.parent if here.name == SCRIPTS_FOLDER else here
+    return next((place for place in (here, *here.parents) if (place / ".git").exists()), usual)
 
 
 def read_project_text(path: Path | None) -> ProjectText:
@@ -108,7 +113,13 @@ def read_project_text(path: Path | None) -> ProjectText:
         return ProjectText(None, Document({}, None))
     file = ProjectText(path, Document({}, None))
     try:
-        document = read_document(path.read_bytes().decode("utf-8-sig"), clocks=True, typed=_TYPED)
+        content = path.read_bytes()
+        if len(content) > _LARGEST_FILE:
+            raise ConfigError(
+                f"{file.shown} is larger than {_LARGEST_FILE >> 10} KiB",
+                mend="is it the right file? Long lists belong into files of their own",
+            )
+        document = read_document(content.decode("utf-8-sig"), clocks=True, typed=_TYPED)
     except OSError as error:
         raise ConfigError(f"{file.shown} cannot be read", said=error.strerror) from None
     except UnicodeDecodeError:

@@ -206,8 +206,9 @@ class Tracking:
         flags=("--tracking-mode",),
     )  # fmt: skip
     key: str | None = setting(
-        Text("NAME"), "with another server: the key's name in keys.json", flags=("--key",)
-    )
+        Text("NAME"), "with another server: the key's name in keys.json", flags=("--key",),
+        shared=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,9 @@ program=apptainer prefix=APPTAINERENV
 command -v apptainer >/dev/null 2>&1 || { program=singularity; prefix=SINGULARITYENV; }
 for name in $names; do
   [ "$name" = HOME ] || eval "export ${prefix}_$name=\\"\\$$name\\""
-done"""
+done
+# A shell inside would expand $ and run what stands in backticks.
+export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1"""
 # By name: the values are those around it.
 _CARRY_BY_NAME = """
 for name in $names; do set -- "--env=$name" "$@"; done"""
@@ -89,9 +91,10 @@ done"""
 
 
 def _start_apptainer(box: Box) -> str:
+    # --home says what HOME is inside, which it takes from passwd otherwise; it mounts nothing here.
     return (
-        f'exec "$program" exec{_gpu(box, "--nv")} --cleanenv --no-home --contain '
-        f'--writable-tmpfs --pwd {quote(box.work)} "$@"'
+        f'exec "$program" exec{_gpu(box, "--nv")} --cleanenv --no-home --contain --writable-tmpfs '
+        f'--home "$box/home:$HOME" --pwd {quote(box.work)} "$@"'
     )
 
 

@@ -108,12 +108,20 @@ class Plan:
     chain: Chain | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
     """In what programs run, for whoever looks at the job later."""
+    is_distributed: bool = False
+    """Whether a trial is several processes."""
 
     @property
     def log_pattern(self) -> str:
         """As Slurm writes it."""
-        name = {"array": "%A_%a.log", "nodes": "%j.log", "jobs": "%j.log"}[self.form]
-        return f"{self.logs}/{self.log_prefix}{name}"
+        return f"{self.logs}/{self.log_prefix}{self.log_number('%A_%a', '%j', '%N')}.log"
+
+    def log_number(self, task: str, job: str, node: str) -> str:
+        """What a log is told apart by: an array's task, or a job; where a trial is several
+        processes, also the node that leads them."""
+        if self.form == "array":
+            return task
+        return f"{job}-{node}" if self.is_distributed and self.form == "jobs" else job
 
     @property
     def logs(self) -> Path:
@@ -220,15 +228,17 @@ def plan(
         },
         chain=chain,
         environment=_environment(request, profile),
+        is_distributed=request.distributed is not None,
     )
 
 
-def _nodes_asked(request: Request) -> dict[str, int]:
+def _nodes_asked(request: Request) -> dict[str, Any]:
     """Of a trial that is more than one process; in the form `nodes`, nodes are agents."""
     resources = request.resources
     nodes = None if request.agents.form == "nodes" else resources.nodes
     named = {"nodes": nodes, "tasks_per_node": resources.tasks_per_node}
-    return {name: number for name, number in named.items() if number is not None and number > 1}
+    several = {name: number for name, number in named.items() if number and number > 1}
+    return several | ({"distributed": request.distributed} if request.distributed else {})
 
 
 def _environment(request: Request, profile: Profile) -> dict[str, Any]:

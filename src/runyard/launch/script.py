@@ -83,6 +83,8 @@ def shell_script(plan: Plan, *, wraps: bool = True) -> str:
     Without `wraps`, what it is given starts beside the container, where there is one.
     """
     launcher = " ".join(quote(one) for one in plan.wrapping.launcher) if wraps else ""
+    program = f'{launcher} "$@"'.strip()
+    of_many_nodes = wraps and plan.asked.get("nodes", 1) > 1
     sections = [
         [
             f"#!{plan.profile.script.interpreter}",
@@ -98,7 +100,7 @@ def shell_script(plan: Plan, *, wraps: bool = True) -> str:
         [
             "# What is given, or a shell.",
             '[ $# -gt 0 ] || set -- "${SHELL:-/bin/bash}" -i',
-            f'{launcher} "$@"'.strip(),
+            *(["(", *_WHOLE_JOB, program, ")"] if of_many_nodes else [program]),
             "code=$?",
         ],
         [
@@ -108,6 +110,20 @@ def shell_script(plan: Plan, *, wraps: bool = True) -> str:
         ],
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
+
+
+# A shell is a step on the first node, and an srun that is typed in it takes over the step's counts.
+_WHOLE_JOB = (
+    "# srun and programs find all nodes of the job, not only the one of this shell.",
+    "for name in $(env | sed -n 's/^\\(SLURM_STEP[A-Z_]*\\|SLURM_CPU_BIND[A-Z_]*\\)=.*/\\1/p'); do",
+    "  unset $name",
+    "done",
+    "unset SLURM_NTASKS SLURM_NPROCS SLURM_TASKS_PER_NODE SLURM_NTASKS_PER_NODE SLURM_DISTRIBUTION",
+    'nodes=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N)',
+    'count=$(scontrol show hostnames "$nodes" | wc -l)',
+    "export SLURM_JOB_NODELIST=$nodes SLURM_NODELIST=$nodes",
+    "export SLURM_JOB_NUM_NODES=$count SLURM_NNODES=$count",
+)
 
 
 def _sbatch_lines(plan: Plan, part: Part) -> list[str]:
@@ -151,8 +167,8 @@ def _opening(plan: Plan, part: Part) -> list[str]:
         "umask o=  # Logs and results are not for every user of the cluster.",
     ]
     if not _logs_by_slurm(plan):
-        number = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
-        number = number if plan.form == "array" else "${SLURM_JOB_ID}"
+        task = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
+        number = plan.log_number(task, "${SLURM_JOB_ID}", "${SLURMD_NODENAME}")
         log = (
             f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
         )
@@ -165,7 +181,8 @@ def _opening(plan: Plan, part: Part) -> list[str]:
     task = "${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)}"
     lines.append(
         f'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${{SLURM_JOB_ID:-none}}{task}'
-        ' on $(hostname), ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"'
+        f" on {'$SLURM_JOB_NODELIST' if plan.is_distributed else '$(hostname)'},"
+        ' ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"'
     )
     return lines
 

@@ -43,18 +43,19 @@ def find_gpus(asked: str, environ: Mapping[str, str], driver: Callable[[], list[
 def _find(asked: str, environ: Mapping[str, str], driver: Callable[[], list[str]]) -> Gpus:
     set_one = next((name for name in _VARIABLES if name in environ), None)
     if asked != "auto":
-        return Gpus(_split(asked), set_one or _VARIABLES[0])
+        return Gpus(read_names(asked), set_one or _VARIABLES[0])
     if set_one is not None:
-        return Gpus(_split(environ[set_one]), set_one)
+        return Gpus(read_names(environ[set_one]), set_one)
     there = tuple(driver())
-    of_job = next((_split(environ[name]) for name in _OF_SLURM if environ.get(name)), ())
+    of_job = next((read_names(environ[name]) for name in _OF_SLURM if environ.get(name)), ())
     if of_job and len(there) > len(of_job):
         # The node shows them all: the job's own are those that Slurm counts.
         return Gpus(of_job)
     return Gpus(there)
 
 
-def _split(text: str) -> tuple[str, ...]:
+def read_names(text: str) -> tuple[str, ...]:
+    """The GPUs that a variable names, as CUDA reads it."""
     names = [name.strip() for name in text.split(",")]
     # CUDA ignores what stands behind a name that it does not know; -1 is such a name.
     kept: list[str] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from runyard.node.gpus import read_names
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,8 +43,7 @@ def count_gpus(environ: Mapping[str, str], driver: Callable[[], Sequence[str]]) 
     """The GPUs that are ours on this node: as named, as Slurm counts them, or as the driver has."""
     for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         if name in environ:
-            shown = environ[name].split(",")
-            return len([one for one in shown if one.strip() and one != "NoDevFiles"])
+            return len(read_names(environ[name]))
     for name in ("SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
         told = environ.get(name, "")
         if told:

@@ -29,6 +29,7 @@ def main() -> int:
     parser.add_argument("--tls-ca", default="", help="the authority behind it")
     parser.add_argument("--url", help="how people reach it through a proxy")
     parser.add_argument("--proxy", help="the addresses of proxies that are believed")
+    parser.add_argument("--dead-owner", help="a claim whose heartbeat has stood still for long")
     parser.add_argument("--ready-fd", type=int, help="where to say that the start went well or not")
     args = parser.parse_args()
     os.umask(0o077)
@@ -42,7 +43,7 @@ def main() -> int:
                 raise ServerError(
                     f"a server already holds {home.path}", mend="`runyard server status` says where"
                 )
-            with Owner(home) as owner:
+            with Owner(home, dead=args.dead_owner) as owner:
                 from runyard.server.proxies import ProxyWish
                 from runyard.server.serve import serve
                 from runyard.server.tls import TlsWish

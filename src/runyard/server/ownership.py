@@ -44,10 +44,16 @@ class Owned(Exception):
 
 
 class Owner:
-    """This process as the owner of a state folder whose `server.lock` it holds."""
+    """This process as the owner of a state folder whose `server.lock` it holds.
 
-    def __init__(self, home: Home, lost: Callable[[], NoReturn] | None = None) -> None:
+    `dead`: the moment of a claim that somebody has watched before us, and that stood still.
+    """
+
+    def __init__(
+        self, home: Home, lost: Callable[[], NoReturn] | None = None, *, dead: str | None = None
+    ) -> None:
         self._home = home
+        self._dead = dead
         self._lost = lost or _end_now
         self._claim = Claim(secrets.token_hex(8), socket.gethostname(), boot_id(), os.getpid())
         self._beat_at = _now()
@@ -58,17 +64,16 @@ class Owner:
 
     def __enter__(self) -> Owner:
         """Take the folder, or raise `Owned`."""
-        silent: Claim | None = None
         while True:
             with _taking_turns(self._home):
                 claim = read_claim(self._home)
                 # A claim of this machine is a dead server's: we hold its lock.
-                if claim is None or claim == silent or claim.is_of_this_machine:
+                if claim is None or claim.moment == self._dead or claim.is_of_this_machine:
                     write_whole(claim_path(self._home), _text(self._claim))
                     break
             if lives(self._home, claim):
                 raise Owned(claim)
-            silent = claim
+            self._dead = claim.moment
         self._beat_at = _now()
         self._heart.start()
         return self

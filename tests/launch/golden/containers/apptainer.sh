@@ -78,4 +78,6 @@ command -v apptainer >/dev/null 2>&1 || { program=singularity; prefix=SINGULARIT
 for name in $names; do
   [ "$name" = HOME ] || eval "export ${prefix}_$name=\"\$$name\""
 done
-exec "$program" exec --nv --cleanenv --no-home --contain --writable-tmpfs --pwd '/p/my project' "$@"
+# A shell inside would expand $ and run what stands in backticks.
+export APPTAINER_NO_EVAL=1 SINGULARITY_NO_EVAL=1
+exec "$program" exec --nv --cleanenv --no-home --contain --writable-tmpfs --home "$box/home:$HOME" --pwd '/p/my project' "$@"
