@@ -294,7 +294,11 @@ def take_back(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
 
 def add_seconds(connection: sqlite3.Connection, trial: Row, seconds: float) -> None:
     """An attempt that was settled before turns out to have been longer, or shorter."""
-    trials.update(connection, trial, seconds=trial["seconds"] + seconds)
+    columns: dict[str, object] = {"seconds": trial["seconds"] + seconds}
+    if trial["lost"] is not None:  # What `take_back` would restore.
+        before = json.loads(trial["lost"])
+        columns["lost"] = json.dumps({**before, "seconds": before["seconds"] + seconds})
+    trials.update(connection, trial, **columns)
     if trial["state"] == "finished":
         connection.execute(
             "UPDATE sweeps SET busy_seconds = busy_seconds + ? WHERE key = ?",
