@@ -282,7 +282,7 @@ def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
 
 def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: Path) -> None:
     """Also where the command is typed in a folder below; with a copy of the code, the copy's."""
-    (project / "runyard.yaml").write_text("command: python ../train.py\n")
+    (project / "runyard.yaml").write_text("command: python train.py\n")
     below = project / "scripts"
     below.mkdir()
     env = {"SCRATCH": "/scratch/kim"}
@@ -292,7 +292,7 @@ def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: 
     copied = runyard("submit", "--dry-run", "--cluster", "plai", cwd=below, env=env)
     (source,) = re.findall(r"export source_dir=(\S+)\n", copied.stdout)
     assert Path(source).is_absolute()
-    assert f"cd {source}/scripts" in copied.stdout
+    assert f"cd {source} || " in copied.stdout
 
 
 def advice_for(asked: Request, trials: int | None = None) -> str:

@@ -122,6 +122,10 @@ def test_every_program_at_a_time_has_a_cpu_and_fewer_are_refused() -> None:
     assert "cpus: 4" in str(refused.value.mend)
     with pytest.raises(ConfigError, match=r"3 programs at a time .* 2 CPUs"):
         planned(cpus=2, slots=3)
+    # One alone, in a shell say, needs one, however many the project packs.
+    alone = planned(gpus=1, cpus=1, agents=four, trials=1)
+    assert option(alone, "cpus-per-task") == "1"
+    assert option(planned(gpus=1, agents=four, trials=1), "cpus-per-task") == "4"
     # Programs of several processes: a job has so many CPUs for each of its tasks.
     assert option(planned(cpus=2, slots=3, tasks_per_node=2), "cpus-per-task") == "2"
 

@@ -146,7 +146,7 @@ def plan(
 ) -> Plan:
     """Plan a submission; ConfigError where the site would not take it."""
     agents = request.agents
-    ruled = follow_rules(request, profile, slots=_slots(request, work))
+    ruled = follow_rules(request, profile, slots=_slots(request, work), trials=work.trials)
     lanes, at_once = _how_many(request, profile, work)
     chain = plan_chain(request, lanes)
     count = lanes if chain is None else chain.agents
