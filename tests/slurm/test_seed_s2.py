@@ -6,8 +6,11 @@ had here; a partition called `aws` can.
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,6 +132,30 @@ def test_an_agent_on_each_node_by_the_documents_own_script(yard: Yard) -> None:
     # No run but the trials, and an agent on each node.
     assert len(yard.api.runs(project="walk")) == 4
     assert len({trial["agent"] for trial in trials}) == 2
+
+
+def test_one_agent_makes_the_sweep_and_works_it_off_in_its_job(yard: Yard) -> None:
+    yard.write("train.py", TRAINS)
+    yard.write("run.py", f"import wandb\nconfig = {sweep_of([1, 2])!r}\n{ONE_AGENT}")
+    said = yard.submit(
+        "submit", "--variable", "NODES=1", "--project", "alone", "--", "python", "run.py"
+    )
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    made = [
+        sweep for sweep in yard.api.sweeps.sweeps(project="alone") if sweep["id"] != said["sweep"]
+    ]
+    (trials,) = [yard.api.sweeps.trials(sweep["key"]) for sweep in made]
+    assert [(trial["values"]["lr"], trial["state"]) for trial in trials] == [
+        (1, "finished"), (2, "finished"),
+    ]  # fmt: skip
+    # Date, host, user, folder and the Python in use open the log.
+    opening = yard.logs(said).splitlines()
+    assert re.match(
+        rf"runyard: \d{{4}}-.* on {socket.gethostname()}, .*, user {getpass.getuser()}$", opening[0]
+    )
+    (place,) = [line for line in opening if line.startswith("runyard: in ")]
+    python = re.escape(with_python()["PATH"].partition(":")[0])
+    assert re.fullmatch(rf"runyard: in \S+/snapshots/\S+/project, Python {python}/python", place)
 
 
 def test_the_interactive_job_is_asked_for_in_the_same_words(yard: Yard) -> None:

@@ -150,6 +150,30 @@ def with_keras(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.frameworks
+def test_a_trial_of_keras_is_tracked_with_its_eight_settings(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    folder = with_keras(tmp_path)
+    ended = runyard(
+        "sweep", "sweep.yaml", "--run-cap", "1", "--set", "epochs=2", "--set", "layer_1_size=16",
+        cwd=folder, env=program_environment(), timeout=600,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    (run,) = list_runs(runyard)
+    parameters = read_sweep_file(folder / "sweep.yaml").data["parameters"]
+    assert set(run["config"]) >= set(parameters)
+    assert run["config"]["layer_2_size"] in (32, 64, 128)
+    assert 64 <= run["config"]["hidden_layer_size"] <= 512
+    assert run["config"]["hidden_layer_size"] % 32 == 0
+    for name in ("dropout", "learn_rate", "momentum", "decay"):
+        entry = parameters[name]
+        assert float(entry["min"]) <= run["config"][name] <= float(entry["max"])
+    logged = curves(state_folder, run["id"])
+    for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
+        assert len(logged[name]["values"]) == 2
+
+
 @ALL
 @pytest.mark.frameworks
 def test_keras_is_stopped_early(runyard: RunRunyard, state_folder: Home, tmp_path: Path) -> None:
@@ -182,6 +206,45 @@ def test_mnist_logs_each_batch_and_the_epoch(
     assert len(batches) == 13  # Every fifth of 4,000 images, 64 at a time.
     assert batches[-1] < batches[0] / 2
     assert logged["loss"]["values"] == [pytest.approx(sum(batches) / len(batches))]
+
+
+BUILT = """
+import gzip, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import images
+import train
+
+print([repr(layer) for layer in train.build_network(512, 0.4)])
+network = train.build_network(128, 0.3)
+for name in ("adam", "sgd"):
+    optimizer = train.build_optimizer(network, name, 0.01)
+    group = optimizer.param_groups[0]
+    print(type(optimizer).__name__, group["lr"], group.get("momentum"))
+# MNIST's own format: a header, then a byte for each pixel or label.
+data = Path(sys.argv[2])
+pixels, labels = (data / name for name in images.FILES)
+pixels.write_bytes(gzip.compress(bytes(16) + bytes([0, 255]) * 784))
+labels.write_bytes(gzip.compress(bytes(8) + bytes([3, 9])))
+loaded, digits = images.load(data)
+print(loaded.shape, loaded.max(), digits.tolist())
+"""
+
+
+@pytest.mark.frameworks
+def test_mnist_s_model_optimisers_and_data(warm: WarmPython, tmp_path: Path) -> None:
+    program = tmp_path / "built.py"
+    program.write_text(BUILT)
+    (tmp_path / "data").mkdir()
+    ended = warm.run(program, str(EXAMPLES / "mnist"), str(tmp_path / "data"))
+    assert ended.returncode == 0, ended.stderr
+    layers, *rest = ended.stdout.splitlines()
+    assert ast.literal_eval(layers) == [
+        "Linear(in_features=784, out_features=512, bias=True)", "ReLU()",
+        "Dropout(p=0.4, inplace=False)", "Linear(in_features=512, out_features=10, bias=True)",
+        "LogSoftmax(dim=1)",
+    ]  # fmt: skip
+    assert rest == ["Adam 0.01 None", "SGD 0.01 0.9", "(2, 784) 1.0 [3, 9]"]
 
 
 def test_the_mnist_sweep_is_a_random_search(runyard: RunRunyard, tmp_path: Path) -> None:
