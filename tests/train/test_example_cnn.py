@@ -245,6 +245,28 @@ def test_optimisers_and_schedules_are_built_and_take_steps(
     ]  # fmt: skip
 
 
+STEPPED = """
+import sys, torch
+state = torch.load(sys.argv[1], weights_only=True)
+print(state["last_epoch"], state.get("best"))
+"""
+
+
+@pytest.mark.parametrize("schedule", ["plateau", "cosine"])
+def test_the_trainer_steps_its_schedule(warm: WarmPython, tmp_path: Path, schedule: str) -> None:
+    program = tmp_path / "stepped.py"
+    program.write_text(STEPPED)
+    ended = warm.run(
+        EXAMPLE, "--config=laptop", "--log_to_wandb=False", "--max_epochs=1",
+        f"--scheduler={schedule}", f"--root_dir={tmp_path}",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    (loss,) = re.findall(r"done: val_loss (\S+)", ended.stdout)
+    state = tmp_path / "expts" / "laptop" / "0" / "checkpoints" / "latest" / "schedule.pt"
+    best = loss if schedule == "plateau" else "None"
+    assert warm.run(program, str(state)).stdout == f"1 {best}\n"
+
+
 def test_the_sweep_file_is_a_grid_of_six() -> None:
     read = read_sweep_file(EXAMPLE.with_name("sweep.yaml"))
     assert (read.data["method"], read.data["project"]) == ("grid", "cnn-regressor")
