@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,7 +94,7 @@ def test_a_site_may_demand_what_elsewhere_has_a_default(tmp_path: Path) -> None:
     (tmp_path / "site.yaml").write_text(f"submission: {{mandatory: {demands}}}\n")
     site = load_profile("site", folders=[tmp_path, SHIPPED])
     assert [text.partition(" ")[0] for text in refusals(asked(site))] == list(demands)
-    given = {"partition": "aws", "time": 1200.0, "nodes": 2, "qos": "normal"}
+    given: dict[str, Any] = {"partition": "aws", "time": 1200.0, "nodes": 2, "qos": "normal"}
     assert asked(site, **given).refusals == ()
     for name in given:
         rest = {key: value for key, value in given.items() if key != name}
