@@ -104,6 +104,8 @@ class Discovery:
     version: str
     started_at: float
     running: bool
+    node_key: str = ""
+    """What agents on nodes come with: a key for runs only, which administers nothing."""
     authority: str = ""
     """The certificate (PEM) by which clients know the server; empty where it speaks plain HTTP."""
     tls_cert: str = ""
@@ -203,7 +205,8 @@ def read_discovery(home: Home) -> Discovery | None:
 
 
 def _is_sound(found: Discovery) -> bool:
-    texts = (found.url, found.key, found.hostname, found.listen, found.version)
+    keys = (found.key, found.node_key)
+    texts = (found.url, *keys, found.hostname, found.listen, found.version)
     tls = (found.authority, found.tls_cert, found.tls_key, found.tls_ca)
     proxy = (found.public_url, found.proxies)
     return (

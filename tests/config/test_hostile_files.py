@@ -95,7 +95,7 @@ def test_a_folder_and_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_a_command_that_no_shell_would_run_is_refused_at_once(tmp_path: Path) -> None:
-    (tmp_path / "runyard.yaml").write_text(f"command: python {'a' * 1_000_000}\n")
+    (tmp_path / "runyard.yaml").write_text(f"command: python {'a' * 200_000}\n")
     with pytest.raises(RunyardError, match=r"runyard\.yaml:1: .*more than 100,000 characters"):
         read_project(tmp_path, profile=GENERIC)
 
@@ -113,3 +113,9 @@ def test_a_number_that_no_float_holds_is_refused() -> None:
     assert Number().read(10**300) == 1e300
     with pytest.raises(Unfit, match="negative"):
         Number().read(-1)
+
+
+def test_a_file_that_no_person_wrote_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "runyard.yaml").write_text("".join(f"k{number}: 1\n" for number in range(50_000)))
+    with pytest.raises(RunyardError, match="larger than 256 KiB"):
+        read_project(tmp_path, profile=GENERIC)

@@ -44,7 +44,7 @@ def as_bytes(text: str) -> bytes:
 
 
 def _written_out(match: re.Match[str]) -> str:
-    kind, count = match[1] or match[3], min(int(match[2] or match[4]), 1_000_000)
+    kind, count = match[1] or match[3], min(int((match[2] or match[4])[:7]), 1_000_000)
     quote = '"' if match[1] else ""
     if kind == "deep":
         return "[" * count + "]" * count
@@ -54,9 +54,11 @@ def _written_out(match: re.Match[str]) -> str:
         return "7" * count
     if kind == "list":
         return f"[{'1,' * count}1]"
+    # More take longer in proportion, here as much as where they are read.
+    keys = range(min(count, 10_000))
     if kind == "object":
-        return json.dumps({f"k{number}": number for number in range(count)})
-    return json.dumps({f"k{number}": [[], [{}]] for number in range(count)})
+        return json.dumps({f"k{number}": number for number in keys})
+    return json.dumps({f"k{number}": [[], [{}]] for number in keys})
 
 
 class Mutations:

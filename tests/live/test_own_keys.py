@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runyard.home import Discovery, Home, read_discovery
+from runyard.client.discover import ensure_server, restart_server
+from runyard.home import Discovery, Home, prepare, read_discovery, write_discovery
 from tests.conftest import run_runyard
 from tests.live.sweeping import api_of, started_sweep, with_python, write_sweep
 from tests.node.terminals import until
@@ -163,3 +166,40 @@ def test_an_agent_whose_key_is_revoked_gets_another(module_home: Home, tells: Pa
     assert own.key not in keys
     (sweep,) = api_of(module_home).sweeps.sweeps(limit=1)
     assert sweep["state"] == "finished"
+
+
+def test_what_agents_come_with_administers_nothing(module_home: Home, tells: Path) -> None:
+    """A node works with a key for runs alone: the owner's is of no use to it."""
+    own = _discovery(module_home)
+    (nodes,) = [key for key in api_of(module_home).people.list_keys() if key["kind"] == "nodes"]
+    assert nodes["scope"] == "runs"
+    _check(module_home, {"WANDB_API_KEY": own.node_key}, "nodes")
+    file = write_sweep(tells, TELLS_ALL, parameters={"lr": {"values": [1]}})
+    sweep = api_of(module_home).sweeps.create(file.read_text(), project="nodes", folder=str(tells))
+    # What a node sees of the state folder; the owner's key in it opens nothing.
+    seen = Home(tells / "state")
+    prepare(seen)
+    write_discovery(seen, replace(own, key="k" * 40, hostname="login", listen="cluster"))
+    agent = subprocess.run(
+        [sys.executable, "-m", "runyard.node.agent", "--sweep", str(sweep["key"])],
+        env={**os.environ, "RUNYARD_HOME": str(seen.path)}, cwd=tells, timeout=LONG,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert agent.returncode == 0, agent.stderr
+    (environment,) = _seen(tells)
+    _check(module_home, environment, "run")
+    assert own.key not in "".join(path.read_text() for path in tells.rglob("*.json"))
+
+
+def test_a_revoked_key_of_nodes_is_replaced_by_the_next_start(state_folder: Home) -> None:
+    ensure_server(state_folder)
+    before = _discovery(state_folder)
+    (nodes,) = [key for key in api_of(state_folder).people.list_keys() if key["kind"] == "nodes"]
+    restart_server(state_folder)
+    assert _discovery(state_folder).node_key == before.node_key
+    assert run_runyard("keys", "revoke", nodes["id"]).returncode == 0
+    assert _status(before.url, before.node_key, "/api/runs") == 401
+    restart_server(state_folder)
+    after = _discovery(state_folder)
+    assert after.node_key != before.node_key
+    assert _status(after.url, after.node_key, "/api/runs") == 200

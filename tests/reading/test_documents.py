@@ -99,9 +99,9 @@ def test_nothing_is_an_empty_document() -> None:
     assert document.line_of(("a",)) is None
 
 
-def test_a_million_digits_are_read_at_once() -> None:
+def test_almost_a_million_digits_are_read_at_once() -> None:
     """The square of their number was hours, with every other thread waiting."""
     with pytest.raises(DocumentError, match="cannot be read"):
-        read_document("a: " + "7" * 1_000_000)
-    assert read_document("a: " + "7" * 1_000_000 + "x").data["a"].endswith("x")
+        read_document("a: " + "7" * 900_000)
+    assert read_document("a: " + "7" * 900_000 + "x").data["a"].endswith("x")
     assert read_document("[3e-3, 1.e2, .5e1, 1_0.0e1]").data == [0.003, 100.0, 5.0, 100.0]

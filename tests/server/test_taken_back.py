@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runyard.server.store import leases, settling
+from runyard.server.store import agents, leases, settling
 from runyard.server.store.streams import Post
 from tests.server.a_ledger import LedgerInMemory
 
@@ -50,6 +50,19 @@ def test_seconds_and_tries_are_those_of_the_one_attempt_there_was(ledger: Ledger
     trial = ledger.trial(number)
     assert trial["seconds"] == LATE + 10
     assert json.loads(trial["tries"]) == {"time": 1}
+
+
+def test_an_older_attempt_whose_end_is_told_meanwhile_keeps_its_seconds(
+    ledger: LedgerInMemory,
+) -> None:
+    first, second = ledger.agent(), ledger.agent()
+    before = ledger.claim(first)
+    number: int = before.trial["number"]
+    agents.leave(ledger.store, first, "", ledger.now)  # Without a word of how it ended.
+    assert _lose(ledger, second)[0] == number
+    ledger.end(first, number, before.attempt, 75)
+    assert ledger.renew(second, (number, before.attempt + 1)) == []
+    assert ledger.trial(number)["seconds"] == LATE
 
 
 def test_an_end_that_is_told_late_takes_the_trial_back_too(ledger: LedgerInMemory) -> None:

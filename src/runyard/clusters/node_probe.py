@@ -116,7 +116,7 @@ def _server(asked: Any) -> Any:
         # On this port of another machine anybody may listen: the key is not for them.
         return {"key": True, "answers": False, "url": told["url"], "trouble": "loopback"}
     # As `proof.py` has it, which is not there on the node. The key itself is not sent.
-    hashed = hashlib.sha256(told["key"].encode()).hexdigest()
+    hashed = hashlib.sha256(told.get("node_key", told["key"]).encode()).hexdigest()
     nonce = binascii.hexlify(os.urandom(16)).decode()
     text = "server %s %s" % (nonce, told["url"])
     proof = hmac.new(hashed.encode(), text.encode(), "sha256").hexdigest()

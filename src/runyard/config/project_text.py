@@ -25,6 +25,8 @@ ONE_OF = (
 )
 
 # Lists of words, which are the text that was typed: `1e5` stays `1e5`.
+# It is read by every command.
+_LARGEST_FILE = 256 << 10
 _TYPED = tuple(
     (*above, *place)
     for above in ((), ("clusters", "*"))
@@ -111,7 +113,13 @@ def read_project_text(path: Path | None) -> ProjectText:
         return ProjectText(None, Document({}, None))
     file = ProjectText(path, Document({}, None))
     try:
-        document = read_document(path.read_bytes().decode("utf-8-sig"), clocks=True, typed=_TYPED)
+        content = path.read_bytes()
+        if len(content) > _LARGEST_FILE:
+            raise ConfigError(
+                f"{file.shown} is larger than {_LARGEST_FILE >> 10} KiB",
+                mend="is it the right file? Long lists belong into files of their own",
+            )
+        document = read_document(content.decode("utf-8-sig"), clocks=True, typed=_TYPED)
     except OSError as error:
         raise ConfigError(f"{file.shown} cannot be read", said=error.strerror) from None
     except UnicodeDecodeError:

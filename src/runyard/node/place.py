@@ -72,7 +72,8 @@ class Found:
 
     def __init__(self, told: dict[str, str], here: str) -> None:
         self.url = self.page = told["url"]
-        self.key = told["key"]
+        # A server of an older release wrote one key alone.
+        self.key = told.get("node_key") or told["key"]
         # http://HOST:PORT, with HOST in brackets where it is IPv6.
         self.scheme, _, rest = self.url.partition("://")
         name, _, port = rest.partition("/")[0].rpartition(":")

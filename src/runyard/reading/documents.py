@@ -20,7 +20,7 @@ from yaml.resolver import Resolver
 from runyard.reading.faults import find_fault, snippet
 from runyard.reading.problems import Path, show
 
-MOST_CHARACTERS = 4_000_000
+MOST_CHARACTERS = 1_000_000
 MOST_NODES = 500_000  # with aliases written out
 DEEPEST = 60
 

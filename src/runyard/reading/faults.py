@@ -151,11 +151,11 @@ class _Search:
             return _at(first, column, f"the {opening} that begins here is not closed",
                        f"write {closing} at its end")  # fmt: skip
         before = self._here[: self._column]
-        word = re.search(r"(\S+)\s*$", before)
-        if here == ":" and re.search(r":\s+\S+\s*$", before):
+        *head, word = before.rsplit(maxsplit=1) or [""]
+        if here == ":" and head and head[0].endswith(":"):
             return _at(self._line, self._column, "a colon stands inside of a text",
                        "put the text in quotes")  # fmt: skip
-        place = word.start(1) if word is not None and here == ":" else self._column
+        place = len(before.rstrip()) - len(word) if here == ":" else self._column
         return _at(self._line, place, "a comma is missing before this",
                    "put a comma between the values")  # fmt: skip
 

@@ -79,9 +79,16 @@ def kind_of(value: Any) -> str:
     return f"the number {show(value)}"
 
 
+# More than there are in any of our own lists.
+_MOST_LISTED = 60
+
+
 def listed(words: Iterable[str], last: str = "or") -> str:
-    """`a, b or c`; nothing of nothing."""
-    *rest, end = tuple(words) or ("",)
+    """`a, b or c`; nothing of nothing. Of very many the first ones, and how many more."""
+    every = tuple(words) or ("",)
+    if len(every) > _MOST_LISTED:
+        every = (*every[: _MOST_LISTED - 1], f"{len(every) - _MOST_LISTED + 1:,} more")
+    *rest, end = every
     return f"{', '.join(rest)} {last} {end}" if rest else end
 
 

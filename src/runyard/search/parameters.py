@@ -20,6 +20,10 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 GROUP = "parameters"
 
 
+# Of so many keys that nobody knows, a near one is looked for.
+_MOST_GUESSED = 100
+
+
 def read_parameters(data: Any, path: Path, findings: Findings) -> Space:
     """The space that `parameters` describes, as far as it can be read."""
     leaves: list[Leaf] = []
@@ -130,7 +134,7 @@ def _form_of_bounds(name: str, fields: Fields) -> str | None:
         key,
         f"{name} goes from {show(low)} to {show(high)}, one with a point and one without: "
         "whole numbers or any number in between?",
-        f"write {key}: {float(whole)}, or add distribution: uniform",
+        f"write {key}: {show(whole)}.0, or add distribution: uniform",
     )
     return None
 
@@ -156,7 +160,7 @@ def _explain_keys(name: str, fields: Fields) -> None:
         message, mend = f"{there} without {other}", f"add {other}: …"
     else:
         message = f"{name} has {listed(sorted(keys), 'and')}, and no value, values, min or max"
-        for key in sorted(keys):
+        for key in sorted(keys)[:_MOST_GUESSED]:
             near = closest(key, ("value", "values", "min", "max"))
             if near:
                 fields.error(key, message, f"did you mean {near}?")

@@ -28,7 +28,7 @@ from runyard.server.attempt_usage import read_usage
 from runyard.server.json_text import is_odd
 from runyard.server.ledger.causes import CAUSES
 from runyard.server.ledger.fitting import Refusal, Room
-from runyard.server.permissions import ALL, may_read
+from runyard.server.permissions import may_read
 from runyard.server.store import agents, leases, programs, sweeps, wishes
 from runyard.server.store.agents import NoAgent
 from runyard.server.store.api_keys import BEHIND_DOOR, JOB, RUN, handed_out
@@ -72,9 +72,9 @@ async def begin_agent(request: Request) -> Response:
 
 
 async def _key_for(request: Request, agent: Row, given: Mapping[str, Any]) -> dict[str, str]:
-    """A key for an agent that wants one, and for its programs: it came with its owner's."""
+    """A key for an agent that wants one, and for its programs."""
     caller, tracker = caller_of(request), tracker_of(request)
-    if given.get("wants_key") is not True or caller.scope != ALL:
+    if given.get("wants_key") is not True or not tracker.may_hand_out(caller):
         return {}
     kind, what = (JOB, f"job {agent['job']}") if agent["job"] else (RUN, "sweep agent")
     label = f"{what} on {agent['node'] or agent['host']}"
@@ -164,9 +164,9 @@ async def renew(request: Request) -> Response:
 async def end_attempt(request: Request) -> Response:
     agent = await own_agent(request)
     given = await read_json(request)
-    cause = given.get("cause")
+    cause = None if given.get("cause") is None else arguments.field(given, "cause", str)
     if cause is not None and cause not in CAUSES:
-        raise Unacceptable(400, f"{str(cause)[:50]!r} is no cause: {', '.join(CAUSES)}")
+        raise Unacceptable(400, f"{cause[:50]!r} is no cause: {', '.join(CAUSES)}")
     now = time.time()
     try:
         told = await tracker_of(request).write(

@@ -16,12 +16,15 @@ from runyard.server import json_text
 
 # For what clients log: up to about 10 MiB of lines at once, which escaping can triple.
 LARGEST_BODY = 64 << 20
+# For GraphQL and the files of sweeps.
+LARGE_BODY = 16 << 20
 # For everything else that a caller with a key sends.
 _USUAL_BODY = 4 << 20
 # For a caller without a key: a login code and a path.
 _STRANGER_BODY = 4 << 10
-# Each takes 64 bytes and more of memory, and may come as 2 bytes of JSON.
-_MOST_CONTAINERS = 4_000_000
+# A list or an object takes 64 bytes and more of memory, and may come as 2 bytes of JSON. So many
+# bytes of the largest body allow one more.
+_BYTES_A_CONTAINER = 16
 # What takes longer to read than a change of threads.
 _LARGE_JSON = 256 << 10
 # Deeper than any config or summary; Python's own limit is near 1,000.
@@ -91,22 +94,23 @@ async def read_body(request: Request, largest: int = _USUAL_BODY) -> bytes:
 
 async def read_json(request: Request, largest: int = _USUAL_BODY) -> dict[str, Any]:
     """The object in the body, with its texts as they came."""
-    return _parse(await read_body(request, largest))
+    return _parse(await read_body(request, largest), largest)
 
 
 async def read_texts(request: Request, largest: int = _USUAL_BODY) -> dict[str, Any]:
     """The object in the body, with texts that SQLite takes."""
     body = await read_body(request, largest)
     if len(body) < _LARGE_JSON:
-        return _parse_texts(body)
-    return await asyncio.to_thread(_parse_texts, body)
+        return _parse(body, largest, whole=True)
+    return await asyncio.to_thread(_parse, body, largest, whole=True)
 
 
-def _parse(body: bytes) -> dict[str, Any]:
-    if body.count(b"[") + body.count(b"{") > _MOST_CONTAINERS:
-        raise Unacceptable(413, f"the body holds more than {_MOST_CONTAINERS:,} lists and objects")
+def _parse(body: bytes, largest: int, *, whole: bool = False) -> dict[str, Any]:
+    most = largest // _BYTES_A_CONTAINER
+    if body.count(b"[") + body.count(b"{") > most:
+        raise Unacceptable(413, f"the body holds more than {most:,} lists and objects")
     try:
-        content = json_text.parse(body)
+        content = json_text.parse(body, odd=whole_texts if whole else None)
     except RecursionError as error:
         raise Unacceptable(400, "the body is nested too deep") from error
     except ValueError as error:
@@ -114,14 +118,6 @@ def _parse(body: bytes) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise Unacceptable(400, "the body is not a JSON object")
     return content
-
-
-def _parse_texts(body: bytes) -> dict[str, Any]:
-    try:
-        texts: dict[str, Any] = whole_texts(_parse(body))
-    except RecursionError as error:
-        raise Unacceptable(400, "the body is nested too deep") from error
-    return texts
 
 
 def whole_text(text: str) -> str:

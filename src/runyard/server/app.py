@@ -25,7 +25,7 @@ from runyard.server import (
     sweep_api,
 )
 from runyard.server.addresses import Kind
-from runyard.server.answers import LARGEST_BODY, Unacceptable, answer, read_texts
+from runyard.server.answers import LARGE_BODY, Unacceptable, answer, read_texts
 from runyard.server.files import download, upload
 from runyard.server.filestream import file_stream, read_writer
 from runyard.server.gate import Doors, Gate
@@ -136,7 +136,7 @@ def create_app(
 
 
 async def graphql(request: Request) -> Response:
-    body = await read_texts(request, LARGEST_BODY)
+    body = await read_texts(request, LARGE_BODY)
     text, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
     if not isinstance(text, str) or not isinstance(variables, dict | None):
         raise Unacceptable(400, "query is not a text, or variables is not an object")

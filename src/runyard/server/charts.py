@@ -66,7 +66,8 @@ async def curves(request: Request) -> Response:
 
 
 def _read_asked(given: dict[str, Any]) -> Asked:
-    stream = _STREAMS.get(given.get("stream") or "history")
+    named = arguments.field(given, "stream", str) if given.get("stream") else "history"
+    stream = _STREAMS.get(named)
     if stream is None:
         raise Unacceptable(400, "stream is `history` or `events`")
     metrics = arguments.texts(given, "metrics")

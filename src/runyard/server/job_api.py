@@ -43,7 +43,7 @@ async def record_job(request: Request) -> Response:
         submitted_at=_time(given, "submitted_at") or time.time(),
         sweep=sweep,
         array=_text(given, "array"),
-        tasks=max(1, int(given.get("tasks") or 1)),
+        tasks=max(1, arguments.field(given, "tasks", int)) if given.get("tasks") else 1,
         folder=_text(given, "folder") or "",
         log_pattern=_text(given, "log_pattern"),
         asked=_object(given, "asked"),

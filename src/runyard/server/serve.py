@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 
 import uvicorn
 
@@ -86,6 +87,7 @@ def serve(
         )
         tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key, discovery.port)
+        discovery = replace(discovery, node_key=tracker.node_key(before.node_key if before else ""))
         tracker.url = discovery.url
         notes = [
             _moved(tracker, before, discovery, is_wanted=port is not None),

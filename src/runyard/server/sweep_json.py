@@ -181,10 +181,10 @@ def times_left(connection: sqlite3.Connection, row: Row, now: float) -> dict[int
 def _at_work(connection: sqlite3.Connection, sweep: int, now: float) -> dict[int, AtWork]:
     rows = connection.execute(
         "SELECT trials.number, trials.began_at, trials.seconds, runs.heartbeat_at, "
-        "CASE WHEN instr(runs.summary, ?2) THEN runs.summary END AS summary FROM trials "
+        "CASE WHEN instr(runs.summary, :left) THEN runs.summary END AS summary FROM trials "
         "LEFT JOIN runs ON runs.key = trials.run "
-        "WHERE trials.sweep = ?1 AND trials.state = 'running'",
-        (sweep, _LEFT),
+        "WHERE trials.sweep = :sweep AND trials.state = 'running'",
+        {"sweep": sweep, "left": _LEFT},
     ).fetchall()
     found = {}
     for row in rows:

@@ -19,7 +19,7 @@ from runyard.server.addresses import Addresses, BadAddress, Kind
 from runyard.server.blobs import Blobs
 from runyard.server.joiner import Joiner
 from runyard.server.page.sessions import Codes, Sessions
-from runyard.server.permissions import Caller, may_write
+from runyard.server.permissions import ALL, Caller, may_write
 from runyard.server.store import api_keys, deletion, leases, leftovers, people, wishes
 from runyard.server.store import sessions as stored_sessions
 from runyard.server.store.database import Database, DiskFull
@@ -136,6 +136,11 @@ class Tracker:
         known = self._people.by_key_id.get(key_id)
         return known.caller if known is not None and known.is_good(time.time()) else None
 
+    def may_hand_out(self, caller: Caller) -> bool:
+        """Whether an agent that came with this key gets one of its own."""
+        known = self._people.by_key_id.get(caller.key_id)
+        return caller.scope == ALL or (known is not None and known.kind == api_keys.NODES)
+
     def signed(self, kind: Kind, token: str) -> tuple[Caller, list[Any]]:
         """Who asked for an address, if their key is still good, and what for."""
         key_id, claim = self.addresses.read(kind, token)
@@ -181,6 +186,17 @@ class Tracker:
         if known is not None and known.expires_at is not None:
             known.lifetime, known.expires_at = None, min(known.expires_at, end)
             await self.write(api_keys.end_soon, key_id, end)
+
+    def node_key(self, before: str) -> str:
+        """The key that agents on nodes find in the state folder."""
+        fresh, now = new_key(), time.time()
+
+        def change(connection: sqlite3.Connection) -> tuple[str, people.People]:
+            key = api_keys.for_nodes(connection, before, fresh, now)
+            return key, people.load(connection)
+
+        key, self._people = self._database.write(change).result()
+        return key
 
     def retire_keys(self, why: str, port: int | None = None) -> int:
         """Refuse keys that were handed out: at that port, or all; how many. See `api_keys`.

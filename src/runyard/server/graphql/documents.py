@@ -191,10 +191,10 @@ class _Walk:
     async def _complete(self, value: Any, sets: list[SelectionSetNode], place: str) -> Any:
         if isinstance(value, list) and sets:
             return [await self._complete(item, sets, place) for item in value]
-        if isinstance(value, Mapping):
-            if sets:
-                return await self.select(sets, value, place)
-            if any(callable(item) for item in value.values()):
+        if isinstance(value, Mapping) and sets:
+            return await self.select(sets, value, place)
+        if isinstance(value, Mapping | list):
+            if _has_fields(value):
                 raise Refusal(f"{place} needs a selection of fields")
         elif value is not None and sets:
             _note_unknown(f"{place} as an object")
@@ -225,6 +225,13 @@ def _without_undefined(value: Any) -> Any:
     if isinstance(value, list):
         return [None if item is Undefined else _without_undefined(item) for item in value]
     return value
+
+
+def _has_fields(value: Any) -> bool:
+    """Whether it holds what is only known when it is asked for."""
+    if isinstance(value, Mapping):
+        return any(map(_has_fields, value.values()))
+    return any(map(_has_fields, value)) if isinstance(value, list) else callable(value)
 
 
 def _applies(condition: str | None, source: Source) -> bool:

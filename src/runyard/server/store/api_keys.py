@@ -1,9 +1,10 @@
 """Keys: who has which, what each opens, until when.
 
 The state folder's key and people's own open all that their owner may do, and stay until they are
-revoked. What programs find in their environment is another matter: a program may send its key to
-whoever has the server's port while the server is away. So each shell, run and job has a key of its
-own, for runs only (`server/scopes.py`), which ends by itself some time after its last use.
+revoked. Agents on nodes come with a second key of the state folder, which is for runs only. What
+programs find in their environment is another matter: a program may send its key to whoever has the
+server's port while the server is away. So each shell, run and job has a key of its own, for runs
+only (`server/scopes.py`), which ends by itself some time after its last use.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from runyard.proof import ID_LENGTH
 from runyard.proof import hash_key as hash_key
 from runyard.server.permissions import ALL, RUNS, Caller
 
-FOLDER, PERSON, SHELL, RUN, JOB = "folder", "person", "shell", "run", "job"
+FOLDER, NODES, PERSON, SHELL, RUN, JOB = "folder", "nodes", "person", "shell", "run", "job"
 HANDED_OUT = (SHELL, RUN, JOB)
 
 # In place of the server's port: programs of agents and of `runyard run` log through a door beside
@@ -32,6 +33,7 @@ _REMEMBERED = 2 * DAY
 
 # The key that the state folder's own commands use; see `runyard.home.Discovery`.
 OWN_LABEL = "state folder"
+_NODES_LABEL = "agents on nodes"
 
 _SHOWN = ("label", "kind", "scope", "created_at", "expires_at", "used_at", "used_from")
 _SELECT = (
@@ -69,6 +71,7 @@ class Key:
 
 _MENDS = {
     FOLDER: "commands read the state folder's key in server.json",
+    NODES: "`runyard server restart` makes another one",
     PERSON: "`runyard keys add` makes another one",
     SHELL: '`eval "$(runyard env)"` gives this shell another one',
     RUN: "what the run still logs is kept in its wandb folder: `runyard sync` brings it in",
@@ -128,6 +131,18 @@ def own(connection: sqlite3.Connection, user: int, key: str, now: float) -> None
         "ON CONFLICT DO UPDATE SET kind = excluded.kind",
         (hash_key(key), user, OWN_LABEL, now, FOLDER),
     )
+
+
+def for_nodes(connection: sqlite3.Connection, before: str, fresh: str, now: float) -> str:
+    """The key of the owner's agents: the one of before, or a fresh one where that was revoked."""
+    known = connection.execute(
+        "SELECT 1 FROM api_keys WHERE hash = ? AND kind = ?", (hash_key(before), NODES)
+    ).fetchone()
+    if known is not None:
+        return before
+    owner = connection.execute("SELECT key FROM users WHERE admin").fetchone()
+    add(connection, owner["key"], fresh, Wanted(_NODES_LABEL, NODES, RUNS), now)
+    return fresh
 
 
 def list_all(connection: sqlite3.Connection, now: float) -> list[dict[str, Any]]:
@@ -204,10 +219,10 @@ def keep_up(connection: sqlite3.Connection, now: float) -> bool:
     A run's program may compute for days before it logs its first row.
     """
     live = connection.execute(
-        "UPDATE api_keys SET expires_at = ?1 + lifetime WHERE lifetime IS NOT NULL "
-        "AND expires_at < ?1 + lifetime / 2 AND expires_at > ?1 AND retired IS NULL "
+        "UPDATE api_keys SET expires_at = :now + lifetime WHERE lifetime IS NOT NULL "
+        "AND expires_at < :now + lifetime / 2 AND expires_at > :now AND retired IS NULL "
         "AND run IN (SELECT key FROM runs WHERE state IN ('pending', 'running', 'preempting'))",
-        (now,),
+        {"now": now},
     )
     ended = connection.execute("DELETE FROM api_keys WHERE expires_at < ?", (now - _REMEMBERED,))
     return live.rowcount + ended.rowcount > 0
@@ -230,7 +245,8 @@ def load(
 ) -> dict[str, Key]:
     """The keys of users who are still here, by their hash; all of them, or one."""
     rows = connection.execute(
-        f"{_SELECT} WHERE users.removed_at IS NULL AND (?1 IS NULL OR hash = ?1)", (hashed,)
+        f"{_SELECT} WHERE users.removed_at IS NULL AND (:hash IS NULL OR hash = :hash)",
+        {"hash": hashed},
     )
     found = {}
     for row in rows:

@@ -29,10 +29,11 @@ def add(
         (project, kind, hardware, user, now, json.dumps(figures)),
     )
     connection.execute(
-        "DELETE FROM figures WHERE project = ?1 AND kind = ?2 AND hardware = ?3 AND key NOT IN "
-        "(SELECT key FROM figures WHERE project = ?1 AND kind = ?2 AND hardware = ?3 "
-        "ORDER BY made_at DESC LIMIT ?4)",
-        (project, kind, hardware, _MOST_FIGURES),
+        "DELETE FROM figures WHERE project = :project AND kind = :kind AND hardware = :hardware "
+        "AND key NOT IN (SELECT key FROM figures "
+        "WHERE project = :project AND kind = :kind AND hardware = :hardware "
+        "ORDER BY made_at DESC LIMIT :most)",
+        {"project": project, "kind": kind, "hardware": hardware, "most": _MOST_FIGURES},
     )
     assert cursor.lastrowid is not None
     return cursor.lastrowid
@@ -43,8 +44,9 @@ def of_project(connection: sqlite3.Connection, project: int, kind: str | None) -
     return connection.execute(
         "SELECT figures.*, users.name AS user_name FROM figures "
         "JOIN users ON users.key = figures.user "
-        "WHERE project = ?1 AND (?2 IS NULL OR kind = ?2) ORDER BY made_at DESC LIMIT 200",
-        (project, kind),
+        "WHERE project = :project AND (:kind IS NULL OR kind = :kind) "
+        "ORDER BY made_at DESC LIMIT 200",
+        {"project": project, "kind": kind},
     ).fetchall()
 
 

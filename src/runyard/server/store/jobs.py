@@ -208,9 +208,10 @@ def agents_in(connection: sqlite3.Connection, job: Row) -> list[Row]:
     return connection.execute(
         "SELECT agents.*, (SELECT count(*) FROM trials WHERE trials.agent = agents.key "
         "AND trials.state = 'running') AS running FROM agents "
-        "WHERE (job = ?1 OR (job >= ?1 || '_' AND job < ?1 || '`')) "
-        "AND (?2 IS NULL OR sweep = ?2) AND user = ?3 AND created_at >= ?4 ORDER BY key",
-        (job["job_id"], job["sweep"], job["user"], job["submitted_at"] - _SKEW),
+        "WHERE (job = :job OR (job >= :job || '_' AND job < :job || '`')) "
+        "AND (:sweep IS NULL OR sweep = :sweep) AND user = :user "
+        "AND created_at >= :since ORDER BY key",
+        {**_place(job), "since": job["submitted_at"] - _SKEW},
     ).fetchall()
 
 
@@ -218,12 +219,16 @@ def failed_trials(connection: sqlite3.Connection, job: Row) -> list[int]:
     """Numbers of the sweep's trials that failed, and ran in this job last."""
     rows = connection.execute(
         "SELECT trials.number FROM trials JOIN agents ON agents.key = trials.agent "
-        "WHERE trials.sweep = ?2 AND trials.state = 'failed' AND agents.user = ?3 "
-        "AND (agents.job = ?1 OR (agents.job >= ?1 || '_' AND agents.job < ?1 || '`')) "
+        "WHERE trials.sweep = :sweep AND trials.state = 'failed' AND agents.user = :user "
+        "AND (agents.job = :job OR (agents.job >= :job || '_' AND agents.job < :job || '`')) "
         "ORDER BY trials.number",
-        (job["job_id"], job["sweep"], job["user"]),
+        _place(job),
     )
     return [row["number"] for row in rows]
+
+
+def _place(job: Row) -> dict[str, Any]:
+    return {"job": job["job_id"], "sweep": job["sweep"], "user": job["user"]}
 
 
 def count_failed(connection: sqlite3.Connection, jobs: Collection[Row]) -> dict[int, int]:

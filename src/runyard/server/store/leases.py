@@ -73,11 +73,11 @@ def extend_all(connection: sqlite3.Connection, now: float) -> None:
     connection.execute(
         "UPDATE trials SET lease = ? WHERE state = 'running'", (now + LEASE_SECONDS,)
     )
-    connection.execute("UPDATE agents SET heard_at = ?1 WHERE heard_at > ?1", (now,))
+    connection.execute("UPDATE agents SET heard_at = :now WHERE heard_at > :now", {"now": now})
     connection.execute(
-        "UPDATE runs SET heartbeat_at = ?1 "
-        "WHERE state IN ('running', 'preempting') AND heartbeat_at > ?1",
-        (now,),
+        "UPDATE runs SET heartbeat_at = :now "
+        "WHERE state IN ('running', 'preempting') AND heartbeat_at > :now",
+        {"now": now},
     )
 
 

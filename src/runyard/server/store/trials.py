@@ -68,9 +68,9 @@ def of_sweep(
     if last is not None:
         return _last_ended(connection, sweep, state, last)
     return connection.execute(
-        f"{_WITH_AGENT} WHERE trials.sweep = ?1 AND (?2 IS NULL OR trials.state = ?2) "
+        f"{_WITH_AGENT} WHERE trials.sweep = :sweep AND (:state IS NULL OR trials.state = :state) "
         "ORDER BY trials.number",
-        (sweep, state),
+        {"sweep": sweep, "state": state},
     ).fetchall()
 
 
@@ -78,9 +78,9 @@ def _last_ended(
     connection: sqlite3.Connection, sweep: int, state: str | None, last: int
 ) -> list[Row]:
     found = connection.execute(
-        f"{_WITH_AGENT} WHERE trials.sweep = ?1 AND trials.ended IS NOT NULL "
-        "AND (?2 IS NULL OR trials.state = ?2) ORDER BY trials.ended DESC LIMIT ?3",
-        (sweep, state, last),
+        f"{_WITH_AGENT} WHERE trials.sweep = :sweep AND trials.ended IS NOT NULL "
+        "AND (:state IS NULL OR trials.state = :state) ORDER BY trials.ended DESC LIMIT :last",
+        {"sweep": sweep, "state": state, "last": last},
     ).fetchall()
     return found[::-1]
 
