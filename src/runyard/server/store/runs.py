@@ -175,10 +175,10 @@ def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: in
     they name one."""
     project = new["project"] if new.get("is_place_named") else None
     row: Row | None = connection.execute(
-        _SELECT + "WHERE runs.id = ?1 AND runs.user = ?2 AND runs.seen_client = 1 "
-        "AND runs.command = ?3 AND runs.folder IS ?4 AND (?5 IS NULL OR projects.name = ?5) "
+        _SELECT + "WHERE runs.id = ? AND runs.user = ? AND runs.seen_client = 1 "
+        "AND runs.command = ? AND runs.folder IS ? AND (? IS NULL OR projects.name = ?) "
         "ORDER BY runs.created_at DESC LIMIT 1",
-        (new["id"], user, json.dumps(new["command"]), new.get("folder"), project),
+        (new["id"], user, json.dumps(new["command"]), new.get("folder"), project, project),
     ).fetchone()
     return row
 
