@@ -54,6 +54,18 @@ def test_what_a_site_forbids_is_left_out_and_said(tmp_path: Path) -> None:
     assert asked("claix-2023", memory=5120).accepted().resources.memory == 5120
 
 
+def test_output_and_errors_stay_together_in_our_log() -> None:
+    """Slurm would fail a job whose folder for one of them is not there, and leave no word."""
+    own = ("--output=output/%j.txt", "--error errors/%j.txt", "-e errors/%j.txt", "--licenses=a")
+    checked = asked("generic", extra=own)
+    assert checked.accepted().resources.extra == ("--licenses=a",)
+    assert checked.notes == tuple(
+        f"{word} is left out: what a job prints and its errors are in one log, which runyard keeps "
+        "and `runyard logs` shows"
+        for word in own[:3]
+    )
+
+
 def test_what_has_no_effect_is_said() -> None:
     checked = asked("plai", account="def-me", gpu_type="v100l", gpus=1)
     assert checked.accepted().resources.account is None

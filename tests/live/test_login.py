@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from runyard.cli.login import _obstacles
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home, read_discovery
+from runyard.server import filesystems
 from tests.conftest import end_server, run_runyard
 from tests.live.programs import LOG_STEPS, PYTHON, write_program
 
@@ -124,6 +126,22 @@ def test_check_says_whether_the_key_works_and_reaches_the_nodes(
     wrong = run_runyard("login", "--check", env={"WANDB_API_KEY": "x" * 40})
     assert wrong.returncode == 1
     assert "does not work" in wrong.stdout
+
+
+def test_check_names_what_keeps_a_key_from_the_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a folder is on a network is a double: no machine of ours has such a mount."""
+    shared = tmp_path / "shared"
+    monkeypatch.setattr(filesystems, "is_network_folder", lambda folder: folder == shared)
+    far, netrc = "http://login1.cluster:26110", f"{shared / '.netrc'} (login1.cluster)"
+    assert _obstacles(far, netrc) == []
+    (address,) = _obstacles("http://127.0.0.1:26110", netrc)
+    assert "from this machine only" in address
+    (disk,) = _obstacles(far, f"{tmp_path / '.netrc'} (login1.cluster)")
+    assert "is on a disk of this machine" in disk
+    (shell,) = _obstacles(far, "WANDB_API_KEY")
+    assert "only if its script passes it on" in shell
 
 
 def test_a_program_can_log_to_another_server(yard: Home, fresh_home: Path, tmp_path: Path) -> None:

@@ -148,6 +148,22 @@ def test_the_documents_header_from_options(yard: Yard) -> None:
     assert "to start at" in checked.stderr
 
 
+def test_interactive_jobs_of_one_experiment_and_of_the_whole_job(yard: Yard) -> None:
+    """The document's `salloc`, twice: a CPU, the GPU and the memory of one experiment, to time
+    it; then the same resources as in the script."""
+    file = yard.write(
+        "runyard.yaml",
+        "resources: {gpus: 1, gpu_type: fake, cpus: 4, memory: 2G, time: 24h}\n"
+        "agents: {per_gpu: 4}\n",
+    )
+    says = "sh -c 'echo has $SLURM_CPUS_PER_TASK $SLURM_MEM_PER_NODE $CUDA_VISIBLE_DEVICES'"
+    one = typed(yard, f"runyard shell -c 1 --mem=500M --time=1:00:00 -- {says}", yard.project)
+    assert re.search(r"has 1 500 \d$", one.stdout, re.MULTILINE), one.stdout + one.stderr
+    whole = typed(yard, f"runyard shell -- {says}", yard.project)
+    assert re.search(r"has 4 2048 \d$", whole.stdout, re.MULTILINE), whole.stdout + whole.stderr
+    file.unlink()
+
+
 # One CPU, 60 MB of memory, and of the GPU what an H200's driver said of such a program.
 WATCHED = """\
 import os, sys
@@ -181,12 +197,12 @@ def test_watched_from_the_login_node(
         return dict(trials[0]["usage"] or {}) if trials else {}
 
     try:
-        until(lambda: usage().get("vram_peak"), "what it uses", 180)
+        until(lambda: usage().get("vram_peak"), "what it uses of the GPU")
+        until(lambda: usage()["cpu_seconds"] > 0.5, "its load")
         used = usage()
         own = SCENES["one beside a stranger"]["seen"]["attempts"]["0"]
         assert (used["vram_peak"], used["gpu_use"]) == (own["vram_peak"], 1.0)
         assert 60e6 < used["memory_peak"] < 300e6
-        assert used["cpu_seconds"] > 0.5
         top = typed(yard, f"runyard top {job}", yard.project).stdout
         assert all(name in top for name in ("CPU", "MEMORY", "GPU", "GPU MEM")), top
         assert re.search(r"100% +2\.51 GB", top), top

@@ -85,7 +85,11 @@ def _plan(args: argparse.Namespace) -> Submission:
         seconds = max(limit.shortest or 0.0, min(seconds, longest))
         setattr(args, "request:resources.time", Given(seconds, f"{seconds:.0f}s"))
     args.no_snapshot = True
-    return plan_submission(args, kind="gauge", folder=Path.cwd(), trials=1, slots=args.slots or 1)
+    per_gpu = args.per_gpu if isinstance(args.per_gpu, int) else 1
+    slots = args.slots or 1
+    return plan_submission(
+        args, kind="gauge", folder=Path.cwd(), trials=max(slots, per_gpu), slots=slots
+    )
 
 
 def _command(args: argparse.Namespace, submission: Submission, result: Path) -> list[str]:

@@ -50,8 +50,10 @@ class Ruled:
 _NOT_RECORDED = ("options", "asks_time", "notes")
 
 
-def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled:
-    """What each agent gets; `slots` programs run in it at a time.
+def follow_rules(
+    request: Request, profile: Profile, *, slots: int = 1, trials: int | None = None
+) -> Ruled:
+    """What each agent gets; `slots` programs run in it at a time, unless there are fewer in all.
 
     ConfigError where they would have less than a CPU each.
     """
@@ -63,7 +65,7 @@ def follow_rules(request: Request, profile: Profile, *, slots: int = 1) -> Ruled
     if _is_implicit(profile, asked.partition):
         gpus = None
     asks_cpus = "cpus" not in left_out
-    cpus, notes = _cpus(request, profile, gpus, slots) if asks_cpus else (None, ())
+    cpus, notes = _cpus(request, profile, gpus, slots, trials) if asks_cpus else (None, ())
     named: dict[str, Any] = {
         "constraint": asked.constraint,
         "reservation": asked.reservation,
@@ -99,18 +101,19 @@ def _usual_time(profile: Profile, request: Request) -> float:
 
 
 def _cpus(
-    request: Request, profile: Profile, gpus: int | None, slots: int
+    request: Request, profile: Profile, gpus: int | None, slots: int, trials: int | None
 ) -> tuple[int, tuple[str, ...]]:
     """CPUs of each task, and what is to be said about them."""
     asked = request.resources
     given = asked.cpus or 1
     if "resources.cpus" in request.origins:
-        if given * (asked.tasks_per_node or 1) < slots:
+        together = slots if trials is None else min(slots, trials)
+        if given * (asked.tasks_per_node or 1) < together:
             raise ConfigError(
-                f"{slots} programs at a time in a job with {given} CPU{'s' * (given > 1)} "
+                f"{together} programs at a time in a job with {given} CPU{'s' * (given > 1)} "
                 f"({request.origin('resources.cpus')}): each needs one at least",
-                mend=f"write cpus: {slots}, or -c {slots} (it counts those of the whole job, as "
-                "sbatch does), or fewer programs at a time",
+                mend=f"write cpus: {together}, or -c {together} (it counts those of the whole "
+                "job, as sbatch does), or fewer programs at a time",
             )
         return given, ()
     # A core for each program at least, however many CPUs Slurm counts it as; a site's share of a
