@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from pathlib import Path
 
 import pytest
 
+from runyard.cli.asked_before import keep_asked
+from runyard.cli.retry import More, _change
+from runyard.config.flags import Given, given_flags
 from runyard.home import Home
 from tests.conftest import RunRunyard
 
@@ -27,6 +31,18 @@ def slurm(tmp_path: Path) -> dict[str, str]:
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
 
+def test_a_program_that_starts_its_own_processes_keeps_its_nodes() -> None:
+    args = argparse.Namespace()
+    keep_asked(args, {"nodes": 2, "cpus": 3})
+    flags = given_flags(args)
+    assert {path: flags[path] for path in flags.given} == {
+        "resources.nodes": 2, "resources.cpus": 3, "resources.tasks_per_node": 1,
+    }  # fmt: skip
+    ranks = argparse.Namespace()
+    keep_asked(ranks, {"nodes": 2, "distributed": "srun"})
+    assert set(given_flags(ranks).given) == {"resources.nodes", "distributed"}
+
+
 def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path, slurm: dict[str, str]
 ) -> None:
@@ -36,7 +52,19 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
     env = runyard("env", cwd=tmp_path, env=slurm)
     assert "not from compute nodes" in env.stderr
     assert "runyard server restart --listen cluster" in env.stderr
-    words = ("--no-check", "--time", "1m", "--nodes", "2", "-W", "srun", "--yes", "--json")
+    words = (
+        "--no-check",
+        "--time",
+        "1m",
+        "--nodes",
+        "2",
+        "-W",
+        "srun",
+        "--mem",
+        "20M",
+        "--yes",
+        "--json",
+    )
     done = runyard("sweep", "sweep.yaml", "--on", "slurm", *words, cwd=tmp_path, env=slurm)
     assert done.returncode == 0, done.stderr
     sweep = json.loads(done.stdout)["sweep"]
@@ -53,6 +81,18 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
     longer = runyard("agents", "add", sweep, "--on", "slurm", "--dry-run", "--time", "2h",
                      cwd=tmp_path, env=slurm)  # fmt: skip
     assert "#SBATCH --time=0-02:00:00\n" in longer.stdout
+    # Another way to say how much memory takes the place of the first one's.
+    less = runyard("agents", "add", sweep, "--on", "slurm", "--dry-run", "-m", "10M",
+                   cwd=tmp_path, env=slurm)  # fmt: skip
+    assert "#SBATCH --mem=10M\n" in less.stdout, less.stderr
     # Here there is nothing to show.
     here = runyard("sweep", sweep, "--dry-run", cwd=tmp_path)
     assert here.returncode == 2
+
+
+def test_a_retry_with_half_as_much_memory_again_keeps_the_rest() -> None:
+    args = argparse.Namespace(exclude_node=False)
+    setattr(args, "request:resources.memory", Given(More(1.5, "+50%"), "+50%"))
+    _change(args, {"memory": 100, "cpus": 2}, [])
+    flags = given_flags(args)
+    assert (flags["resources.memory"], flags["resources.cpus"]) == (150, 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runyard.cli.on_slurm import Submission
-from runyard.cli.submission_view import advise
+from runyard.cli.submission_view import advise, describe
 from runyard.cli.submit import node_line
 from runyard.config.request import Agents, Request, Staging
 from runyard.home import Home
@@ -45,6 +45,12 @@ def slurm(tmp_path: Path) -> tuple[dict[str, str], Path]:
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}, sent
 
 
+def test_a_job_with_a_name_of_its_own_is_described_with_all_else() -> None:
+    named, usual = (describe(planned(extra=extra)) for extra in (("--job-name=mine",), ()))
+    assert "--nodes=1" in usual
+    assert named == usual
+
+
 def test_a_dry_run_needs_no_cluster_and_makes_nothing(
     runyard: RunRunyard, state_folder: Home, project: Path
 ) -> None:
@@ -56,6 +62,22 @@ def test_a_dry_run_needs_no_cluster_and_makes_nothing(
     assert "#SBATCH --gres=gpu:2\n" in shown.stdout
     assert "#SBATCH --time=1-00:00:00\n" in shown.stdout
     assert not state_folder.path.exists()
+
+
+def test_without_a_word_a_job_is_short_and_has_no_gpu_and_a_log_of_its_number(
+    runyard: RunRunyard, state_folder: Home, project: Path
+) -> None:
+    shown = runyard("submit", "--dry-run", "--", "python", "train.py", cwd=project).stdout
+    assert "#SBATCH --time=0-01:00:00\n" in shown
+    assert not re.search(r"#SBATCH --(gres|gpus|mem|error)", shown)  # Memory is the site's usual.
+    assert re.search(r"#SBATCH --output=/.*[/-]%j\.log\n", shown)
+    # A guide's ten minutes and 5 GB are two words.
+    words = ("-t", "10m", "--memory", "5G", "--sbatch=--error=errors/%j.txt")
+    asked = runyard("submit", "--dry-run", *words, "--", "python", "train.py", cwd=project)
+    assert "#SBATCH --time=0-00:10:00\n" in asked.stdout
+    assert "#SBATCH --mem=5120M\n" in asked.stdout
+    assert "--error" not in asked.stdout
+    assert "--error=errors/%j.txt is left out" in asked.stderr
 
 
 def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
@@ -85,7 +107,7 @@ def test_four_ranks_of_a_perlmutter_node_in_a_shifter_image(
     }  # fmt: skip
     header = dict(re.findall(r"^#SBATCH --([\w-]+)=(.*)$", script, re.MULTILINE))
     assert {name: header.get(name) for name in asked} == asked
-    assert header["output"].endswith("%j.log")
+    assert header["output"].endswith("%j-%N.log")
     for variable in ('HDF5_USE_FILE_LOCKING="FALSE"', 'NCCL_NET_GDR_LEVEL="PHB"'):
         assert f"export {variable}\n" in script
     # Against hangs at scale, on several nodes only.
@@ -266,7 +288,7 @@ def test_words_reach_the_node_as_they_are_but_for_its_variables() -> None:
 
 def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: Path) -> None:
     """Also where the command is typed in a folder below; with a copy of the code, the copy's."""
-    (project / "runyard.yaml").write_text("command: python ../train.py\n")
+    (project / "runyard.yaml").write_text("command: python train.py\n")
     below = project / "scripts"
     below.mkdir()
     env = {"SCRATCH": "/scratch/kim"}
@@ -276,10 +298,10 @@ def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: 
     copied = runyard("submit", "--dry-run", "--cluster", "plai", cwd=below, env=env)
     (source,) = re.findall(r"export source_dir=(\S+)\n", copied.stdout)
     assert Path(source).is_absolute()
-    assert f"cd {source}/scripts" in copied.stdout
+    assert f"cd {source} || " in copied.stdout
 
 
-def advice_for(asked: Request) -> str:
+def advice_for(asked: Request, trials: int | None = None) -> str:
     made = planned(asked)
     submission = Submission(
         plan=made,
@@ -288,14 +310,21 @@ def advice_for(asked: Request) -> str:
         make=lambda _agents: made,
         settle=lambda _dry: made.wrapping,
         again=lambda: submission,
+        trials=trials,
     )
     return " ".join(advise(submission))
 
 
 def test_advice_of_an_old_hand() -> None:
     array = Agents(count=4)
-    assert "short jobs start sooner" in advice_for(request(agents=array, time=86400.0))
+    several = advice_for(request(agents=array, time=86400.0))
+    assert several.startswith("short jobs start sooner and can cost less")
     assert advice_for(request(agents=array, time=3600.0)) == ""
+    # One long job for many trials, where an array of short ones would do.
+    alone = Agents(count=1)
+    assert "each of the 30 trials" in advice_for(request(agents=alone, time=86400.0), trials=30)
+    assert advice_for(request(agents=alone, time=86400.0), trials=1) == ""
+    assert advice_for(request(agents=alone, time=3600.0), trials=30) == ""
     staged = replace(request(), staging=Staging(data=("images",)))
     assert advice_for(staged) == (
         "scratch may be slow for many small reads and writes: read the data in ${SLURM_TMPDIR}; "

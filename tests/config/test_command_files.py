@@ -8,6 +8,7 @@ import pytest
 
 from runyard.clusters.load import load_profile
 from runyard.config.project_file import read_project
+from runyard.config.project_look import look
 from runyard.config.request import Request
 from runyard.config.worker_command import Worker, read_worker
 from runyard.errors import ConfigError, NotFoundError
@@ -63,6 +64,12 @@ def test_where_nobody_says_what_to_run_it_is_in_the_usual_file(
     assert list(said.command or ()) == ["./mine"]
     (project / place / name).write_text("it's\n")
     assert read(project, "").command is None
+
+
+def test_a_draft_of_the_projects_file_names_the_usual_file(project: Path) -> None:
+    (project / "hpc_files").mkdir()
+    (project / "hpc_files" / "experiment_configuration.txt").write_text("train.py\n")
+    assert look(project).settings["command_file"] == "hpc_files/experiment_configuration.txt"
 
 
 def test_a_command_file_is_named_from_where_the_user_stands(

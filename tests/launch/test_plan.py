@@ -24,6 +24,23 @@ def test_as_many_agents_as_there_are_trials_unless_somebody_says() -> None:
     assert planned(trials=100, gpus=1, agents=Agents(per_gpu=4)).agents == 25
 
 
+def test_a_long_sweep_is_split_into_short_jobs_within_the_sites_limits() -> None:
+    # The seed's array: 30 jobs of ten minutes, five at once.
+    made = planned(request(time=600.0, agents=Agents(at_once=5)), trials=30)
+    assert (made.form, made.agents, made.at_once) == ("array", 30, 5)
+    assert option(made, "time") == "0-00:10:00"
+    # No more jobs than a user may have there, unless somebody says so.
+    assert planned(request("narval", account="a"), trials=3000).agents == 1000
+    assert planned(request("narval", account="a"), trials=900).agents == 900
+    assert planned(request("narval", agents=Agents(count=1500)), trials=3000).agents == 1500
+    assert planned(request("narval", agents=Agents(trials_each=2)), trials=3000).agents == 1500
+    # No job that is shorter than the site's shortest, where nobody asked for a time.
+    slow = load_profile("fir")
+    slow = replace(slow, limits=replace(slow.limits, shortest=7200.0),
+                   submission=replace(slow.submission, defaults={}))  # fmt: skip
+    assert option(planned(request(slow), trials=30), "time") == "0-02:00:00"
+
+
 def test_one_agent_is_one_job_and_no_array() -> None:
     assert planned(trials=1).form == "jobs"
     assert planned(trials=2).form == "array"
@@ -49,15 +66,22 @@ def test_an_array_task_asks_for_what_one_agent_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "name", "value"),
+    ("profile", "kind", "count", "asked"),
     [
-        ("generic", "gres", "gpu:2"),
-        ("narval", "gpus-per-node", "a100:2"),
-        ("aws-plugin", "gres", None),
+        ("generic", None, 1, ("gres", "gpu:1")),
+        ("generic", None, 2, ("gres", "gpu:2")),
+        ("generic", "volta", 1, ("gres", "gpu:volta:1")),
+        ("narval", None, 2, ("gpus-per-node", "a100:2")),  # The site's usual type.
+        ("narval", "a100_1g.5gb", 1, ("gpus-per-node", "a100_1g.5gb:1")),
+        ("aws-plugin", None, 2, None),
     ],
 )
-def test_gpus_are_asked_for_in_the_sites_form(profile: str, name: str, value: str | None) -> None:
-    assert option(planned(request(profile, gpus=2)), name) == value
+def test_gpus_are_asked_for_in_the_sites_form(
+    profile: str, kind: str | None, count: int, asked: tuple[str, str] | None
+) -> None:
+    made = planned(request(profile, gpus=count, gpu_type=kind))
+    gpus = [one for one in made.header.options if "gpu" in one[0] or one[0] == "gres"]
+    assert gpus == ([] if asked is None else [asked])
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,24 @@ def test_a_gpu_job_says_what_the_program_finds(tmp_path: Path) -> None:
     assert "nvidia-smi" not in script(planned(request()))
 
 
+def test_modules_and_variables_are_there_before_the_program(tmp_path: Path) -> None:
+    """A stand-in for the site's `module`, which sets what a CUDA module sets."""
+    environment = Environment(
+        modules=("cuda/12.2",), variables={"XLA_FLAGS": "--xla_gpu_cuda_data_dir=${CUDA_HOME}"}
+    )
+    text = script(planned(request(gpus=1, environment=environment)))
+    lines = [section(text, "The cluster's software."),
+             section(text, "Variables of the cluster and the project.")]  # fmt: skip
+    module = 'module() { [ "$*" != "load cuda/12.2" ] || export CUDA_HOME=/opt/cuda-12.2; }'
+    for shell in SHELLS:
+        said = subprocess.run(
+            [shell, "-c", "\n".join([module, *lines, "env"])], capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        assert "XLA_FLAGS=--xla_gpu_cuda_data_dir=/opt/cuda-12.2\n" in said.stdout
+    assert text.index("module load") < text.index("export XLA_FLAGS") < text.index("agent=(")
+
+
 def test_a_profile_says_where_srun_lies(tmp_path: Path) -> None:
     srun = tmp_path / "it's here" / "srun"
     srun.parent.mkdir()

@@ -19,7 +19,7 @@ from runyard.launch.environment_checks import look
 from runyard.launch.environment_places import find_setting
 from runyard.launch.environments import wrap
 from tests.conftest import RunRunyard
-from tests.live.programs import curves
+from tests.live.programs import curves, stock_client
 from tests.live.small_image import host_mounts, make_image
 from tests.live.sweeping import api_of, write_sweep
 from tests.node.terminals import until
@@ -139,6 +139,62 @@ def test_a_program_in_an_image_hears_that_it_is_to_save(
     assert state.read_text() == "stop file: True"
     (trial,) = api_of(state_folder).sweeps.trials(key)
     assert (trial["state"], trial["attempts"]) == ("waiting", 1)
+
+
+COUNTS = """\
+#!/bin/sh
+echo "in the image: $(cat /in-the-image), words: $*"
+echo "halves: $(expr "${1#--steps=}" / 2)"
+exit 3
+"""
+
+
+def test_a_program_that_is_not_python_runs_in_an_image(
+    runyard: RunRunyard, state_folder: Home, image: Path, tmp_path: Path
+) -> None:
+    """A shell script: its words, what it prints, and its exit code, by which the trial failed."""
+    folder = tmp_path / "project"
+    file = write_sweep(
+        folder, COUNTS, command=["sh", "${program}", "${args}"],
+        parameters={"steps": {"values": [8]}},
+    )  # fmt: skip
+    made = json.loads(runyard("sweep", "--no-run", "--json", str(file), cwd=folder).stdout)
+    job = write_job(state_folder, folder, image, made["key"])
+    process = start_agent(state_folder, job, tmp_path / "local disk")
+    said, _ = process.communicate(timeout=180)
+    (trial,) = api_of(state_folder).sweeps.trials(made["key"])
+    printed = runyard("logs", trial["id"]).stdout
+    assert "in the image: yes, words: --steps=8" in printed, said
+    assert "halves: 4\n" in printed
+    assert api_of(state_folder).run(trial["id"])["exit_code"] == 3
+
+
+def test_a_sweep_is_made_from_inside_an_image(
+    state_folder: Home, image: Path, tmp_path: Path
+) -> None:
+    """As `shifter --image=... wandb sweep config/sweep_config.yaml`; Shifter cannot be had here."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "sweep_config.yaml").write_text(
+        "name: lr_sweep\nproject: from-inside\nprogram: train.py\nmethod: grid\n"
+        "metric: {name: val_loss, goal: minimize}\n"
+        "parameters: {lr: {values: [1E-5, 5E-5, 1E-4]}, batch_size: {values: [16, 32]}}\n"
+    )
+    line = ["ch-run", f"--cd={tmp_path}"]
+    for mount in (*host_mounts(), str(tmp_path)):
+        (image / mount.lstrip("/")).mkdir(parents=True, exist_ok=True)
+        line.append(f"--bind={mount}:{mount}")
+    done = subprocess.run(
+        [*line, str(image), "--",
+         sys.executable, "-m", "wandb", "sweep", "config/sweep_config.yaml"],
+        env={**os.environ, **stock_client(state_folder), "WANDB_SILENT": "false", "USER": "kim"},
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (sweep,) = api_of(state_folder).sweeps.sweeps()
+    assert (sweep["project"], sweep["name"], sweep["expected"]) == ("from-inside", "lr_sweep", 6)
+    assert sweep["config"]["parameters"]["lr"]["values"] == [1e-5, 5e-5, 1e-4]
+    # The client prints the line that works on it, as after a sweep from the host.
+    assert f"/from-inside/{sweep['id']}" in done.stdout + done.stderr
 
 
 def test_libraries_of_a_user_base_are_found_in_an_image(

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from runyard.cli.login import _obstacles
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home, read_discovery
+from runyard.server import filesystems
 from tests.conftest import end_server, run_runyard
 from tests.live.programs import LOG_STEPS, PYTHON, write_program
 
@@ -75,6 +77,28 @@ def test_a_key_for_somebody_elses_server_comes_from_stdin(yard: Home, fresh_home
     assert key not in (fresh_home / ".netrc").read_text()
 
 
+def test_the_key_in_netrc_is_copied_into_the_project_and_used_from_there(
+    yard: Home, fresh_home: Path
+) -> None:
+    url, folder = api_of(yard).url, fresh_home / "project"
+    folder.mkdir()
+    key = api_of(yard).people.add_key("work")["key"]
+    assert run_runyard("login", "--host", url, stdin=f"{key}\n").returncode == 0
+    # Nothing is asked for: the key that netrc has for this server works.
+    copied = run_runyard("login", "--host", url, "--account", "work_account", cwd=folder)
+    assert copied.returncode == 0, copied.stderr
+    kept = folder / "keys.json"
+    assert json.loads(kept.read_text()) == {"work_account": key}
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    # Where the file is, its key is used, with netrc and without it.
+    for there in (True, False):
+        if not there:
+            (fresh_home / ".netrc").unlink()
+        told = run_runyard("login", "--check", "--host", url, "--json", cwd=folder)
+        assert told.returncode == 0, told.stderr + told.stdout
+        assert json.loads(told.stdout)["source"] == f"{kept} (work_account)"
+
+
 def test_on_a_terminal_the_key_is_not_shown(yard: Home, fresh_home: Path) -> None:
     made, url = api_of(yard).people.add_key("typed")["key"], api_of(yard).url
     child, terminal = pty.fork()
@@ -124,6 +148,22 @@ def test_check_says_whether_the_key_works_and_reaches_the_nodes(
     wrong = run_runyard("login", "--check", env={"WANDB_API_KEY": "x" * 40})
     assert wrong.returncode == 1
     assert "does not work" in wrong.stdout
+
+
+def test_check_names_what_keeps_a_key_from_the_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a folder is on a network is a double: no machine of ours has such a mount."""
+    shared = tmp_path / "shared"
+    monkeypatch.setattr(filesystems, "is_network_folder", lambda folder: folder == shared)
+    far, netrc = "http://login1.cluster:26110", f"{shared / '.netrc'} (login1.cluster)"
+    assert _obstacles(far, netrc) == []
+    (address,) = _obstacles("http://127.0.0.1:26110", netrc)
+    assert "from this machine only" in address
+    (disk,) = _obstacles(far, f"{tmp_path / '.netrc'} (login1.cluster)")
+    assert "is on a disk of this machine" in disk
+    (shell,) = _obstacles(far, "WANDB_API_KEY")
+    assert "only if its script passes it on" in shell
 
 
 def test_a_program_can_log_to_another_server(yard: Home, fresh_home: Path, tmp_path: Path) -> None:

@@ -181,6 +181,21 @@ def test_the_options_of_run_reach_the_run(runyard: RunRunyard, tmp_path: Path) -
     assert (run["tags"], run["notes"]) == (["one", "two"], "why, and how")
 
 
+def test_without_a_program_the_projects_command_runs_in_its_root(
+    runyard: RunRunyard, tmp_path: Path
+) -> None:
+    """As older submit scripts have it: the command in a file beside them, below the root."""
+    stands = tmp_path / "project_root" / "hpc_files"
+    stands.mkdir(parents=True)
+    (stands.parent / "my_program.py").write_text("import os, sys\nprint(os.getcwd(), sys.argv)\n")
+    (stands / "experiment_configurations.txt").write_text(f"{PYTHON} my_program.py \\\n --lr 1\n")
+    done = runyard("run", "--exp-name", "typed", cwd=stands)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{stands.parent} ['my_program.py', '--lr', '1']\n"
+    (run,) = list_runs(runyard)
+    assert (run["name"], run["project"]) == ("typed", "project_root")
+
+
 def test_the_same_id_again_goes_on_where_it_stopped(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:

@@ -231,6 +231,23 @@ def test_a_run_shows_what_it_is_and_what_it_left(yard: Home, me: str, open_page:
     expect(page.get_by_role("row", name="lr")).to_contain_text("0.01")
 
 
+def test_gradients_are_drawn_over_the_steps(yard: Home, me: str, open_page: OpenPage) -> None:
+    page = open_page(login_link(yard, f"{me}/{PROJECT}/runs/run0?tab=media"))
+    panel = page.get_by_role("region", name="gradients/layers.0.weight")
+    expect(panel.get_by_label("Histogram from -10 to 10")).to_be_visible()
+    drawn = panel.get_by_label("gradients/layers.0.weight over the steps, from -60 to 60")
+    # The first of six columns is filled from top to bottom, the last one in its middle.
+    columns = drawn.evaluate(
+        "drawn => [0, 5].map(x => [...Array(drawn.height).keys()].filter("
+        "y => drawn.getContext('2d').getImageData(x, y, 1, 1).data[3]))"
+    )
+    assert columns[0] == list(range(64))
+    assert 24 <= min(columns[1]) < max(columns[1]) <= 40
+    # A click shows that step's histogram.
+    drawn.click(position={"x": 5, "y": 5})
+    expect(panel.get_by_label("Histogram from -60 to 60")).to_be_visible()
+
+
 def test_a_console_is_searched_and_shows_why_it_ended(
     yard: Home, me: str, api: Api, open_page: OpenPage
 ) -> None:

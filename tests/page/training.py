@@ -33,6 +33,9 @@ for number in range(6):
                 picture = [[[step * 4, 80, 200]] * 8] * 8
                 import numpy
                 row["samples"] = wandb.Image(numpy.array(picture, "uint8"), caption=f"at {step}")
+                # Their spread shrinks as the training goes on.
+                spread = numpy.linspace(-1, 1, 101) * (60 - step)
+                row["gradients/layers.0.weight"] = wandb.Histogram(spread)
         run.log(row)
     if number == 0:
         run.log({"answers": wandb.Table(columns=["text", "score"], data=[["yes", 1], ["no", 0]])})

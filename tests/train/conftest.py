@@ -37,6 +37,11 @@ def jax_python() -> Path:
     return _have("jax")
 
 
+@pytest.fixture(scope="session")
+def notebook_python() -> Path:
+    return _have("notebook")
+
+
 def _have(name: str) -> Path:
     try:
         return ensure_framework(name)

@@ -18,6 +18,7 @@ REQUIREMENTS = {
     "torch": (_TORCH, "matplotlib", "lightning"),
     "keras": ("keras",),
     "transformers": ("transformers", "accelerate"),
+    "notebook": ("ipykernel", "nbclient"),
     "jax": ("jax", "equinox", "diffrax", "optax", "matplotlib"),
 }
 

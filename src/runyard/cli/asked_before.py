@@ -19,6 +19,11 @@ def keep_asked(args: argparse.Namespace, asked: Mapping[str, Any]) -> None:
 
     values = vars(args)
     for path in KEPT:
+        if path == "resources.memory" and values.get("request:resources.memory_per_gpu"):
+            continue  # Another way to say the same.
         value = asked.get(path.rpartition(".")[2])
         if values.get(f"request:{path}") is None and value is not None:
             values[f"request:{path}"] = Given(value, str(value))
+    if asked.get("nodes") and not asked.get("distributed"):
+        # Its program starts processes on these nodes by itself: they are no mistake.
+        values.setdefault("request:resources.tasks_per_node", Given(1, "1"))

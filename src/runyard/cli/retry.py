@@ -189,8 +189,8 @@ def _change(args: argparse.Namespace, asked: dict[str, Any], failed_on: list[str
     from runyard.config.flags import Given
 
     values = vars(args)
-    for name in KEPT:
-        path = f"request:resources.{name}"
+    for setting in KEPT:
+        path, name = f"request:{setting}", setting.rpartition(".")[2]
         given = values.get(path)
         if isinstance(given, Given) and isinstance(given.value, More):
             if asked.get(name) is None:

@@ -19,10 +19,17 @@ _LONG_SECONDS = 6 * 3600.0
 def advise(submission: Submission) -> list[str]:
     """What an old hand would say, looking over the shoulder."""
     plan, found = submission.plan, []
-    if plan.form == "array" and plan.agents > 1 and plan.asked.get("time", 0) > _LONG_SECONDS:
+    is_long = plan.asked.get("time", 0) > _LONG_SECONDS
+    if is_long and plan.form == "array" and plan.agents > 1:
         found.append(
-            "short jobs start sooner: trials go on from their checkpoints in the next job, so "
-            "--time can be less than the whole sweep needs"
+            "short jobs start sooner and can cost less: trials go on from their checkpoints in the "
+            "next job, so --time can be less than the whole sweep needs"
+        )
+    elif is_long and plan.chain is None and plan.agents < (submission.trials or 1):
+        found.append(
+            f"short jobs start sooner and can cost less than a long one: without --agents each of "
+            f"the {submission.trials} trials has a job of its own in one array, and --time can be "
+            "what one trial takes"
         )
     if submission.copy is not None and submission.copy.large:
         large = submission.copy.large
@@ -49,7 +56,8 @@ def describe(plan: Plan) -> str:
     if plan.chain is not None:
         side = f", {plan.chain.lanes} side by side" if plan.chain.lanes > 1 else ""
         what, at_once = f"a chain of {plan.chain.links} links{side} ({plan.chain.form})", ""
-    options = " ".join(plan.header.lines()[1:])
+    # A job's name that was asked for stands behind the others.
+    options = " ".join(line for line in plan.header.lines() if not line.startswith("--job-name="))
     return f"to {plan.profile.name}: {what}{at_once}; {options}"
 
 

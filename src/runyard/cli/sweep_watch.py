@@ -265,6 +265,9 @@ def failures(
     ]
 
 
+_NAN = (" is NaN", " is Infinity", " is -Infinity")
+
+
 def why_failed(api: Api, trial: Trial) -> str:
     """The cause, and the last line that its program printed."""
     code = trial["exit_code"]
@@ -278,6 +281,10 @@ def why_failed(api: Api, trial: Trial) -> str:
         text = api.console(detail, max(0, size - _LAST_WORDS))["text"]
     except RunyardError:
         return how
+    if cause == "nan":
+        # The server's own words, where it was the one that noticed: "loss is NaN".
+        noticed = [alert["title"] for alert in detail["alerts"] if alert["title"].endswith(_NAN)]
+        how = noticed[-1] if noticed else "a value became NaN or infinite"
     last = next((line.strip() for line in reversed(text.splitlines()) if _speaks(line)), "")
     return f"{how}: {last}" if last else how
 

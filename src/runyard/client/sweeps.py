@@ -199,7 +199,7 @@ class Held(TypedDict):
 
 
 class Stop(Held):
-    why: Literal["stopped", "canceled", "paused", "lost"]
+    why: Literal["stopped", "canceled", "paused", "nan", "lost"]
 
 
 class Over(Held):

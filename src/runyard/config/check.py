@@ -29,6 +29,9 @@ SLURM_NAMES = {
     "mail-type": "mail", "mail-user": "mail_to", "ntasks-per-node": "tasks_per_node",
 }  # fmt: skip
 
+# sbatch's options for the files that a job's output goes to; o and e are their short forms.
+_LOG_FILES = ("output", "error", "o", "e")
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -86,6 +89,8 @@ def _without_unwanted(request: Request) -> tuple[Request, list[str]]:
             if was_there and (origin or was_there == "extra"):
                 place = f" ({origin})" if origin else ""
                 notes.append(f"{option}{place} {words}: {reason}")
+    request, logs = _without_log_files(request)
+    notes += logs
     if profile.memory.form == "none" and request.resources.memory is not None:
         origin = request.origins.get("resources.memory") or request.origins.get(
             "resources.memory_per_gpu", ""
@@ -94,6 +99,20 @@ def _without_unwanted(request: Request) -> tuple[Request, list[str]]:
         if origin:
             notes.append(f"memory ({origin}) is left out: {profile.name} gives it with the nodes")
     return request, notes
+
+
+def _without_log_files(request: Request) -> tuple[Request, list[str]]:
+    """The request without files for output and errors: where the folder of one is missing, Slurm
+    fails the job and leaves no word."""
+    extra = request.resources.extra
+    ours = [word for word in extra if option_name(word) in _LOG_FILES]
+    kept = tuple(word for word in extra if word not in ours)
+    notes = [
+        f"{word} is left out: what a job prints and its errors are in one log, which runyard keeps "
+        "and `runyard logs` shows"
+        for word in ours
+    ]
+    return replace(request, resources=replace(request.resources, extra=kept)), notes
 
 
 def _without(request: Request, option: str) -> tuple[Request, str | None]:

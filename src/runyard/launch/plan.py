@@ -319,6 +319,10 @@ def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int 
         # One for each that can be run: late ones that find nothing to do end at once.
         each = _slots(request, work) * (agents.trials_each or 1)
         count = 1 if work.trials is None else max(1, -(-work.trials // each))
+        most = profile.limit(resources.partition, resources.qos).submitted_at_once
+        if most is not None and agents.trials_each is None:
+            # Slurm would refuse the others. An agent takes trials until its time is up.
+            count = min(count, most)
     at_once = agents.at_once
     if agents.form == "array":
         throttle = profile.limits.array_throttle

@@ -27,6 +27,7 @@ OPTION_KEYS = (
     "retries",
     "retry_failed",
     "stop_after_failures",
+    "nan",
     "slots_per_gpu",
     "tasks",
     "job_log",
@@ -35,6 +36,8 @@ OPTION_KEYS = (
 # How often a trial is tried again, by the cause of its end.
 RETRIES: Mapping[str, int] = MappingProxyType({"program": 0, "memory": 1, "node": 5})
 STOP_AFTER_FAILURES = 5
+# What becomes of a trial whose metric is NaN or infinite several times in a row, or at its end.
+NAN = ("stop", "keep")
 MOST_SEEDS = 10_000
 
 
@@ -49,6 +52,7 @@ class Options:
     retries: Mapping[str, int] = field(default_factory=lambda: RETRIES)
     retry_failed: bool = False
     stop_after_failures: int = STOP_AFTER_FAILURES
+    nan: str = NAN[0]
     slots_per_gpu: int | Literal["auto"] | None = None
     tasks: tuple[Task, ...] = ()
     job_log: str | None = None
@@ -100,6 +104,7 @@ def _read_options(fields: Fields) -> Options:
         retries=_read_retries(fields),
         retry_failed=fields.flag("retry_failed", default=False),
         stop_after_failures=defaults.stop_after_failures if failures is None else failures,
+        nan=fields.word("nan", NAN) or defaults.nan,
         slots_per_gpu=_read_slots(fields),
         tasks=read_tasks(fields),
         job_log=fields.text("job_log"),

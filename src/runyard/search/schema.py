@@ -9,7 +9,7 @@ from runyard.search.consistency import ENGINES, SCHEDULER_KEYS
 from runyard.search.early_terminate import ASHA_FORMS
 from runyard.search.forms import CATEGORICAL, CONSTANT, FORMS, WEIGHTED, Form
 from runyard.search.objectives import GOALS, IMPUTES
-from runyard.search.options import METHODS, RETRIES
+from runyard.search.options import METHODS, NAN, RETRIES
 from runyard.search.parameters import NAME
 from runyard.search.sweep import WANDB_METHODS
 from runyard.search.tasks import TASK_NAME
@@ -114,6 +114,7 @@ def _extension() -> Schema:
         "retries": {"anyOf": [_whole(0), _mapping({cause: _whole(0) for cause in RETRIES})]},
         "retry_failed": {"type": "boolean"},
         "stop_after_failures": _whole(0),
+        "nan": {"enum": list(NAN)},
         "slots_per_gpu": {"anyOf": [_whole(1), {"const": "auto"}]},
         "tasks": {
             "type": "array",

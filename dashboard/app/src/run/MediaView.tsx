@@ -7,8 +7,9 @@ import { Empty, Loading } from "../components/States";
 import { Table, tableHeight, type Column } from "../components/Table";
 import { formatNumber, formatValue, plural } from "../format";
 import { isMedia, type Media, type RunDetail } from "./detail";
+import { Histogram, HistogramsOverSteps } from "./HistogramView";
 
-interface Logged {
+export interface Logged {
   step: number;
   value: Media;
 }
@@ -93,6 +94,7 @@ function MediaPanel({ name, run, fileUrl, turn }: { name: string; run: RunDetail
         <input type="range" aria-label={`Step of ${name}`} min={0} max={logged.length - 1} value={place} onInput={(event) => setChosen(Number(event.currentTarget.value))} />
       )}
       {shown && <Shown value={shown.value} name={name} fileUrl={fileUrl} />}
+      {shown?.value._type === "histogram" && logged.length > 1 && <HistogramsOverSteps name={name} logged={logged} place={place} choose={setChosen} />}
     </section>
   );
 }
@@ -127,25 +129,6 @@ function Shown({ value, name, fileUrl }: { value: Media; name: string; fileUrl: 
       ))}
       {!files.length && <code>{formatValue(value).slice(0, 300)}</code>}
     </p>
-  );
-}
-
-export function Histogram({ values, bins }: { values: number[]; bins: number[] }) {
-  const most = Math.max(1, ...values);
-  return (
-    <div class="histogram">
-      <svg viewBox={`0 0 ${values.length} 100`} preserveAspectRatio="none" role="img" aria-label={`Histogram from ${formatNumber(bins[0])} to ${formatNumber(bins.at(-1))}`}>
-        {values.map((count, place) => (
-          <rect x={place + 0.05} width={0.9} y={100 - (100 * count) / most} height={(100 * count) / most}>
-            <title>{`${formatNumber(bins[place])} to ${formatNumber(bins[place + 1])}: ${count}`}</title>
-          </rect>
-        ))}
-      </svg>
-      <div class="row faint">
-        <span>{formatNumber(bins[0])}</span>
-        <span class="right">{formatNumber(bins.at(-1))}</span>
-      </div>
-    </div>
   );
 }
 

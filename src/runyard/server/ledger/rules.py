@@ -51,6 +51,8 @@ class Rules:
     stop_after_failures: int = 5
     # Whether trials are paused, to go on when they turn out to be among the best.
     promotes: bool = False
+    # What becomes of a trial whose metric is NaN or infinite for good: stop, or keep.
+    nan: str = "stop"
     # Whether new trials are drawn here, and not by a controller on somebody's machine.
     draws: bool = True
 

@@ -58,6 +58,16 @@ def _extremes(connection: sqlite3.Connection, run: int, key: int, *, maximize: b
     return [max(values) if maximize else min(values)] if values else []
 
 
+def ends_not_finite(connection: sqlite3.Connection, run: Row, rules: Rules) -> bool:
+    """Whether the newest value of one of the aims is NaN or infinite."""
+    names = [aim.name for aim in rules.aims]
+    for key in keys_of_names(connection, run["key"], HISTORY, names).values():
+        curve = read_curve(connection, run["key"], HISTORY, key, 1)
+        if curve is not None and curve.count and not math.isfinite(float(curve.last[-1])):
+            return True
+    return False
+
+
 def last_value(
     connection: sqlite3.Connection, run: int, summary: dict[str, Any], name: str
 ) -> float | None:

@@ -55,7 +55,8 @@ def rank_of(value: Any) -> Rank | None:
         return None
     if isinstance(value, int | float):  # Truths are the numbers 0 and 1.
         number = float(value) if isinstance(value, int) and abs(value) > _LARGEST else value
-        return None if math.isnan(number) else (_NUMBER, number)
+        # NaN and the infinities are nobody's best: as if there were no value.
+        return (_NUMBER, number) if math.isfinite(number) else None
     if isinstance(value, str):
         return _WORDS, value
     return _OTHER, json.dumps(value, sort_keys=True)

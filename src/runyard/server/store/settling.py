@@ -18,7 +18,7 @@ from runyard.server.ledger.controllers import read_controller
 from runyard.server.ledger.lifecycle import Transition
 from runyard.server.store import attempts, clients, runs, sweeps, trials, waiting
 from runyard.server.store.history import HISTORY, count_rows
-from runyard.server.store.measures import measure
+from runyard.server.store.measures import ends_not_finite, measure
 from runyard.server.store.names import new_run_id
 from runyard.server.store.quotes import last_words
 from runyard.server.store.runs import Row
@@ -50,6 +50,10 @@ def settle(
     if stop == "canceled" and sweep["state"] in sweeps.OPEN:
         # It was cancelled with its sweep, which was resumed before it had ended.
         stop, cause = None, "go-on"
+    diverged = stop is None and cause == "finished" and run is not None
+    diverged = diverged and run is not None and ends_not_finite(connection, run, rules)
+    if diverged and rules.nan == "stop":
+        cause = "nan"
     outcome = transitions.settle(
         cause,
         stop=stop,
@@ -64,7 +68,8 @@ def settle(
     over_at = max(began_at, min(now, ended_at or now))
     seconds = trial["seconds"] + over_at - began_at
     columns: dict[str, object] = {
-        "cause": stop or cause,
+        # One that is kept has finished, and the reader is to know.
+        "cause": "nan" if diverged else stop or cause,
         "tries": json.dumps(outcome.tries),
         "steps": max(steps, trial["steps"]),
         "exit_code": exit_code,

@@ -27,6 +27,7 @@ from runyard.server.sweeps.drawing import BY_NUMBER, Drawing
 from runyard.server.sweeps.files import read_file
 from runyard.server.sweeps.handed_out import HandedOut
 from runyard.server.sweeps.judging import Judge
+from runyard.server.sweeps.not_finite import NotFiniteWatch
 from runyard.server.sweeps.suggestions import Demand, Suggestions
 
 if TYPE_CHECKING:
@@ -177,6 +178,7 @@ class Desks:
         self._agents: dict[int, Row] = {}
         self._suggestions: dict[int, Suggestions] = {}
         self._judges: dict[int, Judge] = {}
+        self._not_finite: dict[int, NotFiniteWatch] = {}
         self._changes: dict[int, int] = {}
         # Of agents.
         self.lulls: dict[int, Lull] = {}
@@ -284,6 +286,12 @@ class Desks:
             known = self._judges[key] = Judge(self._tracker, key, file)
         return known
 
+    def _watch_of(self, key: int, file: Sweep) -> NotFiniteWatch:
+        known = self._not_finite.get(key)
+        if known is None or known.sweep is not file:
+            known = self._not_finite[key] = NotFiniteWatch(self._tracker, file)
+        return known
+
     async def hear(self, recorded: Recorded, lines: Sequence[str]) -> bool:
         """A client has logged, or ended. Says whether the run is to end because of it."""
         trial = recorded.trial
@@ -292,9 +300,11 @@ class Desks:
         if trial["state"] != "running":
             self.wake(trial["sweep"])
         file = (await self.plan(trial["sweep"])).sweep
-        if not lines or not Judge.is_needed(file):
+        if not lines or not file.metrics:
             return False
-        is_to_end = await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
+        is_to_end = await self._watch_of(trial["sweep"], file).hear(trial, lines)
+        if not is_to_end and Judge.is_needed(file):
+            is_to_end = await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
         if is_to_end:
             self.wake(trial["sweep"])  # Its agent may have to end it.
         return is_to_end
@@ -336,7 +346,7 @@ class Desks:
         """For as long as the server runs: keep nothing in memory of sweeps that are over."""
         while True:
             await asyncio.sleep(_FORGET_EVERY)
-            for sweep in {*self._plans, *self._judges, *self._suggestions}:
+            for sweep in {*self._plans, *self._judges, *self._not_finite, *self._suggestions}:
                 try:
                     await self._forget_if_ended(sweep)
                 except Exception:
@@ -346,7 +356,7 @@ class Desks:
         row = await self._tracker.read(sweeps.by_key, sweep)
         if row is not None and row["state"] in sweeps.OPEN:
             return
-        for memory in (self._plans, self._judges):
+        for memory in (self._plans, self._judges, self._not_finite):
             memory.pop(sweep, None)
         making = self._suggestions.pop(sweep, None)
         if making is not None:

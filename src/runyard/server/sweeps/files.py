@@ -72,6 +72,7 @@ def rules_of(sweep: Sweep) -> Rules:
         seeds=max(1, len(sweep.options.seeds)),
         retry_failed=sweep.options.retry_failed,
         stop_after_failures=sweep.options.stop_after_failures,
+        nan=sweep.options.nan,
         promotes=isinstance(sweep.early_terminate, Asha)
         and sweep.early_terminate.form == "promotion",
         draws=sweep.method != "custom" and sweep.controller != "local",
