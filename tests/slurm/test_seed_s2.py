@@ -10,15 +10,20 @@ import getpass
 import json
 import os
 import re
+import shlex
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.environments import Missing, skip_or_fail
 from tests.live.sweeping import with_python
 from tests.slurm.yard import Yard
+from tests.train.frameworks import ROOT, ensure_framework, program_environment
 
 pytestmark = pytest.mark.slurm
 
@@ -158,6 +163,41 @@ def test_one_agent_makes_the_sweep_and_works_it_off_in_its_job(yard: Yard) -> No
     assert re.fullmatch(rf"runyard: in \S+/snapshots/\S+/project, Python {python}/python", place)
 
 
+def test_the_job_script_becomes_the_project_file_and_one_command(yard: Yard) -> None:
+    """`sbatch example_torch/example.sbatch`: an agent on each of two nodes."""
+    yard.write("sweep.yaml", json.dumps(sweep_of([1, 2, 3, 4])))
+    yard.write("train.py", TRAINS)
+    yard.write("example_torch/example.sbatch", f"{HEADER}python run.py\n")
+    yard.write("run.py", f"{NODE_LIST}{AGENTS}")
+    for file in yard.project.glob("here-*"):
+        file.unlink()
+    yard.type("init", "--yes")
+    said = yard.submit("submit", "--variable", "NODES=2")
+    found = yard.ended(said["sweep"])
+    assert found["counts"]["finished"] == 4
+    (job,) = said["jobs"]
+    (record,) = yard.cluster.wait_for(job["job_id"], "COMPLETED")
+    assert (record["Partition"], record["NumNodes"], record["TimeLimit"]) == (
+        "aws",
+        "2",
+        "00:20:00",
+    )
+    assert record["CPUs/Task"] == "2"
+    agents = yard.api.jobs.job(job["job_id"])["agents"]
+    assert len({agent["node"] for agent in agents}) == 2
+
+    # `sbatch add-nodes.sbatch`: four tasks of an array. Ours ask for one node each, not for four.
+    again = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--sbatch=--begin=now+1hour")
+    more = yard.submit(
+        "agents", "add", again["sweep"], "--on", "slurm", "--agents", "4", "--form", "array",
+        "--sbatch=--begin=now+1hour",
+    )  # fmt: skip
+    (added,) = more["jobs"]
+    assert added["array"] == "1-4"
+    asked = {record["NumNodes"] for record in yard.cluster.show_job(added["job_id"])}
+    assert asked <= {"1", "1-1"}
+
+
 def test_the_interactive_job_is_asked_for_in_the_same_words(yard: Yard) -> None:
     asked = yard.type("shell", "--dry-run", *INTERACTIVE.split()).stdout.splitlines()[0]
     for words in ("--nodes=2", "--ntasks-per-node=1", "--time=0-01:00:00", "--partition=aws"):
@@ -166,3 +206,44 @@ def test_the_interactive_job_is_asked_for_in_the_same_words(yard: Yard) -> None:
         "shell", *INTERACTIVE.split(), "--", "sh", "-c", "scontrol show hostnames | wc -l"
     )
     assert inside.stdout.split() == ["2"]
+
+
+@pytest.mark.frameworks
+def test_one_command_submits_the_pytorch_example(yard: Yard) -> None:
+    """`sbatch example_torch/example.sbatch`, here `runyard submit`. A stand-in for conda, which
+    cannot be had here, activates the environment that has torch."""
+    try:
+        torch = ensure_framework("torch")
+    except Missing as missing:
+        skip_or_fail(str(missing))
+    conda = Path(os.environ["HOME"]) / "miniforge3"
+    (conda / "etc/profile.d").mkdir(parents=True)
+    (conda / "envs/mnist/conda-meta").mkdir(parents=True)
+    (conda / "envs/mnist/bin").mkdir()
+    python = conda / "envs/mnist/bin/python"
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(str(torch))} "$@"\n')
+    python.chmod(0o755)
+    activate = f'conda() {{ echo "conda $*"; PATH={shlex.quote(str(torch.parent))}:"$PATH"; }}\n'
+    (conda / "etc/profile.d/conda.sh").write_text(activate)
+    example = shutil.copytree(ROOT / "examples" / "mnist", yard.project / "mnist")
+    file = example / "sweep.yaml"
+    command = json.dumps(["python", "${program}", "--made_up", "${args}"])
+    text = file.read_text().replace("run_cap: 20", f"run_cap: 2\ncommand: {command}")
+    file.write_text(text)
+    quiet = program_environment()
+    said = replace(yard, project=example).submit(
+        "submit", "--memory", "2G", "--agents", "1",
+        "--variable", f"PYTHONPYCACHEPREFIX={quiet['PYTHONPYCACHEPREFIX']}",
+        "--variable", "OMP_NUM_THREADS=1",
+    )  # fmt: skip
+    assert yard.ended(said["sweep"], seconds=600)["counts"]["finished"] == 2
+    yard.cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+    assert "conda activate mnist" in yard.logs(said)
+    runs = yard.api.runs(project="mnist")
+    assert len(runs) == 2
+    for run in runs:
+        config = yard.api.run(run["id"])["config"]
+        assert config["optimizer"] in ("adam", "sgd")
+        assert config["fc_layer_size"] in (128, 256, 512)
+        assert config["dropout"] in (0.3, 0.4, 0.5)
+        assert run["summary"]["loss"] > 0
