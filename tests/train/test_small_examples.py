@@ -268,6 +268,27 @@ def test_the_mnist_sweep_is_a_random_search(runyard: RunRunyard, tmp_path: Path)
     assert all(32 <= setting["batch_size"] <= 256 for setting in drawn)
 
 
+def test_one_command_submits_the_mnist_example(runyard: RunRunyard, tmp_path: Path) -> None:
+    """A stand-in for conda, which cannot be had here: what a submission looks for."""
+    folder = shutil.copytree(EXAMPLES / "mnist", tmp_path / "mnist")
+    conda = tmp_path / "home" / "miniforge3"
+    (conda / "etc/profile.d").mkdir(parents=True)
+    (conda / "etc/profile.d/conda.sh").write_text("conda() { true; }\n")
+    (conda / "envs/mnist/conda-meta").mkdir(parents=True)
+    (conda / "envs/mnist/bin").mkdir()
+    (conda / "envs/mnist/bin/python").symlink_to(sys.executable)
+    shown = runyard("submit", "--dry-run", cwd=folder)
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    # The sweep's twenty trials, four at a time, each with a GPU.
+    for option in ("--array=1-20%4", "--gres=gpu:1", "--cpus-per-task=2", "--time=0-00:30:00"):
+        assert f"#SBATCH {option}" in lines
+    (activated,) = [turn for turn, line in enumerate(lines) if "conda activate" in line]
+    assert "mnist" in lines[activated]
+    (begun,) = [turn for turn, line in enumerate(lines) if line.startswith("agent=(")]
+    assert activated < begun
+
+
 def test_set_up_says_which_examples_there_are() -> None:
     ended = subprocess.run([EXAMPLES / "set-up", "nothing"], capture_output=True, text=True)
     assert ended.returncode == 2
