@@ -39,8 +39,8 @@ class GuestBook(Tracker):
         user = self._database.write(lambda connection: _add_user(connection, name)).result()
         self._guests[name] = Caller(user, name)
 
-    def caller(self, key: str, address: str = "") -> Caller | None:
-        return self._guests.get(key) or super().caller(key, address)
+    def caller(self, key: str, address: str = "", *, is_stock: bool = False) -> Caller | None:
+        return self._guests.get(key) or super().caller(key, address, is_stock=is_stock)
 
 
 def _add_user(connection: sqlite3.Connection, name: str) -> int:

@@ -90,7 +90,7 @@ def place_of(
     if given and number is not None:  # runyard has named the trial and made its folder.
         return Path(given).parent.name, Path(given).parent
     if sweep := os.environ.get("WANDB_SWEEP_ID"):
-        name = train.trial_name(config, values, os.environ.get("WANDB_RUN_ID", ""))
+        name = train.trial_name(config, values)
         return name, root / "sweeps" / sweep / name
     return f"{config}-{number}", root / "expts" / config / number
 

@@ -183,6 +183,23 @@ def test_a_script_of_agents_becomes_agents_for_the_projects_sweep(project: Path)
     ]
 
 
+def test_a_program_that_makes_a_sweep_and_starts_agents_gives_way_to_ours(project: Path) -> None:
+    header = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task=2\n"
+    files = {"example.sbatch": f"{header}python run.py\n", "sweep.yaml": SWEEP, "train.py": ""}
+    write(project, {**files, "run.py": "sweep_id = wandb.sweep(config_dict)\n"})
+    found = look(project)
+    assert found.settings == {
+        "sweep": "sweep.yaml", "resources.cpus": 2, "agents.count": 2, "agents.form": "nodes",
+    }  # fmt: skip
+    assert found.notes == [
+        "example.sbatch: run.py makes a sweep and starts its agents; `runyard submit` does so with "
+        "sweep.yaml"
+    ]
+    # One that trains, over two nodes, does not.
+    write(project, {"run.py": "train()\n"})
+    assert look(project).settings["resources.nodes"] == 2
+
+
 def test_the_program_of_a_script_in_a_folder_is_named_from_the_projects(project: Path) -> None:
     script = "#SBATCH -t 1\npython fit.py --lr 0.1\n"
     write(project, {"jobs/fit.sh": script, "jobs/fit.py": "", "train.py": ""})

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runyard.cli.on_slurm import Submission
-from runyard.cli.submission_view import advise
+from runyard.cli.submission_view import advise, describe
 from runyard.cli.submit import node_line
 from runyard.config.request import Agents, Request, Staging
 from runyard.home import Home
@@ -43,6 +43,12 @@ def slurm(tmp_path: Path) -> tuple[dict[str, str], Path]:
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}, sent
+
+
+def test_a_job_with_a_name_of_its_own_is_described_with_all_else() -> None:
+    named, usual = (describe(planned(extra=extra)) for extra in (("--job-name=mine",), ()))
+    assert "--nodes=1" in usual
+    assert named == usual
 
 
 def test_a_dry_run_needs_no_cluster_and_makes_nothing(

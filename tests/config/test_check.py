@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,6 +86,23 @@ def test_what_a_site_demands_and_is_missing_is_refused_with_the_reason() -> None
     assert caught.value.what == "perlmutter: account is missing: hours are charged to a project"
     assert caught.value.mend == ("add resources: {account: …} to runyard.yaml, or --account …")
     assert asked("perlmutter", account="m1234").accepted().resources.qos == "regular"
+
+
+def test_a_site_may_demand_what_elsewhere_has_a_default(tmp_path: Path) -> None:
+    """Time and nodes have defaults in the profile that all others inherit."""
+    demands = dict.fromkeys(("partition", "time", "nodes", "qos"), "so it is here")
+    (tmp_path / "site.yaml").write_text(f"submission: {{mandatory: {demands}}}\n")
+    site = load_profile("site", folders=[tmp_path, SHIPPED])
+    assert [text.partition(" ")[0] for text in refusals(asked(site))] == list(demands)
+    given: dict[str, Any] = {"partition": "aws", "time": 1200.0, "nodes": 2, "qos": "normal"}
+    assert asked(site, **given).refusals == ()
+    for name in given:
+        rest = {key: value for key, value in given.items() if key != name}
+        assert refusals(asked(site, **rest)) == [f"{name} is missing: so it is here"]
+    # A default that the profile itself gives is an answer.
+    (tmp_path / "lab.yaml").write_text("inherits: site\nsubmission: {defaults: {time: 2h}}\n")
+    lab = load_profile("lab", folders=[tmp_path, SHIPPED])
+    assert "time" not in " ".join(refusals(asked(lab)))
 
 
 def test_a_demand_is_met_by_an_option_of_sbatch_too() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 
 from tests.cuts.trials import IS_WHOLE, Cell
@@ -10,11 +12,14 @@ from tests.wandb_clients.environments import ensure_environment
 from tests.wandb_clients.versions import VERSIONS
 
 _SMALL = ("0.31.0", "0.17.9")
+# RUNYARD_CUT_CELLS=PATTERN: of the whole form, the cells whose names it matches.
+_CHOSEN = re.compile(os.environ.get("RUNYARD_CUT_CELLS", ""))
 
 
 def client_cells() -> list[Cell]:
     """Plain programs: with every release in the whole form, with two kinds of client else."""
-    return [cell for version in (VERSIONS if IS_WHOLE else _SMALL) for cell in _of(version)]
+    cells = [cell for version in (VERSIONS if IS_WHOLE else _SMALL) for cell in _of(version)]
+    return _chosen(cells)
 
 
 def job_cells() -> list[Cell]:
@@ -38,9 +43,14 @@ def _of(version: str) -> Iterator[Cell]:
 def framework_cells() -> list[Cell]:
     """Trainers that others wrote, with the newest client."""
     torch, trainer = ensure_framework("torch"), ensure_framework("transformers")
-    return [
+    cells = [
         Cell("torch", torch, "torch_loop.py"),
         Cell("torch-shell", torch, "torch_loop.py", in_shell=True),
         Cell("lightning", torch, "lightning_fit.py", counter="trainer/global_step"),
         Cell("transformers", trainer, "trainer.py", counter="train/global_step"),
     ]
+    return _chosen(cells)
+
+
+def _chosen(cells: list[Cell]) -> list[Cell]:
+    return [cell for cell in cells if _CHOSEN.search(cell.name)]

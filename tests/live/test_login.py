@@ -77,6 +77,28 @@ def test_a_key_for_somebody_elses_server_comes_from_stdin(yard: Home, fresh_home
     assert key not in (fresh_home / ".netrc").read_text()
 
 
+def test_the_key_in_netrc_is_copied_into_the_project_and_used_from_there(
+    yard: Home, fresh_home: Path
+) -> None:
+    url, folder = api_of(yard).url, fresh_home / "project"
+    folder.mkdir()
+    key = api_of(yard).people.add_key("work")["key"]
+    assert run_runyard("login", "--host", url, stdin=f"{key}\n").returncode == 0
+    # Nothing is asked for: the key that netrc has for this server works.
+    copied = run_runyard("login", "--host", url, "--account", "work_account", cwd=folder)
+    assert copied.returncode == 0, copied.stderr
+    kept = folder / "keys.json"
+    assert json.loads(kept.read_text()) == {"work_account": key}
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    # Where the file is, its key is used, with netrc and without it.
+    for there in (True, False):
+        if not there:
+            (fresh_home / ".netrc").unlink()
+        told = run_runyard("login", "--check", "--host", url, "--json", cwd=folder)
+        assert told.returncode == 0, told.stderr + told.stdout
+        assert json.loads(told.stdout)["source"] == f"{kept} (work_account)"
+
+
 def test_on_a_terminal_the_key_is_not_shown(yard: Home, fresh_home: Path) -> None:
     made, url = api_of(yard).people.add_key("typed")["key"], api_of(yard).url
     child, terminal = pty.fork()

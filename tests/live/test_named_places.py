@@ -128,13 +128,14 @@ def test_the_trials_of_a_search_stay_with_their_sweep(
     assert (run["entity"], run["project"]) == expected(folder, "neither")
 
 
+@pytest.mark.parametrize("options", [(), ("-P", "named")])
 def test_the_same_id_again_goes_on_in_the_place_that_the_program_names(
-    module_home: Home, folder: Path, python: str
+    module_home: Home, folder: Path, python: str, options: tuple[str, ...]
 ) -> None:
     before = known_runs(module_home)
     run_id = f"again-{os.urandom(4).hex()}"
     for _ in range(2):
-        ended = run_runyard("run", "--", *words(python, "both"), cwd=folder,
+        ended = run_runyard("run", *options, "--", *words(python, "both"), cwd=folder,
                             env={"WANDB_RUN_ID": run_id})  # fmt: skip
         assert ended.returncode == 0, ended.stderr
     (run,) = new_runs(module_home, before)

@@ -153,6 +153,31 @@ def test_seeds_count_together(runyard: RunRunyard, tmp_path: Path) -> None:
     assert "0.01 ± 0.01" in runyard("best").stdout
 
 
+def test_trials_of_equal_values_have_folders_of_their_own(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    """Of one sweep by a number behind the name, of two by the sweep's id."""
+    program = (
+        "import os, pathlib\n"
+        "place = pathlib.Path(os.environ['RUNYARD_CHECKPOINT_DIR'])\n"
+        "assert not list(place.iterdir()), 'somebody was here'\n"
+        "(place / 'mine').touch()\n"
+    )
+    file = write_sweep(
+        tmp_path / "p", program, method="random", run_cap=3, parameters={"a": {"values": [1, 2]}}
+    )
+    folders = set()
+    for _ in range(2):
+        ended = runyard("sweep", str(file), env=with_python(), timeout=LONG)
+        assert ended.returncode == 0, ended.stderr
+        trials = trials_of(state_folder)
+        names = {trial["name"] for trial in trials}
+        assert len(names) == 3
+        assert names & {"a1_2", "a2_2"}  # Two values for three trials.
+        folders |= {run["folder"] for run in list_runs(runyard)}
+    assert len(folders) == 6
+
+
 def test_a_program_that_always_fails_ends_the_sweep_with_its_words(
     runyard: RunRunyard, tmp_path: Path
 ) -> None:
@@ -330,7 +355,18 @@ def test_count_and_slots_bound_what_an_agent_takes(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
     parameters = {"a": {"values": list(range(10))}}
-    file = write_sweep(tmp_path / "p", WITHOUT_WANDB, parameters=parameters)
+    # Each waits for another one at its side: the slots work at the same time.
+    program = (
+        "import os, pathlib, sys, time\n"
+        "here = pathlib.Path('here-a')\n"
+        "here.mkdir(exist_ok=True)\n"
+        "(here / str(os.getpid())).touch()\n"
+        "end = time.time() + 60\n"
+        "while len(list(here.iterdir())) < 2 and time.time() < end:\n"
+        "    time.sleep(0.05)\n"
+        "sys.exit(len(list(here.iterdir())) < 2)\n"
+    )
+    file = write_sweep(tmp_path / "p", program, parameters=parameters)
     first = runyard("sweep", str(file), "-j", "2", "--count", "3", env=with_python())
     assert first.returncode == 0, first.stderr
     sweep = sweep_json(runyard)

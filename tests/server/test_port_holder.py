@@ -111,12 +111,16 @@ def test_a_server_whose_port_was_taken_retires_what_was_sent_there_and_says_so(
         "a sync": {"kind": "run"},
         "behind a door": {"kind": "run", "run": run["key"]},
         "laptop": {},
+        "laptop's programs": {},
     }
     keys = {
         name: connection.post("/api/keys", {"label": name, **kind})["key"]
         for name, kind in kinds.items()
     }
     connection.close()
+    assert status(state_folder, keys["laptop"]) == 200
+    assert status(state_folder, keys["laptop's programs"], "/graphql") != 401
+    restart_server(state_folder)  # Which writes down what was used.
     wait_until(lambda: holder_pids(state_folder))
     kill_server(state_folder)
     end_holder(state_folder, before.key)
@@ -124,11 +128,17 @@ def test_a_server_whose_port_was_taken_retires_what_was_sent_there_and_says_so(
         found = start_server(state_folder)
         assert found.note is not None
         assert f"another program took port {before.port}" in found.note
-        assert "retired (2)" in found.note
+        assert "retired (3)" in found.note
         assert found.note in state_folder.log.read_text()
         assert ensure_server(state_folder).api.health()["note"] == found.note
         answers = {name: status(state_folder, key) for name, key in keys.items()}
-        assert answers == {"a shell": 401, "a sync": 401, "behind a door": 200, "laptop": 200}
+        assert answers == {
+            "a shell": 401,
+            "a sync": 401,
+            "behind a door": 200,
+            "laptop": 200,
+            "laptop's programs": 401,
+        }
     # What is handed out now is for the new port, and stays.
     connection = Connection(served(state_folder).url, before.key)
     key = connection.post("/api/keys", {"label": "new", "kind": "shell"})["key"]
@@ -142,10 +152,10 @@ def test_a_server_whose_port_was_taken_retires_what_was_sent_there_and_says_so(
     assert status(state_folder, key) == 401
 
 
-def status(home: Home, key: str) -> int:
+def status(home: Home, key: str, path: str = "/api/runs") -> int:
     """How the server answers to whoever sends a key, as a stock client does."""
     with contextlib.closing(HTTPConnection("127.0.0.1", served(home).port, timeout=60)) as asking:
-        asking.request("GET", "/api/runs", headers={"Authorization": basic(key)})
+        asking.request("GET", path, headers={"Authorization": basic(key)})
         return asking.getresponse().status
 
 

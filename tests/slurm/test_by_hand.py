@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 from pathlib import Path
@@ -68,3 +69,17 @@ def test_four_gpus_of_a_node_by_sbatch_and_inside_an_allocation(yard: Yard) -> N
     found = re.findall(r"rank (\d) of 4 gpus \S+ --lr=(\d)", inside.stdout)
     assert sorted(found) == [(rank, lr) for rank in "0123" for lr in "12"]
     yard.cluster.run("scancel", later["jobs"][0]["job_id"])
+
+
+def test_a_reservation_is_named_and_the_job_runs_in_it(yard: Yard) -> None:
+    cluster = yard.cluster
+    cluster.run(
+        "scontrol", "create", "reservation", "ReservationName=long", "StartTime=now",
+        "Duration=60", "Nodes=n2", f"Users={getpass.getuser()}",
+    )  # fmt: skip
+    try:
+        said = yard.submit("submit", "--reservation", "long", "--", "python", "says.py")
+        (record,) = cluster.wait_for(said["jobs"][0]["job_id"], "COMPLETED")
+        assert (record["Reservation"], record["NodeList"]) == ("long", "n2")
+    finally:
+        cluster.run("scontrol", "delete", "ReservationName=long")

@@ -156,11 +156,13 @@ def test_interactive_jobs_of_one_experiment_and_of_the_whole_job(yard: Yard) -> 
         "resources: {gpus: 1, gpu_type: fake, cpus: 4, memory: 2G, time: 24h}\n"
         "agents: {per_gpu: 4}\n",
     )
-    says = "sh -c 'echo has $SLURM_CPUS_PER_TASK $SLURM_MEM_PER_NODE $CUDA_VISIBLE_DEVICES'"
+    says = "sh -c 'echo GPU=$CUDA_VISIBLE_DEVICES; scontrol show job $SLURM_JOB_ID'"
     one = typed(yard, f"runyard shell -c 1 --mem=500M --time=1:00:00 -- {says}", yard.project)
-    assert re.search(r"has 1 500 \d$", one.stdout, re.MULTILINE), one.stdout + one.stderr
+    assert "TRES=cpu=1,mem=500M," in one.stdout, one.stdout + one.stderr
+    assert re.search(r"^GPU=\d$", one.stdout, re.MULTILINE)
     whole = typed(yard, f"runyard shell -- {says}", yard.project)
-    assert re.search(r"has 4 2048 \d$", whole.stdout, re.MULTILINE), whole.stdout + whole.stderr
+    assert "TRES=cpu=4,mem=2G," in whole.stdout, whole.stdout + whole.stderr
+    assert re.search(r"^GPU=\d$", whole.stdout, re.MULTILINE)
     file.unlink()
 
 

@@ -214,13 +214,18 @@ def test_help_lists_flags_and_defaults(capsys: pytest.CaptureFixture[str]) -> No
     assert "--sizes=(64, 64)" in shown
 
 
-def test_trials_are_named_by_whatever_is_swept() -> None:
+def test_trials_are_named_by_whatever_is_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WANDB_RUN_ID", raising=False)
     values = {"lr": 1e-5, "batch_size": 16}
     assert train.trial_name("cnn", values) == "cnn_lr1em5_batchsize16"
     assert train.trial_name("a/b", {"sizes": [64, 32], "drop": 0.25, "opt": "ad am"}, "x1") == (
         "ab_sizes64x32_drop0.25_optadam-x1"
     )
     assert train.trial_name("a", {"lr": 2.5e-4}) == "a_lr2.5em4"
+    # Trials of equal values have folders of their own: the agent tells the id of each.
+    monkeypatch.setenv("WANDB_RUN_ID", "y2")
+    assert train.trial_name("cnn", values) == "cnn_lr1em5_batchsize16-y2"
+    assert train.trial_name("cnn", values, "") == "cnn_lr1em5_batchsize16"
 
 
 def test_the_values_of_a_trial_are_known_before_the_run_is_open(

@@ -18,6 +18,7 @@ from runyard.config.project_file import read_project
 from runyard.config.sweep_file import read_sweep_file
 from runyard.home import Home
 from tests.conftest import RunRunyard
+from tests.environments import Missing, skip_or_fail
 from tests.live.programs import curves, list_runs, stock_client
 from tests.live.sweeping import with_python
 from tests.train.frameworks import ROOT, ensure_framework, program_environment
@@ -136,19 +137,50 @@ def test_bayes_with_early_stopping_over_eight_parameters() -> None:
     }  # fmt: skip
 
 
-@ALL
-@pytest.mark.frameworks
-def test_keras_is_tracked_and_stopped_early(
-    runyard: RunRunyard, state_folder: Home, tmp_path: Path
-) -> None:
+def with_keras(tmp_path: Path) -> Path:
+    """The example beside a sweep file that calls the Python which has Keras."""
     folder = shutil.copytree(EXAMPLES / "fashion_mnist", tmp_path / "fashion_mnist")
-    python = ensure_framework("keras")
+    try:
+        python = ensure_framework("keras")
+    except Missing as missing:
+        skip_or_fail(str(missing))
     file = folder / "sweep.yaml"
     command = json.dumps([str(python), "${program}", "--made_up", "${args}"])
     file.write_text(file.read_text().replace("method:", f"command: {command}\nmethod:"))
+    return folder
+
+
+@pytest.mark.frameworks
+def test_a_trial_of_keras_is_tracked_with_its_eight_settings(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    folder = with_keras(tmp_path)
+    ended = runyard(
+        "sweep", "sweep.yaml", "--run-cap", "1", "--set", "epochs=2", "--set", "layer_1_size=16",
+        cwd=folder, env=program_environment(), timeout=600,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    (run,) = list_runs(runyard)
+    parameters = read_sweep_file(folder / "sweep.yaml").data["parameters"]
+    assert set(run["config"]) >= set(parameters)
+    assert run["config"]["layer_2_size"] in (32, 64, 128)
+    assert 64 <= run["config"]["hidden_layer_size"] <= 512
+    assert run["config"]["hidden_layer_size"] % 32 == 0
+    for name in ("dropout", "learn_rate", "momentum", "decay"):
+        entry = parameters[name]
+        assert float(entry["min"]) <= run["config"][name] <= float(entry["max"])
+    logged = curves(state_folder, run["id"])
+    for name in ("loss", "accuracy", "val_loss", "val_accuracy"):
+        assert len(logged[name]["values"]) == 2
+
+
+@ALL
+@pytest.mark.frameworks
+def test_keras_is_stopped_early(runyard: RunRunyard, state_folder: Home, tmp_path: Path) -> None:
     ended = runyard(
         "sweep", "sweep.yaml", "-j", "1", "--run-cap", "5", "--set", "layer_1_size=8",
-        "--set", "layer_2_size=8", cwd=folder, env=program_environment(), timeout=1800,
+        "--set", "layer_2_size=8", cwd=with_keras(tmp_path), env=program_environment(),
+        timeout=1800,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     runs = list_runs(runyard)
@@ -156,7 +188,6 @@ def test_keras_is_tracked_and_stopped_early(
     epochs = sorted(run["summary"]["epoch"] + 1 for run in runs)
     assert epochs[-1] == 27
     assert epochs[0] < 27  # Of five, the worst does not reach the end.
-    assert all("val_accuracy" in run["summary"] for run in runs)
 
 
 @pytest.mark.frameworks
@@ -177,24 +208,85 @@ def test_mnist_logs_each_batch_and_the_epoch(
     assert logged["loss"]["values"] == [pytest.approx(sum(batches) / len(batches))]
 
 
+BUILT = """
+import gzip, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import images
+import train
+
+print([repr(layer) for layer in train.build_network(512, 0.4)])
+network = train.build_network(128, 0.3)
+for name in ("adam", "sgd"):
+    optimizer = train.build_optimizer(network, name, 0.01)
+    group = optimizer.param_groups[0]
+    print(type(optimizer).__name__, group["lr"], group.get("momentum"))
+# MNIST's own format: a header, then a byte for each pixel or label.
+data = Path(sys.argv[2])
+pixels, labels = (data / name for name in images.FILES)
+pixels.write_bytes(gzip.compress(bytes(16) + bytes([0, 255]) * 784))
+labels.write_bytes(gzip.compress(bytes(8) + bytes([3, 9])))
+loaded, digits = images.load(data)
+print(loaded.shape, loaded.max(), digits.tolist())
+"""
+
+
 @pytest.mark.frameworks
-def test_the_mnist_sweep_is_submitted_by_one_command_and_lacks_nothing(
-    runyard: RunRunyard, tmp_path: Path
-) -> None:
-    """All that the program reads of wandb.config is given; nothing is to be pointed out."""
+def test_mnist_s_model_optimisers_and_data(warm: WarmPython, tmp_path: Path) -> None:
+    program = tmp_path / "built.py"
+    program.write_text(BUILT)
+    (tmp_path / "data").mkdir()
+    ended = warm.run(program, str(EXAMPLES / "mnist"), str(tmp_path / "data"))
+    assert ended.returncode == 0, ended.stderr
+    layers, *rest = ended.stdout.splitlines()
+    assert ast.literal_eval(layers) == [
+        "Linear(in_features=784, out_features=512, bias=True)", "ReLU()",
+        "Dropout(p=0.4, inplace=False)", "Linear(in_features=512, out_features=10, bias=True)",
+        "LogSoftmax(dim=1)",
+    ]  # fmt: skip
+    assert rest == ["Adam 0.01 None", "SGD 0.01 0.9", "(2, 784) 1.0 [3, 9]"]
+
+
+def test_the_mnist_sweep_is_a_random_search(runyard: RunRunyard, tmp_path: Path) -> None:
     folder = shutil.copytree(EXAMPLES / "mnist", tmp_path / "mnist")
-    shown = runyard("sweep", "sweep.yaml", "--dry-run", cwd=folder, env=with_python())
-    assert shown.returncode == 0, shown.stderr
-    assert "never given" not in shown.stderr
     config = read_sweep_file(folder / "sweep.yaml").data
+    assert (config["method"], config["run_cap"]) == ("random", 20)
     kinds = {name: entry.get("distribution") for name, entry in config["parameters"].items()}
     assert (kinds["learning_rate"], kinds["batch_size"]) == ("uniform", "q_log_uniform_values")
-    assert config["parameters"]["fc_layer_size"]["values"] == [128, 256, 512]
-    # Conda cannot be had here; how it is called: tests/launch/test_environments.py.
-    project = folder / "runyard.yaml"
-    project.write_text(re.sub(r"kind: conda\n  name: .*", "kind: none", project.read_text()))
-    submitted = runyard("submit", "--dry-run", cwd=folder)
-    assert "#SBATCH --array=1-20%4" in submitted.stdout, submitted.stderr
+    file = folder / "train.py"
+    file.write_text("pass  # optimizer fc_layer_size dropout learning_rate batch_size epochs\n")
+    words = ("sweep", "sweep.yaml", "-j", "4", "--seed", "1")
+    ended = runyard(*words, cwd=folder, env=with_python())
+    assert ended.returncode == 0, ended.stderr
+    drawn = [run["config"] for run in list_runs(runyard)]
+    assert len(drawn) == 20
+    assert {setting["optimizer"] for setting in drawn} == {"adam", "sgd"}
+    assert {setting["fc_layer_size"] for setting in drawn} == {128, 256, 512}
+    assert {setting["dropout"] for setting in drawn} == {0.3, 0.4, 0.5}
+    assert len({setting["learning_rate"] for setting in drawn}) == 20
+    assert all(setting["batch_size"] % 8 == 0 for setting in drawn)
+    assert all(32 <= setting["batch_size"] <= 256 for setting in drawn)
+
+
+def test_one_command_submits_the_mnist_example(runyard: RunRunyard, tmp_path: Path) -> None:
+    """A stand-in for conda, which cannot be had here: what a submission looks for."""
+    folder = shutil.copytree(EXAMPLES / "mnist", tmp_path / "mnist")
+    conda = tmp_path / "home" / "miniforge3"
+    (conda / "etc/profile.d").mkdir(parents=True)
+    (conda / "etc/profile.d/conda.sh").write_text("conda() { true; }\n")
+    (conda / "envs/mnist/conda-meta").mkdir(parents=True)
+    (conda / "envs/mnist/bin").mkdir()
+    (conda / "envs/mnist/bin/python").symlink_to(sys.executable)
+    shown = runyard("submit", "--dry-run", cwd=folder)
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    # The sweep's twenty trials, four at a time, each with a GPU.
+    for option in ("--array=1-20%4", "--gres=gpu:1", "--cpus-per-task=2", "--time=0-00:30:00"):
+        assert f"#SBATCH {option}" in lines
+    (activated,) = [turn for turn, line in enumerate(lines) if "conda activate" in line]
+    assert "mnist" in lines[activated]
+    (begun,) = [turn for turn, line in enumerate(lines) if line.startswith("agent=(")]
+    assert activated < begun
 
 
 def test_set_up_says_which_examples_there_are() -> None:
@@ -203,24 +295,44 @@ def test_set_up_says_which_examples_there_are() -> None:
     assert set(ended.stderr.split()) >= set(FOLDERS)
 
 
-@ALL
+def set_up(place: Path, name: str) -> Path:
+    """The script, as it stands in a checkout, beside an example; the Python that it made."""
+    shutil.copy(EXAMPLES / "set-up", place)
+    for _ in range(2):  # It is safe to run again.
+        ended = subprocess.run(
+            [place / "set-up", name], env={**os.environ, **with_python()},
+            capture_output=True, text=True, timeout=900,
+        )  # fmt: skip
+        assert ended.returncode == 0, ended.stderr
+    return place / name / ".venv" / "bin" / "python"
+
+
 def test_set_up_makes_the_environment_and_logs_in(
     runyard: RunRunyard, state_folder: Home, tmp_path: Path
 ) -> None:
-    # The script, as it stands in a checkout, beside a copy of the example.
-    place = tmp_path / "examples"
-    shutil.copytree(EXAMPLES / "gridworld", place / "gridworld")
-    shutil.copy(EXAMPLES / "set-up", place)
-    for _ in range(2):
-        ended = subprocess.run(
-            [place / "set-up", "gridworld"], env={**os.environ, **with_python()},
-            capture_output=True, text=True, timeout=600,
-        )  # fmt: skip
-        assert ended.returncode == 0, ended.stderr
-    python = place / "gridworld" / ".venv" / "bin" / "python"
-    done = runyard(
-        "run", "-q", "--", str(python), "q_learning.py", "--seed", "1", cwd=place / "gridworld"
-    )
+    """An example with a small requirement: wandb and its own take minutes on a busy machine."""
+    example = tmp_path / "examples" / "tiny"
+    example.mkdir(parents=True)
+    (example / "requirements.txt").write_text("six\n")
+    (example / "train.py").write_text("import six\nprint('at', six.__file__)\n")
+    python = set_up(tmp_path / "examples", "tiny")
+    done = runyard("run", "-q", "--", str(python), "train.py", cwd=example)
     assert done.returncode == 0, done.stderr
+    assert f"at {example / '.venv'}/" in done.stdout
+    # What it stored is in netrc, for the server in use, and works.
     checked = json.loads(runyard("login", "--check", "--json").stdout)
-    assert checked
+    assert checked["works"], checked
+    assert checked["source"].startswith(str(tmp_path / "home" / ".netrc"))
+
+
+@ALL
+def test_set_up_makes_an_examples_own_environment(
+    runyard: RunRunyard, state_folder: Home, tmp_path: Path
+) -> None:
+    example = shutil.copytree(EXAMPLES / "gridworld", tmp_path / "examples" / "gridworld")
+    python = set_up(tmp_path / "examples", "gridworld")
+    words = (str(python), "q_learning.py", "--seed", "1")
+    done = runyard("run", "-q", "--", *words, cwd=example)
+    assert done.returncode == 0, done.stderr
+    (run,) = list_runs(runyard)
+    assert (run["state"], "mean_steps" in run["summary"]) == ("finished", True)

@@ -10,9 +10,13 @@ from typing import Any
 
 import pytest
 
+from runyard.client.sweeps import CreatedSweep
+from runyard.home import Home
 from runyard.train import folders
+from tests.live.programs import stock_client
+from tests.live.sweeping import api_of, write_sweep
 from tests.train.frameworks import program_environment
-from tests.train.ranks import run_ranks
+from tests.train.ranks import Ended, run_ranks
 
 pytestmark = pytest.mark.frameworks
 
@@ -47,8 +51,12 @@ def test_ranks_agree_and_an_interrupted_run_ends_like_an_uncut_one(
     assert [rank.returncode for rank in stopped] == [75, 75], stopped[0].stderr + stopped[1].stderr
     step = folders.saved(cut)[-1].step
     assert 21 <= step < 40
+    # Rank 1 looks at another folder, as on a node's own disk: there all steps are done.
     ended = run_ranks(
-        torch_python, PROGRAMS / "two_ranks.py", ["through"], RUNYARD_CHECKPOINT_DIR=str(cut)
+        torch_python,
+        PROGRAMS / "two_ranks.py",
+        ["through", str(uncut)],
+        RUNYARD_CHECKPOINT_DIR=str(cut),
     )
     assert [rank.returncode for rank in ended] == [0, 0], ended[0].stderr + ended[1].stderr
     assert [result["start"] for result in results(cut)] == [step, step]
@@ -79,26 +87,48 @@ def test_when_rank_0_fails_all_fail_at_once(tmp_path: Path, torch_python: Path) 
     assert "ZeroDivisionError: division by zero" in ended[1].stderr
 
 
-@pytest.mark.parametrize(
-    ("mode", "code", "told"),
-    [
-        ("none-left", 0, "trial: False"),
-        ("no-server", 1, "no route to the tracker"),
-        ("time-is-up", 75, "rank {rank} trains with {{'lr': 1e-05}}"),
-    ],
-)
+@pytest.mark.live
 def test_one_trial_of_a_sweep_for_all_ranks(
-    tmp_path: Path, torch_python: Path, mode: str, code: int, told: str
+    state_folder: Home, tmp_path: Path, torch_python: Path
 ) -> None:
-    ended = run_ranks(
-        torch_python,
-        PROGRAMS / "sweep_ranks.py",
-        [mode],
-        RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
-    )
-    for rank, process in enumerate(ended):
-        assert process.returncode == code, process.stderr
-        assert told.format(rank=rank) in process.stdout + process.stderr
+    """W&B's own agent asks, on rank 0 alone, until the sweep has no trial left."""
+    file = write_sweep(tmp_path / "p", "", parameters={"lr": {"values": [1e-5]}})
+    settings = json.loads(file.read_text())
+    api = api_of(state_folder)
+
+    def create() -> CreatedSweep:
+        return api.sweeps.create(settings, project="p")
+
+    def take(*words: str) -> list[Ended]:
+        return run_ranks(
+            torch_python,
+            PROGRAMS / "sweep_ranks.py",
+            words,
+            RUNYARD_CHECKPOINT_DIR=str(tmp_path / "c"),
+            WANDB_DIR=str(tmp_path),
+            **stock_client(state_folder),
+        )
+
+    made = create()
+    path = f"{made['entity']}/p/{made['id']}"
+    # One trial, then none is left, then rank 0 fails to get one.
+    ended = take("trains", path, path, f"{made['entity']}/p/notthere")
+    for number, rank in enumerate(ended):
+        assert rank.returncode == 1, rank.stderr
+        lines = [line for line in rank.stdout.splitlines() if line.startswith(("rank", "trial"))]
+        assert lines == [
+            f"rank {number} trains with {{'lr': 1e-05}}", "trial: True", "trial: False",
+        ]  # fmt: skip
+    assert f"rank 0 could not take a trial of sweep {made['entity']}/p/notthere" in ended[1].stderr
+    (trial,) = api.sweeps.trials(made["key"])
+    assert (trial["state"], trial["values"], trial["attempts"]) == ("finished", {"lr": 1e-5}, 1)
+    # Both calls were rank 0's: the other one is no agent.
+    assert len(api.sweeps.work(made["key"])["agents"]) == 2
+
+    # The exit code that means 'go on with me later' is that of all ranks.
+    again = create()
+    ended = take("time-is-up", f"{again['entity']}/p/{again['id']}")
+    assert [rank.returncode for rank in ended] == [75, 75], ended[0].stderr + ended[1].stderr
 
 
 def test_a_rank_alone_needs_no_process_group(tmp_path: Path) -> None:

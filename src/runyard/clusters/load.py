@@ -1,8 +1,9 @@
 """Profiles from their files: those that runyard brings, those of a group, those of a user.
 
 A profile inherits another by `inherits: NAME` (else `generic`): mappings are merged key by key, all
-else is replaced, and a key that is left empty takes away what was inherited. A file with the name
-of another profile, found in a folder before it, stands in its place, and may inherit it.
+else is replaced, and a key that is left empty takes away what was inherited. An option that a
+profile makes mandatory inherits no default. A file with the name of another profile, found in a
+folder before it, stands in its place, and may inherit it.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ def load_profile(
     chain = _chain(name, tuple(folders if folders is not None else profile_folders()))
     data: Mapping[str, Any] = {}
     for file in chain:
-        data = merge(data, {key: one for key, one in file.data.items() if key != _INHERITS})
+        data = _inherit(data, {key: one for key, one in file.data.items() if key != _INHERITS})
     if overrides:
-        data = merge(data, overrides)
+        data = _inherit(data, overrides)
     findings = Findings()
     profile = read_record(Profile, Fields(without_empty(data), (), findings))
     profile = replace(profile, name=name, files=tuple(str(file.path) for file in chain))
@@ -90,6 +91,16 @@ def load_profile(
     if problems:
         raise _refusal(name, chain, problems)
     return profile
+
+
+def _inherit(data: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is inherited with a profile's own data on top. A default is not inherited for an option
+    that the profile makes mandatory: the user has to say it."""
+    merged = merge(data, own)
+    submission = own.get("submission") or {}
+    defaults = submission.get("defaults") or {}
+    demanded = [name for name in submission.get("mandatory") or {} if name not in defaults]
+    return merge(merged, {"submission": {"defaults": dict.fromkeys(demanded)}})
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.config.command_file import find_command_file
+from runyard.config.job_script import take_agents_from_nodes
 from runyard.config.project_text import SCRIPTS_FOLDER
 from runyard.config.sbatch_header import translate
 from runyard.reading.documents import DocumentError, read_document
@@ -71,6 +72,7 @@ def _job_scripts(folder: Path, found: Look) -> None:
         read = translate(_text(script))
         _place_worker(read.settings, name, found)
         _place_program(read.settings, script, folder, found)
+        _place_starter(read.settings, name, folder, found)
         for path, value in read.settings.items():
             found.take(path, value, name)
         found.notes += [f"{name}: {note}" for note in read.notes]
@@ -104,6 +106,20 @@ def _place_program(settings: dict[str, Any], script: Path, folder: Path, found: 
         settings["command"] = " ".join(words)
     else:
         found.notes.append(f"{script.name}: its program {words[place]} is not in {folder}")
+
+
+def _place_starter(settings: dict[str, Any], name: str, folder: Path, found: Look) -> None:
+    """A program that makes a sweep and starts agents on the job's nodes does what we do."""
+    programs = [word for word in str(settings.get("command", "")).split() if word.endswith(".py")]
+    if "sweep" not in found.settings or not programs or not (folder / programs[0]).is_file():
+        return
+    if re.search(r"\bwandb\.sweep\(", _text(folder / programs[0])):
+        del settings["command"]
+        take_agents_from_nodes(settings, by_srun=True)
+        found.notes.append(
+            f"{name}: {programs[0]} makes a sweep and starts its agents; `runyard submit` does so "
+            f"with {found.settings['sweep']}"
+        )
 
 
 def _command(folder: Path, found: Look) -> None:

@@ -68,7 +68,7 @@ def script(plan: Plan, part: Part | None = None) -> str:
         _lines("Before the program.", plan.before),
         _lines("The environment.", plan.wrapping.before),
         _gpu_lines(plan),
-        _work_folder(plan),
+        [*_work_folder(plan), _folder_and_python(plan)],
         agent_on_each_node(plan, logs_by_slurm=_logs_by_slurm(plan))
         if plan.form == "nodes"
         else one_agent(plan),
@@ -296,3 +296,10 @@ def _work_folder(plan: Plan) -> list[str]:
         "  exit 1",
         "}",
     ]
+
+
+def _folder_and_python(plan: Plan) -> str:
+    # The Python of a container's image is not to be seen from here.
+    own = "$(command -v python || command -v python3 || echo none)"
+    python = "of the container" if plan.wrapping.launcher else own
+    return f'echo "runyard: in $PWD, Python {python}"'

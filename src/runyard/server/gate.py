@@ -19,6 +19,8 @@ from runyard.server.page.sessions import is_confirmed
 from runyard.server.permissions import Caller
 from runyard.server.tracker import Tracker
 
+# Where the stock client comes, which asks for no proof.
+_STOCK = ("/graphql", "/files/")
 _CONFIRM = "runyard ui --code"
 
 
@@ -49,7 +51,8 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             key = key_of(scope)
-            caller = self._tracker.caller(key, _address_of(scope))
+            is_stock = scope["path"].startswith(_STOCK)
+            caller = self._tracker.caller(key, _address_of(scope), is_stock=is_stock)
             if caller is None:
                 caller = self._visitor(scope)
                 refusal = None if caller is None else self._page_refusal(scope)

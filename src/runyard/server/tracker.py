@@ -50,7 +50,7 @@ class Tracker:
         self.changes = self._database.changes
         self.writer_times = self._database.times
         self._people = people.People()
-        self._uses: dict[str, tuple[float, str]] = {}
+        self._uses: dict[str, tuple[float, str, int | None]] = {}
         # Of runs whose rows are being moved; gone when nobody waits for it.
         self._transferring: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self.own_key = ""
@@ -111,14 +111,19 @@ class Tracker:
     def take_in_leftovers(self) -> None:
         leftovers.take_in(self._database, self.home.spool, time.time())
 
-    def caller(self, key: str, address: str = "") -> Caller | None:
-        """Whose key this is, if it is good; `address` is where it was sent from."""
+    def caller(self, key: str, address: str = "", *, is_stock: bool = False) -> Caller | None:
+        """Whose key this is, if it is good; `address` is where it was sent from.
+
+        `is_stock`: by a client that would send it to whoever has our port.
+        """
         hashed, now = api_keys.hash_key(key), time.time()
         known = self._people.keys.get(hashed)
         if known is None or not known.is_good(now):
             return None
         known.note_use(now)
-        self._uses[hashed] = (now, address)
+        if is_stock and known.kind == api_keys.PERSON:
+            known.port = self.port
+        self._uses[hashed] = (now, address, known.port)
         return known.caller
 
     def why_refused(self, key: str) -> str | None:
@@ -243,7 +248,7 @@ class Tracker:
         if await self.write(api_keys.keep_up, time.time()):
             await self.change_people(lambda _connection: None)
 
-    def _take_uses(self) -> dict[str, tuple[float, str]]:
+    def _take_uses(self) -> dict[str, tuple[float, str, int | None]]:
         uses, self._uses = self._uses, {}
         return uses
 

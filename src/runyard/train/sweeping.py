@@ -29,11 +29,14 @@ def swept_values() -> dict[str, Any]:
     }
 
 
-def trial_name(base: str, values: Mapping[str, Any], run_id: str = "") -> str:
-    """A name for a trial, for its folder too, from any swept values: 'cnn_lr1em5_batchsize16'.
+def trial_name(base: str, values: Mapping[str, Any], run_id: str | None = None) -> str:
+    """A name for a trial, for its folder too: 'cnn_lr1em5_batchsize16-x1y2z3', from any values.
 
-    The run's id at its end keeps trials of equal values apart.
+    The run's id at its end, by default that of the trial which an agent started (WANDB_RUN_ID),
+    keeps trials of equal values apart.
     """
+    if run_id is None:
+        run_id = os.environ.get("WANDB_RUN_ID", "")
     words = [f"{name.replace('_', '')}{_short(value)}" for name, value in values.items()]
     name = "_".join([base, *words]) + (f"-{run_id}" if run_id else "")
     return re.sub(r"[^\w.+=,-]", "", name)

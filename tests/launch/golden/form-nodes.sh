@@ -49,6 +49,7 @@ cd /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats || {
   echo runyard: 'the folder /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats is not on this node:' "$(hostname)" >&2
   exit 1
 }
+echo "runyard: in $PWD, Python $(command -v python || command -v python3 || echo none)"
 
 # One agent a node. They end when no trial is left or the time is up; one that dies is
 # told of, and the others go on. The job ends as they did.

@@ -55,6 +55,7 @@ cd /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats || {
   echo runyard: 'the folder /home/kim/.runyard/snapshots/d1gest-a1b2c3/cats is not on this node:' "$(hostname)" >&2
   exit 1
 }
+echo "runyard: in $PWD, Python $(command -v python || command -v python3 || echo none)"
 
 # The agent takes trials until none is left or the time is up. A signal to the job is
 # passed on to it, so that programs can save; the job ends as it does.

@@ -21,7 +21,11 @@ def main() -> None:
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         # By the clock, which differs between ranks: rank 0's counts.
         every = 0.02 if ranks.main else 1e9
-        state = train.Checkpoint(model=model, optimizer=optimizer, every_seconds=every)
+        # The second word, if any, is rank 1's own folder.
+        folder = sys.argv[2] if sys.argv[2:] and not ranks.main else None
+        state = train.Checkpoint(
+            folder=folder, model=model, optimizer=optimizer, every_seconds=every
+        )
         start = state.resume()
         first_draw = random.random()
         for step in train.steps(start, 40, state):

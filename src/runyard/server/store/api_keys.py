@@ -53,6 +53,8 @@ class Key:
     lifetime: float | None = None
     expires_at: float | None = None
     retired: str | None = None
+    port: int | None = None
+    """The server's when it was made; of a person's, when a stock client last came with it."""
 
     def is_good(self, now: float) -> bool:
         return self.retired is None and (self.expires_at is None or now < self.expires_at)
@@ -184,13 +186,17 @@ def retire(
 ) -> int:
     """Refuse keys from now on: those made while the server had this port, or, without one, all.
 
+    A person's own is refused where a stock client came with it to that port: it may have gone on
+    sending it there.
+
     `why` follows "the key of 'shell on HOST'": "was retired, since another program had ...".
     """
     marks = ", ".join("?" * len(kinds))
     return connection.execute(
         "UPDATE api_keys SET retired = ?, expires_at = ? "  # noqa: S608
-        f"WHERE kind IN ({marks}) AND retired IS NULL AND (? IS NULL OR port IS NULL OR port = ?)",
-        (why, now, *kinds, port, port),
+        f"WHERE retired IS NULL AND (kind IN ({marks}) AND (? IS NULL OR port IS NULL OR port = ?) "
+        "OR kind = ? AND port = ?)",
+        (why, now, *kinds, port, port, PERSON, port),
     ).rowcount
 
 
@@ -203,13 +209,18 @@ def end_soon(connection: sqlite3.Connection, key: str, end: float) -> None:
     )
 
 
-def note_uses(connection: sqlite3.Connection, uses: Mapping[str, tuple[float, str]]) -> None:
-    """`uses`: when each key was last used, and from which address."""
+def note_uses(
+    connection: sqlite3.Connection, uses: Mapping[str, tuple[float, str, int | None]]
+) -> None:
+    """`uses`: when each key was last used, from which address, and its port (`Key.port`)."""
     connection.executemany(
         "UPDATE api_keys SET used_at = max(coalesce(used_at, 0), :at), used_from = :address, "
-        "expires_at = max(expires_at, :at + coalesce(lifetime, 0)) WHERE hash = :hash "
-        "AND retired IS NULL",
-        [{"hash": hashed, "at": at, "address": where} for hashed, (at, where) in uses.items()],
+        "expires_at = max(expires_at, :at + coalesce(lifetime, 0)), port = :port "
+        "WHERE hash = :hash AND retired IS NULL",
+        [
+            {"hash": hashed, "at": at, "address": address, "port": port}
+            for hashed, (at, address, port) in uses.items()
+        ],
     )
 
 
@@ -269,5 +280,6 @@ def load(
             row["lifetime"],
             row["expires_at"],
             row["retired"],
+            row["port"],
         )
     return found

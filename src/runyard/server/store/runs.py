@@ -143,7 +143,7 @@ def create_launched(
 ) -> Row:
     """Record a run before its program starts. Called again with the same id, it changes nothing."""
     run = by_path(connection, entity, new["project"], new["id"])
-    if run is None and not new.get("is_place_named"):
+    if run is None and not (new.get("is_place_named") and new.get("entity")):
         run = _find_moved(connection, new, user)
     if run is None:
         project = ensure_project(connection, entity, new["project"], now)
@@ -171,11 +171,14 @@ def create_launched(
 
 def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: int) -> Row | None:
     """The run of an earlier start of the same command with this id: its program named another
-    place, and will again. A new run here would stay empty."""
+    place, and will again. A new run here would stay empty. In the project that the user names, if
+    they name one."""
+    project = new["project"] if new.get("is_place_named") else None
     row: Row | None = connection.execute(
         _SELECT + "WHERE runs.id = ? AND runs.user = ? AND runs.seen_client = 1 "
-        "AND runs.command = ? AND runs.folder IS ? ORDER BY runs.created_at DESC LIMIT 1",
-        (new["id"], user, json.dumps(new["command"]), new.get("folder")),
+        "AND runs.command = ? AND runs.folder IS ? AND (? IS NULL OR projects.name = ?) "
+        "ORDER BY runs.created_at DESC LIMIT 1",
+        (new["id"], user, json.dumps(new["command"]), new.get("folder"), project, project),
     ).fetchone()
     return row
 
