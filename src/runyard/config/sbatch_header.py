@@ -105,7 +105,7 @@ def _read_header(header: Mapping[str, str], found: Translated) -> None:
         found.settings["resources.extra"] = extra
     tasks, nodes = found.settings.pop("ntasks", None), found.settings.get("resources.nodes", 1)
     if tasks is not None and "resources.tasks_per_node" not in found.settings and tasks > 1:
-        if tasks % nodes == 0:
+        if nodes and tasks % nodes == 0:
             found.settings["resources.tasks_per_node"] = tasks // nodes
         else:
             found.notes.append(f"--ntasks={tasks} does not go into {nodes} nodes evenly")

@@ -151,7 +151,8 @@ def _find(mark: str, environ: Mapping[str, str]) -> list[str] | None:
 def _marked(text: str, mark: str) -> list[str]:
     lines = [line.partition("|") for line in text.splitlines() if mark in line]
     ids = {re.split(r"[_+.]", job_id)[0].strip() for job_id, _, _ in lines}
-    return sorted((one for one in ids if one.isdecimal()), key=int)
+    numbers = (job_id for job_id in ids if job_id.isdecimal())
+    return sorted(numbers, key=lambda number: (len(number), number))
 
 
 def _keep_first(ids: Sequence[str], environ: Mapping[str, str]) -> str:

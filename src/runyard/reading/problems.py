@@ -50,6 +50,9 @@ class Findings:
         self._found.append(Problem(path, message, mend, is_error=False))
 
 
+_LONGEST_NUMBER = 10_000  # in bits
+
+
 def show(value: Any) -> str:
     """A value as its author would write it, cut where it gets long."""
     if isinstance(value, str):
@@ -58,6 +61,8 @@ def show(value: Any) -> str:
         text = "null"
     elif isinstance(value, bool):
         text = "true" if value else "false"
+    elif isinstance(value, int) and value.bit_length() > _LONGEST_NUMBER:
+        text = "a number of very many digits"  # Python writes out no more than 4,300.
     else:
         text = repr(value)
     text = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * SHOWN])

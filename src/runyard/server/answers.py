@@ -16,7 +16,7 @@ from runyard.server import json_text
 
 # For what clients log: up to about 10 MiB of lines at once, which escaping can triple.
 LARGEST_BODY = 64 << 20
-# For GraphQL and the files of sweeps.
+# For GraphQL.
 LARGE_BODY = 16 << 20
 # For everything else that a caller with a key sends.
 _USUAL_BODY = 4 << 20

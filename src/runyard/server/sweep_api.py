@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from runyard.server import arguments
 from runyard.server.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
-from runyard.server.answers import LARGE_BODY, Unacceptable, answer, read_json, read_texts
+from runyard.server.answers import Unacceptable, answer, read_json, read_texts
 from runyard.server.ledger.lifecycle import STATES
 from runyard.server.permissions import Entities, readable
 from runyard.server.store import sweep_changes, sweeps, trials
@@ -26,7 +26,7 @@ from runyard.server.sweeps.files import BadSweep, read_file
 
 
 async def create_sweep(request: Request) -> Response:
-    given = await read_texts(request, LARGE_BODY)
+    given = await read_texts(request)
     config = given.get("config")
     if not isinstance(config, str | dict):
         raise Unacceptable(400, "config is missing: the sweep's file, as text or as an object")
