@@ -177,9 +177,11 @@ def test_a_trial_of_keras_is_tracked_with_its_eight_settings(
 @ALL
 @pytest.mark.frameworks
 def test_keras_is_stopped_early(runyard: RunRunyard, state_folder: Home, tmp_path: Path) -> None:
+    """Its 27 epochs take seconds here: rows and stops have to travel as quickly."""
+    quick = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "0.5", "RUNYARD_LEASE_SECONDS": "3"}
     ended = runyard(
-        "sweep", "sweep.yaml", "-j", "1", "--run-cap", "5", "--set", "layer_1_size=8",
-        "--set", "layer_2_size=8", cwd=with_keras(tmp_path), env=program_environment(),
+        "sweep", "sweep.yaml", "-j", "1", "--run-cap", "5", "--set", "layer_1_size=64",
+        "--set", "layer_2_size=64", cwd=with_keras(tmp_path), env=program_environment(**quick),
         timeout=1800,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
