@@ -174,15 +174,31 @@ def test_a_trial_of_keras_is_tracked_with_its_eight_settings(
         assert len(logged[name]["values"]) == 2
 
 
+SLOWLY = """\
+import os, runpy, time
+os.environ["KERAS_BACKEND"] = "torch"
+import keras
+ended = keras.callbacks.CallbackList.on_epoch_end
+def pause(self, epoch, logs=None):
+    ended(self, epoch, logs)
+    time.sleep(1)
+keras.callbacks.CallbackList.on_epoch_end = pause
+runpy.run_path("train.py", run_name="__main__")
+"""
+
+
 @ALL
 @pytest.mark.frameworks
 def test_keras_is_stopped_early(runyard: RunRunyard, state_folder: Home, tmp_path: Path) -> None:
-    """Its 27 epochs take seconds here: rows and stops have to travel as quickly."""
-    quick = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "0.5", "RUNYARD_LEASE_SECONDS": "3"}
+    """Its 27 epochs take seconds here: each gets a pause, and rows and stops travel quickly."""
+    folder = with_keras(tmp_path)
+    (folder / "slowly.py").write_text(SLOWLY)
+    file = folder / "sweep.yaml"
+    file.write_text(file.read_text().replace('"${program}"', '"slowly.py"'))
+    quick = {"WANDB_X_FILE_STREAM_TRANSMIT_INTERVAL": "0.5", "RUNYARD_LEASE_SECONDS": "6"}
     ended = runyard(
-        "sweep", "sweep.yaml", "-j", "1", "--run-cap", "5", "--set", "layer_1_size=64",
-        "--set", "layer_2_size=64", cwd=with_keras(tmp_path), env=program_environment(**quick),
-        timeout=1800,
+        "sweep", "sweep.yaml", "-j", "1", "--run-cap", "5", "--set", "layer_1_size=8",
+        "--set", "layer_2_size=8", cwd=folder, env=program_environment(**quick), timeout=1800,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     runs = list_runs(runyard)
