@@ -85,7 +85,7 @@ def test_keys_of_shells_and_runs_are_told_apart(yard: Home) -> None:
     assert told["run 1"]["scope"] == told["shell on node0"]["scope"] == "runs"
     assert told["shell on node0"]["expires_at"] > time.time()
     assert typed("keys", "revoke", "--kind", "shell") == {"revoked": 2}
-    assert {key["kind"] for key in typed("keys", "list")} == {"folder", "run"}
+    assert {key["kind"] for key in typed("keys", "list")} == {"folder", "nodes", "run"}
     assert "which key?" in refused("keys", "revoke")
     assert "--kind is for" in refused("keys", "list", "--kind", "run")
     reader = typed("keys", "add", "--label", "reader", "--scope", "runs")

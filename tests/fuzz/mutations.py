@@ -30,9 +30,21 @@ ODD: Sequence[Any] = (
 _LETTERS = "\x00\n\r\t |,;:=%#[]{}()\"'`\\/.-_+*&!?<>@$0179azAZ\x7f\x85\xa0\u2028\u0661\u00b2\ud800"
 
 
+# Above the usual limit of a body. Our own copies of a larger one would be what is measured.
+_LARGEST = 5_000_000
+
+
 def expand(text: str) -> str:
-    """The text with its marks written out."""
-    return _MARK.sub(_written_out, text)
+    """The text with its marks written out; what would become larger than any limit, only once."""
+    size = 0
+
+    def write_out(match: re.Match[str]) -> str:
+        nonlocal size
+        written = _written_out(match) if size < _LARGEST else "[]"
+        size += len(written)
+        return written
+
+    return _MARK.sub(write_out, text)
 
 
 def as_bytes(text: str) -> bytes:

@@ -28,8 +28,10 @@ LONG = 180.0  # A guard against a hang, never a measure.
 # Leaves its environment behind, and logs a row with the stock client.
 TELLS_ALL = """\
 import json, os, sys, wandb
-with open(os.environ["TELL"] + "." + str(os.getpid()), "w") as file:
+told = os.environ["TELL"] + "." + str(os.getpid())
+with open("aside." + str(os.getpid()), "w") as file:
     json.dump(dict(os.environ), file)
+os.replace(file.name, told)
 with wandb.init(settings=wandb.Settings(silent=True)) as run:
     run.log({"loss": 1.0})
 """

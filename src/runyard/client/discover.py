@@ -93,7 +93,12 @@ def start_server(
                 return Found(api)
             jobs = read_server_jobs(home)
             if jobs is None and not is_locked(home):
-                return _start(home, listen, port, options)
+                try:
+                    return _start(home, listen, port, options)
+                except ServerError:
+                    # Another server may have begun in this very moment: then it is asked.
+                    if not is_locked(home) or time.monotonic() >= end:
+                        raise
             # It does not answer, but may just be on its way out: `runyard server stop`.
             if time.monotonic() >= end or _is_out_of_reach(home):
                 raise _silent_server(home) if jobs is None else _waiting_job(home, jobs)

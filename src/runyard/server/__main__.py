@@ -39,7 +39,8 @@ def main() -> int:
         prepare(home)
         with FolderLock(home.server_lock) as lock:
             # Taken before anything is imported or opened: a second server leaves at once.
-            if not lock.acquire():
+            # On a busy machine one that only asks whether it is free may hold it for a while.
+            if not lock.acquire(2.0):
                 raise ServerError(
                     f"a server already holds {home.path}", mend="`runyard server status` says where"
                 )
