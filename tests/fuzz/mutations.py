@@ -25,7 +25,8 @@ ODD: Sequence[Any] = (
     "{}", "[]", "{", "[", "$", "@latest", "a:b", "2026-13-45T99:99:99", "(a+)+$", "((){99}){99}",
     [], {}, [None], [[]], [{}], {"": ""}, {"value": None}, {"a": {"a": {"a": []}}},
     "@deep:100", "@deep:900", "@deep:3000", "@deep:100000", "@long:70000", "@long:1000000",
-    "@digits:20", "@digits:400", "@digits:5000", "@list:20000", "@object:5000", "@wide:300",
+    "@digits:20", "@digits:400", "@digits:5000", "@list:20000", "@object:5000", "@object:60000",
+    "@wide:300",
 )  # fmt: skip
 _LETTERS = "\x00\n\r\t |,;:=%#[]{}()\"'`\\/.-_+*&!?<>@$0179azAZ\x7f\x85\xa0\u2028\u0661\u00b2\ud800"
 
@@ -66,8 +67,7 @@ def _written_out(match: re.Match[str]) -> str:
         return "7" * count
     if kind == "list":
         return f"[{'1,' * count}1]"
-    # More take longer in proportion, here as much as where they are read.
-    keys = range(min(count, 10_000))
+    keys = range(min(count, 200_000))
     if kind == "object":
         return json.dumps({f"k{number}": number for number in keys})
     return json.dumps({f"k{number}": [[], [{}]] for number in keys})
