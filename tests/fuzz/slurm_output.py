@@ -18,7 +18,6 @@ from runyard.cli import usage
 from runyard.clusters.asking import asker
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
-from runyard.launch.node_cleaning import nodes_of
 from runyard.launch.watching import news_of
 from runyard.node import job_file, jobend
 from runyard.schedulers.slurm import (
@@ -35,6 +34,7 @@ from runyard.schedulers.slurm.doctor.checks import check_slurm
 from runyard.schedulers.slurm.doctor.draft import draft, draft_name
 from runyard.schedulers.slurm.facts import gather
 from runyard.schedulers.slurm.limits import ask_array_size, is_limit
+from runyard.schedulers.slurm.partitions import nodes_of
 from runyard.schedulers.slurm.reasons import read_reason
 from runyard.schedulers.slurm.states import states_text
 from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05
@@ -149,7 +149,7 @@ class SlurmOutput:
         ask_array_size(env)
         name._asked_name()
         ask = asker(os.environ)
-        probe_job._state(ask, "40")
+        probe_job._words(env, "40")
         is_limit(ask("sshare").text)
         facts = gather(ask, "me")
         list(check_slurm(facts, self._profile, Recognised("generic", "a test says so")))

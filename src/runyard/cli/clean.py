@@ -54,9 +54,10 @@ def _clean_nodes(args: argparse.Namespace) -> int:
     import runyard
     from runyard.config.flags import Flags, Given
     from runyard.config.project_file import read_project
-    from runyard.launch.node_cleaning import clean_nodes, nodes_of
+    from runyard.launch.node_cleaning import clean_nodes
     from runyard.launch.plan import Interpreter
     from runyard.schedulers.slurm.commands import find_slurm
+    from runyard.schedulers.slurm.partitions import nodes_of
 
     find_slurm()
     asked = {"partition": args.partition, "account": args.account}

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     findings += check_project(Path.cwd(), flags, home)
     answers = None
     if args.job and facts.is_here:
-        outcome, folders = look_from_inside(ask, profile, flags, home, args.wait)
+        outcome, folders = look_from_inside(profile, flags, home, args.wait)
         answers = outcome.answers
         findings += check_nodes(outcome, profile, folders)
     elif args.job:

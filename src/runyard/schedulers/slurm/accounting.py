@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from runyard.reading.units import read_whole
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading
-from runyard.schedulers.slurm.queue import read_time
 from runyard.schedulers.slurm.states import State, read_state
+from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
 _FIELDS = (
     "JobID", "State", "ExitCode", "Start", "End", "ElapsedRaw", "TimelimitRaw", "AllocCPUS",
@@ -17,9 +17,6 @@ _FIELDS = (
     "Account",
 )  # fmt: skip
 _AT_A_TIME = 500
-# What its database does not know is the largest number there is, in MB: 18446744073709551614M.
-_NOTHING_KNOWN = 1 << 63
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 
 @dataclass(frozen=True)
@@ -121,26 +118,6 @@ def used(of_job: Sequence[Record]) -> dict[str, float]:
         "memory_asked": max(asked, default=None),
     }
     return {name: value for name, value in told.items() if value is not None}
-
-
-def read_size(text: str, cpus: int = 1, nodes: int = 1) -> int | None:
-    """A size as Slurm writes it: 512M, 4Gn (a node), 2Gc (a CPU), 1536K, 3.5G."""
-    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)([KMGTP]?)([nc]?)", text.strip())
-    if found is None:
-        return None
-    times = cpus if found[3] == "c" else nodes if found[3] == "n" else 1
-    size = int(float(found[1]) * _UNITS[found[2]] * times)
-    return size if size < _NOTHING_KNOWN else None
-
-
-def read_cpu_time(text: str) -> float:
-    """1-02:03:04, 02:03:04, 03:04.567."""
-    bare = text.strip()
-    found = re.fullmatch(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d+)?)", bare)
-    if found is None:
-        return 0.0
-    days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
-    return days * 86400 + hours * 3600 + minutes * 60 + float(found[4])
 
 
 def _sacct(words: Sequence[str], environ: Mapping[str, str] | None, seconds: float) -> str:

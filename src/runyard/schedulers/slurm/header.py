@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runyard.schedulers.resources import Ruled, clock
+from runyard.schedulers.resources import Ruled
+from runyard.schedulers.slurm.values import clock
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runyard.reading.units import short_time
-from runyard.schedulers.resources import clock, follow_rules
+from runyard.schedulers.resources import follow_rules
 from runyard.schedulers.slurm.commands import SlurmError, ask, for_reading
-from runyard.schedulers.slurm.facts import read_fields
-from runyard.schedulers.slurm.queue import read_time
+from runyard.schedulers.slurm.values import clock, read_fields, read_time
 
 if TYPE_CHECKING:
     from runyard.config.request import Request

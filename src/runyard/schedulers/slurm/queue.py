@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ from runyard.schedulers.slurm.commands import (
     refused,
 )
 from runyard.schedulers.slurm.states import UNKNOWN, State, read_state
+from runyard.schedulers.slurm.values import read_time
 
 _FIELDS = "%F|%K|%T|%S|%e|%N|%r"
 # Slurm counts tasks in 32 bits.
@@ -52,6 +52,11 @@ class JobState:
         for one in self.tasks:
             found[one.state.name] = found.get(one.state.name, 0) + one.count
         return found or {UNKNOWN.name: 1}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of it may still come to something; not of a job that Slurm has forgotten."""
+        return any(tasks.state.is_open for tasks in self.tasks)
 
     @property
     def reason(self) -> str | None:
@@ -144,14 +149,6 @@ def _read_tasks(
         end=read_time(end),
         nodes=_told(nodes),
     )
-
-
-def read_time(text: str) -> float | None:
-    """A moment as Slurm writes it, in this machine's time zone: 2026-03-01T09:30:00."""
-    try:
-        return time.mktime(time.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S"))
-    except (ValueError, OverflowError):  # N/A, Unknown, None; or SLURM_TIME_FORMAT is set.
-        return None
 
 
 def _told(text: str) -> str | None:
