@@ -20,6 +20,7 @@ from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
 from runyard.launch.watching import news_of
 from runyard.node import job_file, jobend
+from runyard.schedulers.jobs import used
 from runyard.schedulers.slurm import (
     accounting,
     live_usage,
@@ -36,7 +37,7 @@ from runyard.schedulers.slurm.facts import gather
 from runyard.schedulers.slurm.limits import ask_array_size, is_limit
 from runyard.schedulers.slurm.partitions import nodes_of
 from runyard.schedulers.slurm.reasons import read_reason
-from runyard.schedulers.slurm.states import states_text
+from runyard.schedulers.states import states_text
 from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05
 from tests.fuzz.mutations import as_bytes, expand
 from tests.launch.test_maintenance import PRINTED
@@ -124,7 +125,7 @@ class SlurmOutput:
         env: dict[str, str] = {}
         state = queue.poll(["40"], env)["40"]
         known = accounting.records(["40"], env).get("40", [])
-        json.dumps(accounting.used(known), allow_nan=False)
+        json.dumps(used(known), allow_nan=False)
         for job in (_job(), _job(array=None, tasks=1, states={"RUNNING": 1})):
             news = news_of(job, state, known, now=100.0)
             json.dumps(news, allow_nan=False)

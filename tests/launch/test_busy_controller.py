@@ -17,7 +17,8 @@ from runyard.clusters.load import load_profile
 from runyard.config.request import Agents
 from runyard.launch.plan import Plan
 from runyard.launch.submitting import submit
-from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing, ask, find_slurm
+from runyard.schedulers.errors import SchedulerError, SchedulerMissing
+from runyard.schedulers.slurm.commands import ask, find_slurm
 from runyard.schedulers.slurm.limits import is_limit
 from tests.launch.planning import PLACES, planned, request
 
@@ -89,7 +90,7 @@ def test_a_controller_that_stays_away_is_an_error_with_its_words(stand_in: Stand
 def test_what_is_refused_for_good_is_not_asked_again(stand_in: StandIn, tmp_path: Path) -> None:
     said = "sbatch: error: Batch job submission failed: Invalid account specified"
     environ = stand_in("sbatch", f"{times('sbatch')}; echo '{said}' >&2; exit 1")
-    with pytest.raises(SlurmError) as refused:
+    with pytest.raises(SchedulerError) as refused:
         submit(one_job(tmp_path), environ=environ)
     assert "Invalid account" in str(refused.value.said)
     assert "sacctmgr" in str(refused.value.mend)
@@ -157,5 +158,5 @@ def test_jobs_one_by_one_are_spaced_where_the_site_wants_it(
 
 
 def test_no_slurm_is_said_in_words() -> None:
-    with pytest.raises(SlurmMissing, match="there is no Slurm here"):
+    with pytest.raises(SchedulerMissing, match="there is no Slurm here"):
         find_slurm({"PATH": "/nowhere"})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from runyard.schedulers.partitions import Count
 from runyard.schedulers.slurm import partitions
 from runyard.schedulers.slurm.accounting import _FIELDS, read_records
 from runyard.schedulers.slurm.commands import Answer
 from runyard.schedulers.slurm.facts import read_config
 from runyard.schedulers.slurm.live_usage import read_figures
-from runyard.schedulers.slurm.partitions import Count, read_partitions
+from runyard.schedulers.slurm.partitions import read_partitions
 from runyard.schedulers.slurm.queue import count_tasks
 from runyard.schedulers.slurm.values import (
     read_cpu_time,

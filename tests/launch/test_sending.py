@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from runyard.launch.own_jobs import submit_own
 from runyard.launch.script import Part
 from runyard.launch.submitting import Sender, Sheet
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm import sending
-from runyard.schedulers.slurm.commands import Answer, SlurmError
+from runyard.schedulers.slurm.commands import Answer
 
 LOST = Answer(1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv")
 LIMIT = Answer(1, "", "sbatch: error: AssocMaxSubmitJobLimit")
@@ -143,7 +144,7 @@ def test_every_job_of_our_own_is_sent_once_and_told(
     for _ in range(links):
         try:
             ids.append(int(submit_own("1 0", tmp_path, environ={}, sleep=lambda _s: None)))
-        except SlurmError:  # Whoever typed it is told, and looks.
+        except SchedulerError:  # Whoever typed it is told, and looks.
             return
     assert ids == list(controller.alive)
 
@@ -165,7 +166,7 @@ def test_a_controller_that_stays_silent_is_told_and_nothing_is_sent_again(
 ) -> None:
     controller = Controller(["late", *["question lost"] * 100])
     monkeypatch.setattr(sending, "ask", controller.ask)
-    with pytest.raises(SlurmError, match="nobody knows whether Slurm took the job") as error:
+    with pytest.raises(SchedulerError, match="nobody knows whether Slurm took the job") as error:
         submit_own("1 0", tmp_path, environ={}, sleep=lambda _s: None)
     assert sending.mark_of("").partition(":")[0] in str(error.value.mend)
     assert len(controller.late) == 1

@@ -8,8 +8,9 @@ import pytest
 
 from runyard.client.jobs import Job, JobAgent, JobDetail
 from runyard.launch.watching import news_of
-from runyard.schedulers.slurm.accounting import read_records, used
-from runyard.schedulers.slurm.queue import JobState, read_states
+from runyard.schedulers.jobs import JobState, used
+from runyard.schedulers.slurm.accounting import read_records
+from runyard.schedulers.slurm.queue import read_states
 
 
 def _job(**more: Any) -> Job:

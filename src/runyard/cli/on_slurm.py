@@ -360,12 +360,12 @@ def send_or_undo(
     submission: Submission, sweep: Sweep, *, as_json: bool, is_new: bool = True
 ) -> int:
     """Submit; a sweep that was made for it and gets no job is deleted."""
-    from runyard.schedulers.slurm.commands import SlurmSilent
+    from runyard.schedulers.errors import SchedulerSilent
 
     api = server(quiet=True)
     try:
         done = submission.send(api, sweep)
-    except (SlurmSilent, KeyboardInterrupt):
+    except (SchedulerSilent, KeyboardInterrupt):
         # Slurm may have taken the job: it then finds a sweep with nothing to do, and ends.
         if is_new:
             api.sweeps.set_state(sweep["key"], "canceled")

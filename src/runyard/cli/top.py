@@ -24,7 +24,7 @@ from runyard.cli.output import console, duration, print_json, print_table, say
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
-from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.errors import SchedulerError, SchedulerMissing
 from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
 
 _EVERY = 5.0
@@ -87,9 +87,9 @@ def _gather(api: Api, words: str | None) -> tuple[list[Trial], list[RunningTask]
         return trials, [], None
     try:
         return trials, running_tasks(only=only), None
-    except SlurmMissing:
+    except SchedulerMissing:
         return trials, [], None
-    except SlurmError as error:
+    except SchedulerError as error:
         return trials, [], f"{error.what} ({error.said})"
 
 

@@ -22,7 +22,7 @@ from runyard.launch.builds import Build
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.shell_words import quote
 from runyard.locks import FolderLock
-from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm.queue import poll
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _submit(
 ) -> str:
     try:
         return submit_own(own_script(job, request, folder), folder, environ=environ, notice=say)
-    except SlurmError as error:
+    except SchedulerError as error:
         if "not available" not in (error.said or "").lower():
             raise
     # No node has so much memory: then what jobs get that do not ask for any.

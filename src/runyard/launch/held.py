@@ -18,7 +18,7 @@ from runyard.launch.script import Part, renumber
 from runyard.launch.script_agents import held_file
 from runyard.launch.submitting import Sender, Sheet, Submitted, follows
 from runyard.locks import FolderLock
-from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.errors import SchedulerError
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
@@ -126,7 +126,7 @@ def _send(
         # Whoever tried last may not have heard that Slurm took the first part.
         sender = Sender(sheet, environ, before=content["before"], may_be_there=True)
         done = sender.send(parts)
-    except SlurmError:  # It is wrong by now, as it seems. Whoever comes next tries again.
+    except SchedulerError:  # It is wrong by now, as it seems. Whoever comes next tries again.
         return 0
     if done.jobs:
         taken(content["record"], done)

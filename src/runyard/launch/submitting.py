@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from runyard.errors import StateError
 from runyard.home import write_whole
 from runyard.launch.script import Part, arguments, script
-from runyard.schedulers.slurm.commands import Answer, SlurmError
+from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.slurm.commands import Answer
 from runyard.schedulers.slurm.limits import is_limit, refusal
 from runyard.schedulers.slurm.sending import send as send_script
 from runyard.schedulers.slurm.sending import try_out
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from runyard.launch.plan import Plan
 
 
-class TooMany(SlurmError):
+class TooMany(SchedulerError):
     """A limit on submitted jobs let nothing in."""
 
 
@@ -103,7 +104,7 @@ def submit(
     notice: Callable[[str], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Submitted:
-    """Make the job folder and send the plan; SlurmError where nothing of it was taken."""
+    """Make the job folder and send the plan; SchedulerError where nothing of it was taken."""
     write_folder(plan)
     parts = parts_of(plan, array_size or plan.profile.limits.array_size)
     done = Sender(_sheet(plan), environ, notice, sleep).send(parts)
@@ -130,7 +131,7 @@ def _sheet(plan: Plan) -> Sheet:
 
 
 def try_plan(plan: Plan, part: Part, environ: Mapping[str, str]) -> str:
-    """What Slurm says to a part that is not sent; SlurmError where it would refuse it."""
+    """What Slurm says to a part that is not sent; SchedulerError where it would refuse it."""
     sheet = _sheet(plan)
     answer = try_out(
         sheet.text(part),
@@ -182,7 +183,7 @@ class Sender:
         self._complaint: Answer | None = None
 
     def send(self, parts: Sequence[Part]) -> Submitted:
-        """As much as Slurm takes; SlurmError where it says that the job is wrong."""
+        """As much as Slurm takes; SchedulerError where it says that the job is wrong."""
         left = list(parts)
         while left:
             part = left[0]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runyard.reading.units import read_whole
+from runyard.schedulers.errors import NoAccounting
+from runyard.schedulers.jobs import Record
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading
-from runyard.schedulers.slurm.states import State, read_state
+from runyard.schedulers.slurm.states import read_state
 from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
 _FIELDS = (
@@ -17,41 +19,6 @@ _FIELDS = (
     "Account",
 )  # fmt: skip
 _AT_A_TIME = 500
-
-
-@dataclass(frozen=True)
-class Record:
-    """One task of a job, or a job that is no array, as accounting has it."""
-
-    which: str
-    """123, or 123_4 in an array; 123_[5-9] are tasks that never started."""
-    name: str
-    account: str
-    state: State
-    exit_code: str
-    partition: str
-    nodes: str | None
-    submitted: float | None
-    start: float | None
-    end: float | None
-    seconds: float
-    limit: float | None
-    """What time was asked for, in seconds."""
-    cpus: int
-    cpu_seconds: float
-    memory_asked: int | None
-    """Bytes, of all its nodes."""
-    memory_peak: int | None
-    """Bytes, of the step that used most."""
-    gpus: int
-
-    @property
-    def job_id(self) -> str:
-        return self.which.partition("_")[0]
-
-
-class NoAccounting(Exception):
-    """The site keeps no accounting, or does not let us read it; Slurm's words."""
 
 
 def records(
@@ -96,28 +63,6 @@ def read_records(text: str) -> list[Record]:
             if peak is not None:
                 found[which] = replace(found[which], memory_peak=max(peak, before or 0))
     return list(found.values())
-
-
-def used(of_job: Sequence[Record]) -> dict[str, float]:
-    """What a job's tasks used, against what they had: the ledger's `used`."""
-    ran = [one for one in of_job if one.start is not None]
-    if not ran:
-        return {}
-    peaks = [one.memory_peak for one in ran if one.memory_peak is not None]
-    asked = [one.memory_asked for one in ran if one.memory_asked is not None]
-    limits = [one.limit for one in ran if one.limit is not None]
-    told = {
-        "tasks": len(ran),
-        "seconds": sum(one.seconds for one in ran),
-        "longest_seconds": max((one.seconds for one in ran), default=0.0),
-        "limit_seconds": max(limits, default=None),
-        "cpu_seconds": sum(one.cpu_seconds for one in ran),
-        "cpu_seconds_held": sum(one.cpus * one.seconds for one in ran),
-        "gpu_seconds_held": sum(one.gpus * one.seconds for one in ran),
-        "memory_peak": max(peaks, default=None),
-        "memory_asked": max(asked, default=None),
-    }
-    return {name: value for name, value in told.items() if value is not None}
 
 
 def _sacct(words: Sequence[str], environ: Mapping[str, str] | None, seconds: float) -> str:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runyard.reading.units import short_time
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.resources import follow_rules
-from runyard.schedulers.slurm.commands import SlurmError, ask, for_reading
+from runyard.schedulers.slurm.commands import ask, for_reading
 from runyard.schedulers.slurm.values import clock, read_fields, read_time
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def mind_maintenance(
     ruled = follow_rules(request, request.profile)
     try:
         found = _find(environ, ruled.time, resources.partition, resources.reservation, now)
-    except SlurmError:
+    except SchedulerError:
         return request, ()
     if found is None:
         return request, ()

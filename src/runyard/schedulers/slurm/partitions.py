@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from runyard.reading.units import read_whole
+from runyard.schedulers.partitions import Count, Partition
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
 from runyard.schedulers.slurm.facts import read_partition_rules
 from runyard.schedulers.slurm.values import read_gres, read_span
@@ -22,39 +22,6 @@ _COLUMNS = (
 _DOWN = ("down", "drain", "fail", "maint", "power", "unknown")
 # And of one that is promised to others, or is not there yet.
 _AWAY = (*_DOWN, "reserved", "boot", "inval", "future", "planned", "blocked", "reboot")
-
-
-@dataclass(frozen=True)
-class Count:
-    free: int = 0
-    total: int = 0
-
-    def __add__(self, other: Count) -> Count:
-        return Count(self.free + other.free, self.total + other.total)
-
-    def __str__(self) -> str:
-        return f"{self.free}/{self.total}"
-
-
-@dataclass(frozen=True)
-class Partition:
-    """One partition. `gpus` by type; memory of a node in MiB, the least and the most.
-
-    `denied` says why you may not use it, where Slurm tells.
-    """
-
-    name: str
-    is_default: bool = False
-    state: str = "UP"
-    nodes: Count = field(default_factory=Count)
-    """Free ones are wholly free."""
-    cpus: Count = field(default_factory=Count)
-    gpus: Mapping[str, Count] = field(default_factory=dict)
-    memory: tuple[int, int] = (0, 0)
-    longest: float | None = None
-    usual: float | None = None
-    most_nodes: int | None = None
-    denied: str | None = None
 
 
 def list_partitions(environ: Mapping[str, str] | None = None) -> list[Partition]:

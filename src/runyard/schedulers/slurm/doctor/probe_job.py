@@ -20,7 +20,7 @@ from typing import Any
 
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
-from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm.doctor import node_probe
 from runyard.schedulers.slurm.queue import cancel, poll
 from runyard.schedulers.slurm.sending import send
@@ -114,7 +114,7 @@ def run_probe(
         key = next(iter(marks.values()))
         try:
             sent = send(text, key, options=options, environ=clean, notice=say)
-        except SlurmError as error:
+        except SchedulerError as error:
             return Outcome(None, error.what, error.mend)
         if not sent.is_good:
             return Outcome(None, f"Slurm did not take the job: {sent.words}",
@@ -123,7 +123,7 @@ def run_probe(
         try:
             return _wait(environ, job_id, [Path(mark) for mark in marks.values()], wait, say)
         finally:
-            with contextlib.suppress(SlurmError):
+            with contextlib.suppress(SchedulerError):
                 cancel([job_id], environ=environ)
 
 
@@ -171,7 +171,7 @@ def _words(environ: Mapping[str, str], job_id: str) -> str | None:
     """How the job stands, to be said; None: it has ended."""
     try:
         job = poll([job_id], environ, patience=0.0, seconds=_ANSWER_SECONDS)[job_id]
-    except SlurmError as error:
+    except SchedulerError as error:
         return f"unknown ({error.said or error.what})"
     if not job.is_open:
         return None
