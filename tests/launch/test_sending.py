@@ -22,6 +22,7 @@ from runyard.launch.submitting import Sender, Sheet
 from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm import sending
 from runyard.schedulers.slurm.commands import Answer
+from runyard.schedulers.slurm.scheduler import Slurm
 
 LOST = Answer(1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv")
 LIMIT = Answer(1, "", "sbatch: error: AssocMaxSubmitJobLimit")
@@ -93,7 +94,7 @@ def send_all(
     left, is_first = list(parts), True
     for _ in range(20):
         sender = Sender(
-            sheet(), environ, sleep=lambda _s: None, before=[str(key) for key, _ in told],
+            sheet(), Slurm(environ), sleep=lambda _s: None, before=[str(key) for key, _ in told],
             may_be_there=not is_first,
         )  # fmt: skip
         was_calm = not controller.fates
@@ -154,9 +155,9 @@ def test_an_old_job_of_the_same_folder_is_not_the_part_that_was_held(
 ) -> None:
     controller = Controller([])
     monkeypatch.setattr(sending, "ask", controller.ask)
-    Sender(sheet(), {}).send([Part(4)])
+    Sender(sheet(), Slurm({})).send([Part(4)])
     controller.fates = ["question lost", "answered", "answered", "answered"]
-    done = Sender(sheet(), {}, sleep=lambda _s: None, before=["1"]).send([Part(50, 4)])
+    done = Sender(sheet(), Slurm({}), sleep=lambda _s: None, before=["1"]).send([Part(50, 4)])
     assert [(job.job_id, job.tasks) for job in done.jobs] == [("2", 50)]
     assert controller.alive == {1: Part(4), 2: Part(50, 4)}
 

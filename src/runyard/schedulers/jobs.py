@@ -1,11 +1,59 @@
-"""Jobs as every scheduler tells of them: in its queue now, and in its records afterwards."""
+"""Jobs: what is asked for, what a scheduler answers, its queue now, and its records afterwards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.states import UNKNOWN, State
+
+Option = tuple[str, str | None]
+
+
+@dataclass(frozen=True)
+class Header:
+    """Options of a job by the scheduler's names, without the array's, which come with each part."""
+
+    options: tuple[Option, ...]
+
+    def lines(self) -> list[str]:
+        return [
+            f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options
+        ]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A job to be sent."""
+
+    name: str
+    text: str
+    """The script, with the scheduler's header."""
+    key: str
+    """Names this job among all that were ever sent; the same key is the same job."""
+    after: str | None = None
+    """The job that has to end first, however it ends."""
+    options: tuple[str, ...] = ()
+    """What no line of the script can hold, in the scheduler's words."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a scheduler says to a job that was sent.
+
+    *taken*: `job_id` is its number. *full*: a limit on the number of jobs keeps it out for now.
+    *refused*: it will never be taken as it is. *unknown*: the answer was lost and the job may have
+    been taken; the same key must be sent with `may_be_there` the next time.
+    """
+
+    outcome: Literal["taken", "full", "refused", "unknown"]
+    job_id: str = ""
+    words: str = ""
+    """The scheduler's own, in one line."""
+    error: SchedulerError | None = None
+    """What to raise where it was not taken, with what helps."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
 from runyard.schedulers.slurm.variables import clean_environment
 
 if TYPE_CHECKING:
-    from runyard.schedulers.slurm.header import Header
+    from runyard.schedulers.jobs import Header
 
 # Of a batch job's options, those that salloc does not know or that make no sense for a person.
 _BATCH_ONLY = ("signal", "open-mode", "requeue", "no-requeue", "output", "error", "array", "chdir")
