@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runyard.cli.connect import complete_file
+from runyard.cli.completers import complete_file
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.owner import find_owner

@@ -25,9 +25,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runyard.cli.connect import complete_sweep_or_file
+from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.output import console, number, print_json, say
-from runyard.cli.parser import duration, nearest, positive
+from runyard.cli.parser import duration, positive
 from runyard.cli.rehearsal import (
     LOOK_EVERY,
     SETTINGS,
@@ -42,6 +42,7 @@ from runyard.cli.rehearsal import (
 from runyard.config.request import Rung
 from runyard.errors import UsageError
 from runyard.gauge.tryout import CannotStart, Tryout
+from runyard.reading.problems import nearest
 
 if TYPE_CHECKING:
     from runyard.cli.sweep_plan import Plan

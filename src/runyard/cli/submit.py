@@ -109,7 +109,7 @@ def submit_command(
 
 def _submit_project(args: argparse.Namespace) -> int:
     """What runyard.yaml says is to be run, in the project's root."""
-    from runyard.cli.sweeps import find_sweep
+    from runyard.actions.naming import find_sweep
     from runyard.config.flags import Given, given_flags
     from runyard.config.project_file import read_project
 

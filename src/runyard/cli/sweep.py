@@ -24,7 +24,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.cli.connect import complete_sweep_or_file, server
+from runyard.actions.naming import find_sweep
+from runyard.cli.completers import complete_sweep_or_file
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import print_json, say
@@ -32,7 +34,6 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
-from runyard.cli.sweeps import find_sweep
 from runyard.cli.tracking import tell_agents
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError

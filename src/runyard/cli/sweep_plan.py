@@ -11,11 +11,11 @@ from typing import Any
 
 from runyard.cli.output import say
 from runyard.cli.owner import Owner, find_owner
-from runyard.cli.parser import nearest
 from runyard.config.overrides import Overrides
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.config.sweep_file import SweepFile, read_sweep_file
 from runyard.errors import ConfigError, NotFoundError, UsageError
+from runyard.reading.problems import nearest
 from runyard.search.sweep import Sweep
 
 _SUFFIXES = (".yaml", ".yml", ".json")
