@@ -44,9 +44,9 @@ from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.parser import count, positive
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import UsageError
-from runyard.launch.accounting import Record
-from runyard.launch.states import states_text
 from runyard.launch.watching import Looked
+from runyard.schedulers.slurm.accounting import Record
+from runyard.schedulers.slurm.states import states_text
 
 _LIMIT = 20
 _MOST_TASKS = 30

@@ -23,7 +23,7 @@ from runyard.cli.job_view import memory_text
 from runyard.cli.letters import spelled
 from runyard.cli.output import console, duration, print_json, print_table, say
 from runyard.client.sweeps import Trial
-from runyard.launch.live_usage import RunningTask
+from runyard.schedulers.slurm.live_usage import RunningTask
 
 _EVERY = 5.0
 

@@ -11,8 +11,8 @@ from runyard.actions import naming
 from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import NotFoundError, RunyardError
-from runyard.launch.accounting import NoAccounting, Record, own_records
 from runyard.launch.watching import Looked, account_for, look
+from runyard.schedulers.slurm.accounting import NoAccounting, Record, own_records
 
 _DAY = 86400.0
 

@@ -8,8 +8,8 @@ from runyard.actions import naming
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
-from runyard.launch.commands import SlurmError, SlurmMissing
-from runyard.launch.live_usage import RunningTask, running_tasks
+from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
 
 
 @dataclass(frozen=True)
