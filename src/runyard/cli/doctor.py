@@ -22,6 +22,7 @@ from runyard.cli.doctor_job import look_from_inside
 from runyard.cli.doctor_project import check_project
 from runyard.cli.output import console, print_json, say
 from runyard.cli.parser import duration
+from runyard.cli.resource_flags import add_resource_flags, given_flags
 from runyard.clusters.asking import asker
 from runyard.clusters.draft import draft, draft_name
 from runyard.clusters.findings import Finding
@@ -32,7 +33,6 @@ from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import check_site, container_kinds, cuda_modules
 from runyard.clusters.slurm_checks import check_slurm
 from runyard.clusters.slurm_facts import SlurmFacts, gather
-from runyard.config.flags import add_resource_flags, given_flags
 from runyard.errors import StateError, UsageError
 from runyard.home import locate, write_whole
 
