@@ -19,9 +19,9 @@ from pathlib import Path
 from runyard.actions.cluster.doctor import DoctorRequest, examine
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import duration
+from runyard.cli.resource_flags import add_resource_flags, given_flags
 from runyard.clusters.findings import Finding
 from runyard.clusters.profile import Profile
-from runyard.config.flags import add_resource_flags, given_flags
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 # What a short job may need to be let in.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,13 +25,14 @@ from typing import Any
 
 from runyard.actions import naming
 from runyard.actions.naming import find_sweep
+from runyard.actions.tracking import agent_variables
 from runyard.cli.asked_before import KEPT, keep_asked
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
-from runyard.cli.output import print_json, say
+from runyard.cli.output import print_json, say, show
+from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
-from runyard.cli.tracking import tell_agents
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial
@@ -103,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from runyard.cli.farm_work import work_on
 
-    tell_agents(args, Path(after["folder"] or "."))
+    os.environ.update(agent_variables(project_options(args), Path(after["folder"] or "."), show))
     return work_on(locate(), after, slots=read_slots(args).of_sweep(after), as_json=args.json)
 
 

@@ -107,7 +107,7 @@ def closest(word: Any, words: Iterable[str]) -> str | None:
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The word that is spelled most alike, as it stands."""
+    """The most similar word, if one is similar."""
     import difflib  # Felt at the start of every command, and seldom needed.
 
     matches = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
