@@ -70,7 +70,8 @@ def measure_in_job(args: argparse.Namespace) -> Raw | None:
 
 def _plan(args: argparse.Namespace) -> Submission:
     """A job that is as long as the measurement, whatever runyard.yaml says of the real ones."""
-    from runyard.config.flags import Given, given_flags
+    from runyard.cli.resource_flags import given_flags
+    from runyard.config.flags import Given
     from runyard.config.project_file import read_project
 
     flags = given_flags(args)

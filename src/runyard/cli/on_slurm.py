@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import runyard
+from runyard.actions.tracking import require_key
 from runyard.cli.connect import server
-from runyard.cli.output import say
+from runyard.cli.output import say, show
 from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
 from runyard.cli.submission_view import advise, describe, tell
-from runyard.cli.tracking import require_key
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate, prepare
 
@@ -237,8 +237,8 @@ def plan_submission(
     `command_line`: the program, where there is only one and no array.
     """
     from runyard.cli.environment import builder
+    from runyard.cli.resource_flags import given_flags
     from runyard.config.check import check
-    from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project, with_shell
     from runyard.config.trial_shape import fit_array, fit_single
     from runyard.launch.plan import Interpreter, Work, plan
@@ -263,7 +263,7 @@ def plan_submission(
         request, shape_notes = fit_array(request, slots)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
-    require_key(request.tracking.server, request.tracking.key)
+    require_key(request.tracking.server, request.tracking.key, show)
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
     check_staging(request, places)
