@@ -20,8 +20,8 @@ from pathlib import Path
 from runyard.client.discover import ensure_server, stop_server
 from runyard.client.environment import wandb_environment
 from runyard.home import Home, read_discovery
-from runyard.node.keeper import Keeper
-from runyard.node.launching import launch
+from runyard.node.attempt.keeper import Keeper
+from runyard.node.system.launching import launch
 
 LIMIT_MS = 20.0  # Over the floor.
 STOCK_TRIALS = 3
@@ -60,10 +60,10 @@ def measure_floor(trials: int) -> float:
 
 def measure_ours(home: Home, trials: int) -> tuple[float, float]:
     """Median time from an attempt's end to the next one's begin; and milliseconds a trial."""
-    from runyard.node import claiming
-    from runyard.node.agent import Agent
-    from runyard.node.attempts import Attempt
-    from runyard.node.setting import Setting
+    from runyard.node.agent import claiming
+    from runyard.node.agent.__main__ import Agent
+    from runyard.node.attempt.trial_attempt import Attempt
+    from runyard.node.attempt.workspace import Workspace
 
     ends, gaps = list[float](), list[float]()
 
@@ -72,8 +72,8 @@ def measure_ours(home: Home, trials: int) -> tuple[float, float]:
             ends.append(time.perf_counter())
             super()._is_over(exit_code)
 
-        def _launch(self, setting: Setting, output: int, keeper: Keeper) -> None:
-            super()._launch(setting, output, keeper)
+        def _launch(self, workspace: Workspace, output: int, keeper: Keeper) -> None:
+            super()._launch(workspace, output, keeper)
             if ends:
                 gaps.append(time.perf_counter() - ends[-1])
 

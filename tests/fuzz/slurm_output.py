@@ -28,7 +28,7 @@ from runyard.launch.reasons import read_reason
 from runyard.launch.states import states_text
 from runyard.launch.submitting import ask_array_size, is_limit
 from runyard.launch.watching import news_of
-from runyard.node import job_file, jobend
+from runyard.node.agent import job_end, job_file
 from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05
 from tests.fuzz.mutations import as_bytes, expand
 from tests.launch.test_maintenance import PRINTED
@@ -125,7 +125,7 @@ class SlurmOutput:
         live_usage.running_tasks(env)
         sbatch._find(sbatch.mark_of("k"), env)
         sbatch.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
-        jobend.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
+        job_end.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
         job_file.cancel_links("/jobs/a/job.json", lambda _: None)
         usage._fair_shares()
 

@@ -16,8 +16,8 @@ from typing import Any
 from runyard.cli.output import console, duration, print_json
 from runyard.cli.sweep_plan import Plan
 from runyard.gauge.tryout import CannotStart, Tryout
-from runyard.node.commands import expand
-from runyard.node.parameters import parameter_file
+from runyard.node.attempt.command_line import expand
+from runyard.node.attempt.parameter_file import parameter_file
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
 from runyard.server.sweeps.drawing import quasi_random
