@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runyard.search.draws import draws, quasi_random
 from runyard.search.sweep import read_sweep
 from runyard.server.ledger import ahead, lifecycle
 from runyard.server.ledger.causes import CAUSES, cause_of_exit
@@ -16,7 +17,7 @@ from runyard.server.ledger.lifecycle import FINAL, STATES
 from runyard.server.ledger.rules import Aim, Limit, Rules
 from runyard.server.ledger.transitions import after_failure, settle
 from runyard.server.store import trials
-from runyard.server.sweeps.drawing import Drawing, draws, quasi_random
+from runyard.server.sweeps.drawing import Drawing
 from tests.server.a_ledger import LedgerInMemory
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from runyard.search.draws import quasi_random
 from runyard.search.engines.coordinates import Coordinates
 from runyard.search.engines.distinct import Taken
 from runyard.search.space import Point, Space
 from runyard.server import json_text
 from runyard.server.store import results
-from runyard.server.sweeps.drawing import quasi_random
 
 if TYPE_CHECKING:
     from runyard.server.tracker import Tracker

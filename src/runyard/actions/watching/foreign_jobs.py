@@ -1,0 +1,85 @@
+"""A job of the user's own that runyard did not submit, as far as Slurm tells of it."""
+
+from __future__ import annotations
+
+import time
+
+from runyard.client.jobs import Job
+from runyard.errors import NotFoundError
+from runyard.launch.watching import ANSWER_SECONDS, Looked
+from runyard.schedulers.slurm.accounting import NoAccounting, Record, records, used
+from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.slurm.name import cluster_name
+from runyard.schedulers.slurm.queue import JobState, poll
+from runyard.schedulers.slurm.states import counted, read_state
+
+
+def foreign_job(number: str) -> Job:
+    """The job of this number; NotFoundError where Slurm does not know it as ours."""
+    return look_at(number).jobs[0]
+
+
+def look_at(number: str) -> Looked:
+    """The same, with what the queue says of it now."""
+    try:
+        state = poll([number], patience=0.0, seconds=ANSWER_SECONDS)[number]
+    except SlurmMissing:
+        raise _unknown(number, "runyard has submitted none, and there is no Slurm here") from None
+    known = [] if state.tasks else _accounted(number)
+    if not state.tasks and not known:
+        raise _unknown(number, "neither runyard nor Slurm knows it as one of yours")
+    job = _as_job(number, state, known)
+    return Looked([job], {job["key"]: state})
+
+
+def _accounted(number: str) -> list[Record]:
+    try:
+        return records([number], seconds=ANSWER_SECONDS).get(number, [])
+    except (NoAccounting, SlurmError):
+        return []
+
+
+def _unknown(number: str, why: str) -> NotFoundError:
+    return NotFoundError(
+        f"there is no job {number}: {why}", mend="`runyard jobs` lists those that it submitted"
+    )
+
+
+def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
+    states = state.states if state.tasks else counted(one.state.name for one in known)
+    is_open = any(read_state(name).is_open for name in states)
+    starts = [one.start for one in state.tasks if one.start and one.state.phase != "waiting"]
+    starts += [one.start for one in known if one.start is not None]
+    ends = [one.end for one in state.tasks if one.end is not None]
+    ends += [one.end for one in known if one.end is not None]
+    submitted = [one.submitted for one in known if one.submitted is not None]
+    return Job(
+        key=0,
+        cluster=cluster_name() or "",
+        job_id=number,
+        user="",
+        mine=False,
+        sweep=None,
+        sweep_id=None,
+        sweep_name=None,
+        entity=None,
+        project=None,
+        kind="not runyard's",
+        name=known[0].name if known else "",
+        array=None,
+        tasks=sum(states.values()),
+        folder="",
+        log_pattern=None,
+        asked={},
+        snapshot=None,
+        submitted_at=min([*submitted, *starts, time.time()]),
+        polled_at=time.time(),
+        states=states,
+        reason=state.reason,
+        starts_at=state.start,
+        started_at=min(starts, default=None),
+        ended_at=None if is_open else max(ends, default=time.time()),
+        used=used(known),
+        wish=None,
+        failed=0,
+    )

@@ -1,0 +1,91 @@
+"""What running jobs use right now: `squeue` says where they are, `sstat` what they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from runyard.reading.units import read_whole
+from runyard.schedulers.slurm.accounting import read_cpu_time, read_size
+from runyard.schedulers.slurm.commands import ask, for_reading, refused
+from runyard.schedulers.slurm.queue import read_time
+
+_FIELDS = "%A|%F|%K|%S|%C|%m|%N|%b|%j"
+_SECONDS = 15.0
+_AT_A_TIME = 200
+
+
+@dataclass(frozen=True)
+class RunningTask:
+    """A task that runs: what it has, and what it used so far; None where Slurm does not say."""
+
+    which: str
+    """123, or 123_4 in an array."""
+    name: str
+    nodes: str
+    cpus: int
+    memory: int | None
+    """What it may use, in bytes; of each node or CPU, as it was asked."""
+    gpus: str | None
+    started: float | None
+    cpu_seconds: float | None = None
+    memory_peak: int | None = None
+
+
+def running_tasks(
+    environ: Mapping[str, str] | None = None, *, only: Iterable[str] | None = None
+) -> list[RunningTask]:
+    """One's own tasks that run, of these jobs only where some are named."""
+    env = for_reading(environ)
+    words = ["squeue", "--me", "--noheader", "--states=RUNNING", f"--format={_FIELDS}"]
+    answer = ask(words, environ=env, patience=0.0, seconds=_SECONDS)
+    if not answer.is_good:
+        raise refused("Slurm does not tell what runs", answer)
+    wanted = None if only is None else set(only)
+    lines = [line.split("|", 8) for line in answer.said.splitlines()]
+    found = [one for one in lines if len(one) == 9 and (wanted is None or one[1] in wanted)]
+    figures = _figures([one[0] for one in found], env)
+    return [_task(one, figures.get(one[0])) for one in found]
+
+
+def read_figures(text: str) -> dict[str, tuple[float, int]]:
+    """What sstat printed: CPU seconds and peak memory of each job, its steps summed up."""
+    found: dict[str, tuple[float, int]] = {}
+    for line in text.splitlines():
+        parts = line.split("|")
+        if len(parts) < 4:
+            continue
+        job = parts[0].partition(".")[0]
+        tasks = read_whole(parts[3]) or 1
+        seconds, memory = found.get(job, (0.0, 0))
+        seconds += read_cpu_time(parts[1]) * tasks
+        found[job] = (seconds, memory + (read_size(parts[2]) or 0))
+    return found
+
+
+def _figures(ids: list[str], environ: Mapping[str, str]) -> dict[str, tuple[float, int]]:
+    found: dict[str, tuple[float, int]] = {}
+    for begin in range(0, len(ids), _AT_A_TIME):
+        named = ",".join(ids[begin : begin + _AT_A_TIME])
+        words = ["sstat", "--allsteps", "--noheader", "--parsable2", "--jobs", named]
+        words.append("--format=JobID,AveCPU,MaxRSS,NTasks")
+        # One that has just ended makes it an error; what it says of the others counts.
+        answer = ask(words, environ=environ, patience=0.0, seconds=_SECONDS)
+        found |= read_figures(answer.said)
+    return found
+
+
+def _task(parts: list[str], figures: tuple[float, int] | None) -> RunningTask:
+    _, job, task, start, cpus, memory, nodes, gpus, name = parts
+    is_array = task not in ("", "N/A")
+    return RunningTask(
+        which=f"{job}_{task}" if is_array else job,
+        name=name,
+        nodes=nodes,
+        cpus=read_whole(cpus) or 1,
+        memory=read_size(memory),
+        gpus=None if gpus in ("", "N/A", "(null)") else gpus.removeprefix("gres:"),
+        started=read_time(start),
+        cpu_seconds=None if figures is None else figures[0],
+        memory_peak=None if figures is None else figures[1] or None,
+    )

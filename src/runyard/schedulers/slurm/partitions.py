@@ -1,0 +1,206 @@
+"""What a cluster has, by partition: nodes, CPUs, GPUs, how many are free, who may use them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runyard.reading.units import read_whole
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
+from runyard.schedulers.slurm.facts import read_fields
+
+_SECONDS = 20.0
+# With a width each: sinfo has no other way to keep long values whole.
+_COLUMNS = (
+    ("Partition", 80), ("NodeList", 80), ("StateLong", 30), ("Gres", 400), ("GresUsed", 400),
+    ("CPUsState", 40), ("Memory", 20),
+)  # fmt: skip
+# A node in one of these takes no new job; Slurm adds signs such as * (not answering) behind.
+_AWAY = ("down", "drain", "fail", "maint", "reserved", "power", "unknown", "boot", "inval",
+         "future", "planned", "blocked", "reboot")  # fmt: skip
+_GPU = re.compile(r"gpu:(?:([^:(,\s]+):)?(\d+)")
+
+
+@dataclass(frozen=True)
+class Count:
+    free: int = 0
+    total: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        return Count(self.free + other.free, self.total + other.total)
+
+    def __str__(self) -> str:
+        return f"{self.free}/{self.total}"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition. `gpus` by type; memory of a node in MiB, the least and the most.
+
+    `denied` says why you may not use it, where Slurm tells.
+    """
+
+    name: str
+    is_default: bool = False
+    state: str = "UP"
+    nodes: Count = field(default_factory=Count)
+    """Free ones are wholly free."""
+    cpus: Count = field(default_factory=Count)
+    gpus: Mapping[str, Count] = field(default_factory=dict)
+    memory: tuple[int, int] = (0, 0)
+    longest: float | None = None
+    usual: float | None = None
+    most_nodes: int | None = None
+    denied: str | None = None
+
+
+def list_partitions(environ: Mapping[str, str] | None = None) -> list[Partition]:
+    """Every partition that Slurm shows to this user."""
+    env = for_reading(environ)
+    columns = ",".join(f"{name}:{width}" for name, width in _COLUMNS)
+    nodes = _ask(["sinfo", "--noheader", "--Node", f"--Format={columns}"], env)
+    rules = _ask(["scontrol", "--oneliner", "show", "partition"], env)
+    found = read_partitions(nodes.said, rules.said)
+    if any(one.denied for one in found):
+        mine = ask(
+            ["sacctmgr", "--noheader", "--parsable2", "show", "association",
+             f"user={os.environ.get('USER') or os.environ.get('LOGNAME') or ''}",
+             "format=account,qos"],
+            environ=env, patience=0.0, seconds=_SECONDS,
+        )  # fmt: skip
+        found = read_partitions(nodes.said, rules.said, accounts_of(mine))
+    return found
+
+
+def read_partitions(
+    nodes: str, rules: str, accounts: Iterable[str] | None = None
+) -> list[Partition]:
+    """From what sinfo and scontrol printed; `accounts` are the user's, None where not known."""
+    told = _read_rules(rules)
+    found: dict[str, Partition] = {}
+    for line in nodes.splitlines():
+        cells = _cells(line)
+        if cells is None:
+            continue
+        name = cells["Partition"].rstrip("*")
+        rule = told.get(name, {})
+        before = found.get(name) or Partition(
+            name,
+            is_default=cells["Partition"].endswith("*"),
+            state=rule.get("State", "UP"),
+            longest=read_span(rule.get("MaxTime", "")),
+            usual=read_span(rule.get("DefaultTime", "")),
+            most_nodes=_whole(rule.get("MaxNodes", "")),
+            denied=_denied(rule, accounts),
+        )
+        found[name] = _with_node(before, cells)
+    # sinfo goes by nodes and has no order of its own; the site's is that of its configuration.
+    places = {name: place for place, name in enumerate(told)}
+    return sorted(
+        found.values(), key=lambda one: (not one.is_default, places.get(one.name, len(places)))
+    )
+
+
+def read_span(text: str) -> float | None:
+    """A limit of time as Slurm writes it, in seconds; None where there is none."""
+    parts = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text.strip())
+    if parts is None:
+        return None
+    days, first, second, third = (read_whole(part) or 0 for part in parts.groups())
+    if parts[4] is None and parts[1] is None:
+        return first * 60.0 + second
+    return days * 86400.0 + first * 3600 + second * 60 + third
+
+
+def accounts_of(answer: Answer) -> list[str] | None:
+    """The accounts that sacctmgr lists; None where it cannot say."""
+    if not answer.is_good:
+        return None
+    names = [line.partition("|")[0] for line in answer.said.splitlines()]
+    return sorted({name for name in names if name}) or None
+
+
+def _with_node(before: Partition, cells: Mapping[str, str]) -> Partition:
+    state = cells["StateLong"].lower()
+    is_away = any(word in state for word in _AWAY)
+    is_idle = state.startswith("idle") and not is_away
+    _, idle, _, total = (
+        _whole(part) or 0 for part in (cells["CPUsState"] + "/0/0/0").split("/")[:4]
+    )
+    gpus = dict(before.gpus)
+    used = _gpus(cells["GresUsed"])
+    for kind, count in _gpus(cells["Gres"]).items():
+        free = 0 if is_away else max(0, count - used.get(kind, 0))
+        gpus[kind] = gpus.get(kind, Count()) + Count(free, count)
+    memory = _whole(cells["Memory"]) or 0
+    low, high = before.memory
+    return Partition(
+        before.name,
+        before.is_default,
+        before.state,
+        before.nodes + Count(int(is_idle), 1),
+        before.cpus + Count(0 if is_away else idle, total),
+        gpus,
+        (min(low or memory, memory), max(high, memory)),
+        before.longest,
+        before.usual,
+        before.most_nodes,
+        before.denied,
+    )
+
+
+def _cells(line: str) -> dict[str, str] | None:
+    if len(line) < sum(width for _, width in _COLUMNS[:-1]):
+        return None
+    found, begin = {}, 0
+    for name, width in _COLUMNS:
+        found[name] = line[begin : begin + width].strip()
+        begin += width
+    return found if found["Partition"] else None
+
+
+def _gpus(text: str) -> dict[str, int]:
+    """gpu:a100:4(S:0-1),gpu:2 → {a100: 4, gpu: 2}."""
+    found: dict[str, int] = {}
+    for kind, count in _GPU.findall(text):
+        found[kind or "gpu"] = found.get(kind or "gpu", 0) + (read_whole(count) or 0)
+    return found
+
+
+def _read_rules(text: str) -> dict[str, dict[str, str]]:
+    lines = [read_fields(line) for line in text.splitlines()]
+    return {line["PartitionName"]: line for line in lines if "PartitionName" in line}
+
+
+def _denied(rule: Mapping[str, str], accounts: Iterable[str] | None) -> str | None:
+    allowed = rule.get("AllowAccounts", "ALL")
+    mine = None if accounts is None else set(accounts)
+    if allowed not in ("ALL", "(null)"):
+        named = set(allowed.split(","))
+        if mine is None or not named & mine:
+            return f"for accounts {_short(sorted(named))} only"
+    barred = set(rule.get("DenyAccounts", "").split(",")) - {""}
+    if barred and mine is not None and mine <= barred:
+        return "not for your account"
+    qos = rule.get("AllowQos", "ALL")
+    if qos not in ("ALL", "(null)"):
+        return f"with --qos {_short(qos.split(','))}"
+    return None
+
+
+def _short(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" ..." if len(names) > 3 else "")
+
+
+def _ask(words: Sequence[str], environ: Mapping[str, str]) -> Answer:
+    answer = ask(words, environ=environ, patience=0.0, seconds=_SECONDS)
+    if not answer.is_good:
+        raise refused("Slurm does not tell what partitions there are", answer)
+    return answer
+
+
+def _whole(text: str) -> int | None:
+    found = re.match(r"\d+", text.strip())
+    return read_whole(found[0]) if found else None

@@ -1,0 +1,163 @@
+"""Jobs that are in Slurm's hands: asked for, many at once; cancelled. `submitting` sends them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runyard.schedulers.slurm.commands import (
+    ANSWER_SECONDS,
+    PATIENCE_SECONDS,
+    Answer,
+    ask,
+    for_reading,
+    refused,
+)
+from runyard.schedulers.slurm.states import UNKNOWN, State, read_state
+
+_FIELDS = "%F|%K|%T|%S|%e|%N|%r"
+# Slurm counts tasks in 32 bits.
+_RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
+_AT_A_TIME = 500
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks of a job that are alike: one that runs, or a whole range that waits."""
+
+    which: str
+    """Slurm's words: 123_4, 123_[5-80%8] or 123."""
+    count: int
+    state: State
+    reason: str | None
+    start: float | None
+    """When it started or, as Slurm guesses, will start."""
+    end: float | None
+    """When it ended, or will have to."""
+    nodes: str | None
+
+
+@dataclass(frozen=True)
+class JobState:
+    """What Slurm says of a job now; a job it does not know (any more) is UNKNOWN."""
+
+    job_id: str
+    tasks: tuple[Tasks, ...] = field(default=())
+
+    @property
+    def states(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for one in self.tasks:
+            found[one.state.name] = found.get(one.state.name, 0) + one.count
+        return found or {UNKNOWN.name: 1}
+
+    @property
+    def reason(self) -> str | None:
+        """Why what waits is waiting."""
+        waiting = (one.reason for one in self.tasks if one.state.phase == "waiting")
+        return next((reason for reason in waiting if reason), None)
+
+    @property
+    def start(self) -> float | None:
+        """When the first that waits is expected to start."""
+        waiting = [one for one in self.tasks if one.state.phase == "waiting"]
+        return min((one.start for one in waiting if one.start is not None), default=None)
+
+
+def poll(
+    ids: Iterable[str],
+    environ: Mapping[str, str] | None = None,
+    *,
+    patience: float = PATIENCE_SECONDS,
+    seconds: float = ANSWER_SECONDS,
+) -> dict[str, JobState]:
+    """The state of these jobs, by one question to Slurm for all of them.
+
+    `patience`: how long a controller that does not answer is asked again; `seconds`: how long one
+    question may take.
+    """
+    wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
+    # All of one's own instead of a list of ids: a single id that Slurm has forgotten would make
+    # the whole answer an error, and the list may be longer than a command line.
+    words = ["squeue", "--me", "--noheader", "--states=all", f"--format={_FIELDS}"]
+    answer = ask(words, environ=for_reading(environ), patience=patience, seconds=seconds)
+    if not answer.is_good:
+        raise refused("Slurm does not tell how the jobs stand", answer)
+    return read_states(wanted, answer.said)
+
+
+def read_states(wanted: Sequence[str], text: str) -> dict[str, JobState]:
+    """What squeue printed, by job; a line that makes no sense is passed over."""
+    found: dict[str, list[Tasks]] = {one: [] for one in wanted}
+    for line in text.splitlines():
+        parts = line.split("|", 6)
+        if len(parts) == 7 and parts[0] in found:
+            found[parts[0]].append(_read_tasks(*parts))
+    return {one: JobState(one, tuple(tasks)) for one, tasks in found.items()}
+
+
+def cancel(
+    ids: Iterable[str],
+    *,
+    only_waiting: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> None:
+    """Cancel jobs, or tasks of arrays (123_4); those that have ended already are no error."""
+    wanted = list(dict.fromkeys(ids))
+    for begin in range(0, len(wanted), _AT_A_TIME):
+        states = ["--state=PENDING"] if only_waiting else []
+        some = wanted[begin : begin + _AT_A_TIME]
+        answer = ask(["scancel", *states, *some], environ=environ)
+        if not answer.is_good and not _is_gone(answer):
+            raise refused(f"Slurm does not cancel {', '.join(some[:5])}", answer)
+
+
+def count_tasks(spec: str) -> int:
+    """How many tasks an array's words stand for: 1-80%8, 3,5,7-9, 0-30:10."""
+    bare = spec.strip("[]").partition("%")[0]
+    total = 0
+    for piece in bare.split(","):
+        found = _RANGE.fullmatch(piece.strip())
+        if found is None:  # "1-5,..." is how a release that knows no other way cuts a long list.
+            continue
+        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        total += max(0, (last - first) // max(1, step) + 1)
+    return max(1, total)
+
+
+def _read_tasks(
+    job: str, array: str, state: str, start: str, end: str, nodes: str, reason: str
+) -> Tasks:
+    is_array = array not in ("", "N/A")
+    is_range = is_array and not array.isdecimal()
+    which = job if not is_array else f"{job}_[{array}]" if is_range else f"{job}_{array}"
+    return Tasks(
+        which=which,
+        count=count_tasks(array) if is_range else 1,
+        state=read_state(state),
+        reason=_told(reason),
+        start=read_time(start),
+        end=read_time(end),
+        nodes=_told(nodes),
+    )
+
+
+def read_time(text: str) -> float | None:
+    """A moment as Slurm writes it, in this machine's time zone: 2026-03-01T09:30:00."""
+    try:
+        return time.mktime(time.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S"))
+    except (ValueError, OverflowError):  # N/A, Unknown, None; or SLURM_TIME_FORMAT is set.
+        return None
+
+
+def _told(text: str) -> str | None:
+    bare = text.strip()
+    return None if bare in ("", "None", "N/A", "(null)", "Unknown") else bare
+
+
+def _is_gone(answer: Answer) -> bool:
+    return "invalid job id" in answer.complained.lower()
