@@ -133,7 +133,7 @@ class SlurmOutput:
         live_usage.running_tasks(env)
         sending._find(sending.mark_of("k"), env)
         sending.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
-        jobend.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
+        job_end.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
         job_file.cancel_links("/jobs/a/job.json", lambda _: None)
         usage._fair_shares()
 
