@@ -20,7 +20,7 @@ from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
 from runyard.launch.node_cleaning import nodes_of
 from runyard.launch.watching import news_of
-from runyard.node.agent import job_file
+from runyard.node.agent import job_end, job_file
 from runyard.schedulers.slurm import (
     accounting,
     live_usage,
