@@ -62,6 +62,7 @@ def measure_ours(home: Home, trials: int) -> tuple[float, float]:
     """Median time from an attempt's end to the next one's begin; and milliseconds a trial."""
     from runyard.node.agent import claiming
     from runyard.node.agent.__main__ import Agent
+    from runyard.node.agent.job_end import JobEnd
     from runyard.node.attempt.trial_attempt import Attempt
     from runyard.node.attempt.workspace import Workspace
 
@@ -80,7 +81,8 @@ def measure_ours(home: Home, trials: int) -> tuple[float, float]:
     setattr(claiming, "Attempt", Timed)  # noqa: B010  (a typed assignment is refused)
     key = create(home, trials)[0]
     begun = time.perf_counter()
-    agent = Agent(str(key), str(home.path), report=lambda _line: None)
+    end = JobEnd(None, time.time())
+    agent = Agent(str(key), str(home.path), end=end, report=lambda _line: None)
     assert agent.run() == 0
     return statistics.median(gaps) * 1e3, (time.perf_counter() - begun) / trials * 1e3
 
