@@ -19,7 +19,7 @@ from runyard.clusters.asking import asker
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
 from runyard.launch.watching import news_of
-from runyard.node import job_file, jobend
+from runyard.node.agent import job_end, job_file
 from runyard.schedulers.jobs import used
 from runyard.schedulers.slurm import (
     accounting,
@@ -134,7 +134,7 @@ class SlurmOutput:
         live_usage.running_tasks(env)
         sending._find(sending.mark_of("k"), env)
         sending.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
-        jobend.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
+        job_end.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
         job_file.cancel_links("/jobs/a/job.json", lambda _: None)
         usage._fair_shares()
 

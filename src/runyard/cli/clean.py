@@ -109,7 +109,7 @@ def _clean_copies(args: argparse.Namespace) -> int:
 def clean_snapshots(api: Api, home: Home, *, dry_run: bool = False) -> list[str]:
     """The digests of the copies that went."""
     from runyard.launch.snapshot import MANIFEST, clean, snapshots_of
-    from runyard.node.bring_back import bring_back
+    from runyard.node.data.bring_back import bring_back
 
     needed = _needed(api)
     before = time.time() - _YOUNG_SECONDS

@@ -279,7 +279,7 @@ def _rank_words(
     }
     known = {name: value for name, value in settings.items() if value is not None}
     return [
-        *runyard.words("ranks"), json.dumps(known), str(len(wrapping.launcher)),
+        *runyard.words("ranks.leader"), json.dumps(known), str(len(wrapping.launcher)),
     ]  # fmt: skip
 
 
