@@ -37,11 +37,12 @@ from runyard.cli.output import ago, duration, print_json, print_table, say, show
 from runyard.cli.parser import positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slots import Slots, add_slot_arguments, read_slots
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
+from runyard.schedulers.choice import has_queue
 
 _OPEN = ("running", "paused")
 
@@ -155,7 +156,7 @@ def _add(args: argparse.Namespace) -> int:
         url = server_elsewhere(args.server, locate(), os.environ)
         if url is not None:
             return _add_elsewhere(args, url)
-    if args.on == SLURM:
+    if has_queue(args.on):
         from runyard.cli.resource_flags import given_flags
 
         named = args.which or given_flags(args)["sweep_id"]

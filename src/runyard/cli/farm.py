@@ -37,11 +37,12 @@ from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import count, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.cli.splitting import FIT, split, split_size
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
+from runyard.schedulers.choice import has_queue
 
 if TYPE_CHECKING:
     from runyard.cli.job_log import JobLog
@@ -125,10 +126,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.no_check:
         from runyard.cli.checking import check_tasks
 
-        check_tasks(found, Path.cwd(), refuses=not args.dry_run or args.on == SLURM)
+        check_tasks(found, Path.cwd(), refuses=not args.dry_run or has_queue(args.on))
     log = None if args.joblog is None else Path(args.joblog).absolute()
     found = _left(args, found, log)
-    if args.on == SLURM:
+    if has_queue(args.on):
         not_here(args, "halt", "no-run", "quiet")
         return submit_list(args, found, kind="farm", folder=Path.cwd(), log=log)
     if args.dry_run:
@@ -279,7 +280,7 @@ def _left(args: argparse.Namespace, found: TaskList, log: Path | None) -> TaskLi
     from runyard.cli.job_log import read_job_log, refuse_used_log
 
     if not (args.resume or args.resume_failed):
-        if log is not None and (not args.dry_run or args.on == SLURM):
+        if log is not None and (not args.dry_run or has_queue(args.on)):
             refuse_used_log(log)
         return found
     if log is None:

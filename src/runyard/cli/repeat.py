@@ -26,9 +26,10 @@ from runyard.cli.farm import (
     submit_list,
 )
 from runyard.cli.output import number, print_table, say
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
+from runyard.schedulers.choice import has_queue
 
 _PLACE = "{seed}"
 _MOST_SEEDS = 10_000
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     lines = [shlex.join(with_seed(words, seed)) for seed in args.seeds]
     found = make_tasks("repeat", [Line(place, text) for place, text in enumerate(lines, start=1)])
     found = found.with_seeds(args.seeds)
-    if args.on == SLURM:
+    if has_queue(args.on):
         return submit_list(args, found, kind="repeat", folder=Path.cwd())
     if args.dry_run:
         preview(found, as_json=args.json)

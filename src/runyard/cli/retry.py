@@ -32,13 +32,14 @@ from runyard.cli.connect import server
 from runyard.cli.output import print_json, say, show
 from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
-from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
+from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
 from runyard.reading.problems import nearest
+from runyard.schedulers.choice import has_queue
 
 # How config/flags names what a command line gives.
 _MEMORY, _TIME, _EXCLUDE = (
@@ -90,14 +91,14 @@ def run(args: argparse.Namespace) -> int:
     failed = [one for one in api.sweeps.trials(found["key"], state="failed") if wanted(one)]
     chosen = _chosen(args, found, failed)
     jobs = api.jobs.jobs(sweep=found["key"], limit=1)
-    on_slurm = args.on == SLURM or (not args.on and bool(jobs))
+    on_slurm = has_queue(args.on) or (not args.on and bool(jobs))
     if on_slurm and not args.no_run:
         return _on_slurm(api, args, found, chosen, jobs[0] if jobs else None)
     if args.dry_run:
         say(f"{_named(chosen)} would run again; nothing was changed")
         return 0
     after = _again(api, found, chosen)
-    if args.no_run or (after["agents"] and args.on != HERE):
+    if args.no_run or (after["agents"] and (not args.on or has_queue(args.on))):
         if not after["agents"]:
             say(f"nobody works on it: `runyard sweep {after['id']}` does")
         if args.json:

@@ -24,9 +24,10 @@ from runyard.cli.completers import complete_job
 from runyard.cli.connect import server
 from runyard.cli.on_slurm import Submission, plan_submission
 from runyard.cli.output import print_json, say
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments
+from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.client.api import Api
 from runyard.errors import UsageError
+from runyard.schedulers.choice import CLUSTER
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the nodes when the shell ends")
     parser.add_argument("--dry-run", action="store_true", help="show what would be asked")
     parser.add_argument("--json", action="store_true", help="with --dry-run: as JSON")
-    add_slurm_arguments(parser, default=SLURM)
+    add_slurm_arguments(parser, default=CLUSTER)
     words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[JOB] [-- PROGRAM ...]",
                                 help="a job that runs; a program instead of a shell")  # fmt: skip
     words.completer = complete_job  # type: ignore[attr-defined]
