@@ -19,8 +19,8 @@ from runyard.config.task_list import read_task_file, sweep_config
 from runyard.errors import RunyardError
 from runyard.search.grid import index_of
 from runyard.search.stopping.choose import make_stopper
-from runyard.server.sweeps.drawing import BY_NUMBER, Drawing, quasi_random
-from runyard.server.sweeps.files import BadSweep, SweepFile, read_file
+from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing, quasi_random
+from runyard.server.sweeps.serving.sweep_file import BadSweep, SweepFile, read_file
 from tests.fuzz.limits import Finding
 from tests.fuzz.mutations import as_bytes, expand
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from runyard.home import Home
-from runyard.server.store import agents, leases, settling
-from runyard.server.sweeps.lulls import Lull
+from runyard.server.sweeps.ledger import agents, leases, settling
+from runyard.server.sweeps.serving.quiet_period import Lull
 from runyard.server.tracker import Tracker
 from tests.server.a_ledger import LedgerInMemory
 from tests.server.asgi import KEY, Client

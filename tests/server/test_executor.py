@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from runyard.server.graphql import documents
-from runyard.server.graphql.executor import Refusal, execute
-from runyard.server.graphql.introspection import describe_type
+from runyard.server.wandb_api.fields.introspection import describe_type
+from runyard.server.wandb_api.graphql import documents
+from runyard.server.wandb_api.graphql.source import Refusal, execute
 
 _asked: list[Mapping[str, Any]] = []
 

@@ -9,8 +9,8 @@ import re
 import pytest
 from starlette.routing import Route
 
-from runyard.server.addresses import Kind
 from runyard.server.app import create_app
+from runyard.server.people.signed_addresses import Kind
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, KEY_ID, Answer, Client, basic
 from tests.server.conftest import Upsert

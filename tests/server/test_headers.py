@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.server.headers import kind_of_file
+from runyard.server.http.security_headers import kind_of_file
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import Answer, Client
 from tests.server.conftest import Upsert

@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runyard.server.processes.console_lines import count_lines, get_lines, put_lines
 from runyard.server.store.database import Database
-from runyard.server.store.lines import count_lines, get_lines, put_lines
 from tests.server.conftest import a_run
 from tests.server.memory import empty_store
 

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from runyard.server.store import agents, leases, runs
-from runyard.server.store.agents import NoAgent
-from runyard.server.sweeps.stock import Command, heartbeat
+from runyard.server.runs import runs
+from runyard.server.sweeps.ledger import agents, leases
+from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.serving.wandb_agents import Command, heartbeat
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import create, set_state, show, trials

@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from runyard.server.addresses import Kind
+from runyard.server.people.signed_addresses import Kind
 from runyard.server.store.database import DiskFull
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY_ID, Client

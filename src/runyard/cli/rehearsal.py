@@ -20,7 +20,7 @@ from runyard.node.commands import expand
 from runyard.node.parameters import parameter_file
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
-from runyard.server.sweeps.drawing import quasi_random
+from runyard.server.sweeps.serving.drawing import quasi_random
 
 ENOUGH_STEPS = 3
 LOOK_EVERY = 0.2

@@ -13,33 +13,34 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.server import (
+from runyard.server.api import (
     agent_api,
-    api,
     artifact_export,
-    artifact_files,
-    export,
     figure_api,
     job_api,
-    people,
+    people_api,
+    run_api,
+    run_export,
     sweep_api,
 )
-from runyard.server.addresses import Kind
-from runyard.server.answers import LARGE_BODY, Unacceptable, answer, read_texts
-from runyard.server.files import download, upload
-from runyard.server.filestream import file_stream, read_writer
-from runyard.server.gate import Doors, Gate
-from runyard.server.graphql import executor, fields
-from runyard.server.graphql.request import Request as GraphqlRequest
-from runyard.server.headers import ClosedAnswers
-from runyard.server.page import files as page_files
+from runyard.server.api.page_api import page_routes
+from runyard.server.http.answers import LARGE_BODY, Unacceptable, answer, read_texts
+from runyard.server.http.auth_middleware import Doors, Gate
+from runyard.server.http.error_middleware import Shelter, unacceptable
+from runyard.server.http.proxies import CAME_BY
+from runyard.server.http.scopes import guarded
+from runyard.server.http.security_headers import ClosedAnswers
 from runyard.server.page import login, session_api
-from runyard.server.page_api import routes as page_routes
-from runyard.server.proxies import CAME_BY
-from runyard.server.scopes import guarded
-from runyard.server.silence import watch_silence
+from runyard.server.page import static_files as page_files
+from runyard.server.people.signed_addresses import Kind
 from runyard.server.tracker import Tracker
-from runyard.server.trouble import Shelter, unacceptable
+from runyard.server.tracking.silence import watch_silence
+from runyard.server.wandb_api import artifact_files
+from runyard.server.wandb_api.fields import root_fields
+from runyard.server.wandb_api.filestream import file_stream, read_writer
+from runyard.server.wandb_api.graphql import source
+from runyard.server.wandb_api.graphql.request import Request as GraphqlRequest
+from runyard.server.wandb_api.run_file_routes import download, upload
 
 
 def create_app(
@@ -54,7 +55,7 @@ def create_app(
         tasks = [
             asyncio.create_task(watch_silence(tracker)),
             asyncio.create_task(tracker.joiner.work(tracker)),
-            asyncio.create_task(people.note_uses(tracker)),
+            asyncio.create_task(people_api.note_uses(tracker)),
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
             asyncio.create_task(tracker.vacuum.work(tracker)),
             asyncio.create_task(tracker.sweeps.watch_leases()),
@@ -75,7 +76,7 @@ def create_app(
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         *page_files.OPEN_ROUTES,
     ]
-    is_open_in_api = [*login.OPEN_ROUTES, *api.OPEN_ROUTES]
+    is_open_in_api = [*login.OPEN_ROUTES, *run_api.OPEN_ROUTES]
     # For tests: agents are to get on with what W&B's own server would answer.
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
     # The page does not ask this; keys and teams can be made by it.
@@ -88,10 +89,10 @@ def create_app(
         *([] if only_wandb else agent_api.ROUTES),
         files,
         *artifact_files.ROUTES,
-        *api.ROUTES,
-        *people.ROUTES,
+        *run_api.ROUTES,
+        *people_api.ROUTES,
         *artifact_export.ROUTES,
-        *export.ROUTES,
+        *run_export.ROUTES,
         *([] if only_wandb else sweep_api.ROUTES),
         *login.ROUTES,
         *session_api.ROUTES,
@@ -119,8 +120,8 @@ def create_app(
                 doors=Doors(
                     everybody=[*is_open_in_api, *is_open],
                     files=[files, *artifact_files.ROUTES],
-                    by_key=[by_graphql, *api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
-                    confirmed=[*people.CONFIRMED_ROUTES, *session_api.CONFIRMED_ROUTES],
+                    by_key=[by_graphql, *run_api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
+                    confirmed=[*people_api.CONFIRMED_ROUTES, *session_api.CONFIRMED_ROUTES],
                 ),
             ),
         ],
@@ -147,10 +148,10 @@ async def graphql(request: Request) -> Response:
         read_writer(request.headers),
     )
     try:
-        data = await executor.execute(
-            text, variables, fields.roots(context), name if isinstance(name, str) else None
+        data = await source.execute(
+            text, variables, root_fields.roots(context), name if isinstance(name, str) else None
         )
-    except executor.Refusal as refusal:
+    except source.Refusal as refusal:
         return answer({"data": None, "errors": [{"message": str(refusal)}]})
     return answer({"data": data})
 

@@ -6,9 +6,10 @@ import asyncio
 import sqlite3
 import time
 
-from runyard.server.permissions import Caller
-from runyard.server.store import artifact_deletion, deletion
+from runyard.server.artifacts import artifact_deletion
+from runyard.server.people.permissions import Caller
 from runyard.server.tracker import Tracker
+from runyard.server.tracking import deletion
 
 
 async def delete_run(

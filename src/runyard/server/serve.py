@@ -19,12 +19,12 @@ from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.port_holder import Holder, find_holder, start_holder
 from runyard.server.app import create_app
-from runyard.server.binding import bind, bind_beside
-from runyard.server.connections import GuardedProtocol, allow_many_connections
-from runyard.server.listening import find_listening
+from runyard.server.http.binding import bind, bind_beside
+from runyard.server.http.connections import GuardedProtocol, allow_many_connections
+from runyard.server.http.listening import find_listening
+from runyard.server.http.proxies import ProxyMiddleware, ProxyWish, read_addresses
+from runyard.server.http.tls import Tls, TlsWish
 from runyard.server.log_lines import LineFormatter
-from runyard.server.proxies import ProxyMiddleware, ProxyWish, read_addresses
-from runyard.server.tls import Tls, TlsWish
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 

@@ -15,22 +15,25 @@ from weakref import WeakValueDictionary
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
-from runyard.server.addresses import Addresses, BadAddress, Kind
-from runyard.server.blobs import Blobs
-from runyard.server.joiner import Joiner
-from runyard.server.page.sessions import Codes, Sessions
-from runyard.server.permissions import ALL, Caller, may_write
-from runyard.server.store import api_keys, deletion, leases, leftovers, people, wishes
-from runyard.server.store import sessions as stored_sessions
+from runyard.server.artifacts.blob_files import Blobs
+from runyard.server.history.joiner import Joiner
+from runyard.server.history.pieces import Changed
+from runyard.server.history.reading.project_keys import ProjectKeys
+from runyard.server.jobs import cancel_requests
+from runyard.server.listing.field_memory import FieldMemory
+from runyard.server.people import api_keys, people
+from runyard.server.people import sessions as stored_sessions
+from runyard.server.people.open_sessions import Codes, Sessions
+from runyard.server.people.permissions import ALL, Caller, may_write
+from runyard.server.people.sessions import Session
+from runyard.server.people.signed_addresses import Addresses, BadAddress, Kind
+from runyard.server.runs.uploads import Uploads
 from runyard.server.store.database import Database, DiskFull
-from runyard.server.store.field_memory import FieldMemory
-from runyard.server.store.pieces import Changed
-from runyard.server.store.project_keys import ProjectKeys
-from runyard.server.store.sessions import Session
 from runyard.server.store.transfers import Transfer, carry_out
-from runyard.server.sweeps.desks import Desks
-from runyard.server.uploads import Uploads
-from runyard.server.vacuum import Vacuum
+from runyard.server.store.vacuum import Vacuum
+from runyard.server.sweeps.ledger import leases
+from runyard.server.sweeps.serving.desks import Desks
+from runyard.server.tracking import deletion, leftovers
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -88,7 +91,7 @@ class Tracker:
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
-            self.open_wishes = self._database.read(wishes.count).result()
+            self.open_wishes = self._database.read(cancel_requests.count).result()
             # While we were down nobody could renew a lease.
             now = time.time()
             self._database.write(lambda connection: leases.extend_all(connection, now)).result()

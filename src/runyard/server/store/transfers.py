@@ -12,7 +12,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from runyard.server.store.pieces import Changed
+from runyard.server.history.pieces import Changed
 
 Slice = Callable[[sqlite3.Connection], object]
 
