@@ -8,7 +8,7 @@ import pytest
 
 from runyard.server.artifacts import artifacts, visibility
 from runyard.server.jobs import cancel_requests, jobs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields import artifact_mutations
 from tests.doors.attempts import COLLEAGUE, FORMER_MEMBER, TEAM_MATE, Actor
 from tests.doors.trying_fields import arguments_in, mutation_faults, walked

@@ -9,8 +9,8 @@ from typing import Any
 
 from runyard.server.processes import attempts
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.migrations import migrate
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, claims, trials
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN, Claim

@@ -11,7 +11,7 @@ import pytest
 from runyard.server.processes import attempts
 from runyard.server.processes.attempts import append_console, begin, end, read_console
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.tracking import streams, upserts
 from runyard.server.tracking.streams import Post, mark_silent, record
 from runyard.server.tracking.upserts import Upsert

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from runyard.home import Home
+from runyard.server.store.vacuum import give_back
 from runyard.server.tracker import Tracker
-from runyard.server.tracking.deletion import give_back
 from tests.server.asgi import KEY, Client
 from tests.server.conftest import Upsert
 from tests.server.test_public_api import STREAM, rows, send, upload

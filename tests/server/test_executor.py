@@ -13,7 +13,8 @@ import pytest
 
 from runyard.server.wandb_api.fields.introspection import describe_type
 from runyard.server.wandb_api.graphql import documents
-from runyard.server.wandb_api.graphql.source import Refusal, execute
+from runyard.server.wandb_api.graphql.documents import execute
+from runyard.server.wandb_api.graphql.source import Refusal
 
 _asked: list[Mapping[str, Any]] = []
 

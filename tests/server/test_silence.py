@@ -51,7 +51,7 @@ def test_the_watch_marks_who_is_not_heard(
     monkeypatch.setattr("runyard.server.tracking.silence.time.time", _clock(now))
 
     async def until_marked() -> None:
-        watch = asyncio.create_task(watch_silence(tracker))
+        watch = asyncio.create_task(watch_silence(tracker, tracker.take_in_leftovers))
         while client_state(tracker) == "running":
             await asyncio.sleep(0.01)
         watch.cancel()
@@ -73,7 +73,7 @@ def test_the_watch_goes_on_after_trouble(
     monkeypatch.setattr(silence, "_LOOK_EVERY", 0.001)
 
     async def until_twice() -> None:
-        watch = asyncio.create_task(watch_silence(tracker))
+        watch = asyncio.create_task(watch_silence(tracker, tracker.take_in_leftovers))
         while len(looks) < 2:
             await asyncio.sleep(0.001)
         watch.cancel()

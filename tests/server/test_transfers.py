@@ -18,7 +18,7 @@ from runyard.server.history.history import HISTORY, put_rows, read_objects
 from runyard.server.history.joining import Join, join_batches
 from runyard.server.history.merging import Merge
 from runyard.server.store.database import Database
-from runyard.server.store.transfers import Transfer, carry_out
+from runyard.server.store.transfers import Changed, Transfer, carry_out
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import streams
 from tests.server.asgi import Client
@@ -212,7 +212,7 @@ def test_a_post_between_plan_and_slice_has_it_planned_again(database: Database) 
     assert part is not None
     late = lines_of(rows_of(range(8, 12)))
     database.write(lambda c: put_rows(c, key, HISTORY, 8, late)).result()
-    with pytest.raises(pieces.Changed):
+    with pytest.raises(Changed):
         database.write(part).result()
     rewind.restart()
     database.write(lambda c: carry_out(c, rewind)).result()

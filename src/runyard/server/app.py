@@ -24,22 +24,19 @@ from runyard.server.api import (
     sweep_api,
 )
 from runyard.server.api.page_api import page_routes
-from runyard.server.http.answers import LARGE_BODY, Unacceptable, answer, read_texts
-from runyard.server.http.auth_middleware import Doors, Gate
-from runyard.server.http.error_middleware import Shelter, unacceptable
-from runyard.server.http.proxies import CAME_BY
+from runyard.server.http.answers import Unacceptable
+from runyard.server.http.auth_middleware import AuthMiddleware, RouteAccess
+from runyard.server.http.error_middleware import ErrorMiddleware, unacceptable
 from runyard.server.http.scopes import guarded
-from runyard.server.http.security_headers import ClosedAnswers
+from runyard.server.http.security_headers import SecurityHeadersMiddleware
 from runyard.server.page import login, session_api
 from runyard.server.page import static_files as page_files
 from runyard.server.people.signed_addresses import Kind
 from runyard.server.tracker import Tracker
 from runyard.server.tracking.silence import watch_silence
 from runyard.server.wandb_api import artifact_files
-from runyard.server.wandb_api.fields import root_fields
-from runyard.server.wandb_api.filestream import file_stream, read_writer
-from runyard.server.wandb_api.graphql import source
-from runyard.server.wandb_api.graphql.request import Request as GraphqlRequest
+from runyard.server.wandb_api.filestream import file_stream
+from runyard.server.wandb_api.graphql_route import execute
 from runyard.server.wandb_api.run_file_routes import download, upload
 
 
@@ -53,7 +50,7 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         tasks = [
-            asyncio.create_task(watch_silence(tracker)),
+            asyncio.create_task(watch_silence(tracker, tracker.take_in_leftovers)),
             asyncio.create_task(tracker.joiner.work(tracker)),
             asyncio.create_task(people_api.note_uses(tracker)),
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
@@ -80,7 +77,7 @@ def create_app(
     # For tests: agents are to get on with what W&B's own server would answer.
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
     # The page does not ask this; keys and teams can be made by it.
-    by_graphql = Route("/graphql", graphql, methods=["POST"])
+    by_graphql = Route("/graphql", execute, methods=["POST"])
     files = Route("/files/{entity}/{project}/{run}/{name:path}", download)
     needs_key = [
         by_graphql,
@@ -111,13 +108,13 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
-            Middleware(ClosedAnswers),
-            Middleware(Shelter),
+            Middleware(SecurityHeadersMiddleware),
+            Middleware(ErrorMiddleware),
             Middleware(
-                Gate,
+                AuthMiddleware,
                 tracker=tracker,
                 routes=routes,
-                doors=Doors(
+                access=RouteAccess(
                     everybody=[*is_open_in_api, *is_open],
                     files=[files, *artifact_files.ROUTES],
                     by_key=[by_graphql, *run_api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
@@ -136,33 +133,5 @@ def create_app(
     return app
 
 
-async def graphql(request: Request) -> Response:
-    body = await read_texts(request, LARGE_BODY)
-    text, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
-    if not isinstance(text, str) or not isinstance(variables, dict | None):
-        raise Unacceptable(400, "query is not a text, or variables is not an object")
-    context = GraphqlRequest(
-        request.app.state.tracker,
-        request.scope["caller"],
-        _base_url(request),
-        read_writer(request.headers),
-    )
-    try:
-        data = await source.execute(
-            text, variables, root_fields.roots(context), name if isinstance(name, str) else None
-        )
-    except source.Refusal as refusal:
-        return answer({"data": None, "errors": [{"message": str(refusal)}]})
-    return answer({"data": data})
-
-
 async def nothing_here(request: Request) -> Response:
     raise Unacceptable(404, f"there is no {request.url.path[:200]}")
-
-
-def _base_url(request: Request) -> str:
-    if CAME_BY in request.scope:
-        return str(request.scope[CAME_BY])
-    # The name the client used: nodes may reach us through tunnels and by other names.
-    host = request.headers.get("host") or "127.0.0.1"
-    return f"{request.url.scheme}://{host}"

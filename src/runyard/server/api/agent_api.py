@@ -30,16 +30,16 @@ from runyard.server.people.api_keys import BEHIND_DOOR, JOB, RUN, handed_out
 from runyard.server.people.permissions import may_read
 from runyard.server.processes.attempt_usage import read_usage
 from runyard.server.processes.attempts import NoAttempt
-from runyard.server.runs.runs import Row
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, leases, programs, sweeps
 from runyard.server.sweeps.ledger.agents import NoAgent
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN
 from runyard.server.sweeps.policy.causes import CAUSES
 from runyard.server.sweeps.policy.fitting import Refusal, Room
-from runyard.server.sweeps.serving import quiet_period
+from runyard.server.sweeps.serving import heartbeats
 from runyard.server.sweeps.serving.desks import Answer, Plan
 from runyard.server.tracking import going_back
 
@@ -142,8 +142,8 @@ async def renew(request: Request) -> Response:
         (arguments.field(one, "trial", int), arguments.field(one, "attempt", int)) for one in told
     ]
     usages = (read_usage(one.get("usage")) for one in told)
-    renewed = await quiet_period.renew(
-        tracker_of(request),
+    renewed = await heartbeats.renew(
+        tracker_of(request).sweeps,
         agent["key"],
         agent["sweep"],
         running,

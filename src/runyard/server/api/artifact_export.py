@@ -7,17 +7,16 @@ import sqlite3
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from runyard.server.artifacts import aliases, artifacts, lineage, visibility
+from runyard.server.artifacts import aliases, artifacts, lineage, manifests, visibility
 from runyard.server.http.access import caller_of, readable_run, tracker_of
 from runyard.server.http.answers import Unacceptable, answer
 from runyard.server.people.permissions import Caller, may_read, readable
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.database import LARGEST_KEY
-from runyard.server.wandb_api.artifact_files import manifest_response
+from runyard.server.store.sql import Row
 
 _PAGE = 500
 _MOST_USERS = 100
@@ -38,7 +37,10 @@ async def one(request: Request) -> Response:
 
 async def manifest(request: Request) -> Response:
     row = await _readable(request)
-    return await manifest_response(tracker_of(request), row["manifest"])
+    contents = await manifests.written(tracker_of(request), row["manifest"])
+    if contents is None:
+        raise Unacceptable(404, manifests.GONE)
+    return StreamingResponse(contents, media_type="application/json")
 
 
 async def _readable(request: Request) -> Row:

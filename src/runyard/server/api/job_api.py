@@ -18,8 +18,8 @@ from runyard.server.http.answers import Unacceptable, answer, read_texts
 from runyard.server.jobs import jobs
 from runyard.server.jobs.jobs import KINDS, NewJob, News, Sight
 from runyard.server.people.permissions import Caller, may_read, readable
-from runyard.server.runs.runs import Row
 from runyard.server.store.database import LARGEST_KEY
+from runyard.server.store.sql import Row
 
 _MOST_NEWS = 10_000
 _LARGEST_TEXT = 20_000

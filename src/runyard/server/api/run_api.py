@@ -17,7 +17,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.proof import PROOF_PATH, on_this_machine, prove
-from runyard.server import deletions
 from runyard.server.api.backup import backup
 from runyard.server.api.charts import curves
 from runyard.server.api.history_api import rows
@@ -47,9 +46,9 @@ from runyard.server.processes import attempts
 from runyard.server.processes.attempt_usage import usage_json
 from runyard.server.processes.consoles import read_page
 from runyard.server.runs import alerts, runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.database import LARGEST_KEY
-from runyard.server.sweeps.ledger import endings, leases, stops
+from runyard.server.store.sql import Row
+from runyard.server.sweeps.ledger import endings, leases
 from runyard.version import __version__
 
 _LONGEST_WAIT = 30.0
@@ -140,8 +139,7 @@ async def create_run(request: Request) -> Response:
 
 async def delete_run(request: Request) -> Response:
     row = await own_run(request)
-    await deletions.delete_run(
-        tracker_of(request),
+    await tracker_of(request).delete_run(
         caller_of(request),
         row["key"],
         with_artifacts=arguments.number(request.query_params.get("artifacts"), "artifacts") == 1,
@@ -151,8 +149,8 @@ async def delete_run(request: Request) -> Response:
 
 async def stop_run(request: Request) -> Response:
     row = await own_run(request)
-    await tracker_of(request).write(stops.ask_to_stop, row["key"], time.time())
-    tracker_of(request).sweeps.lulls.clear()  # Its agent, if it has one, is to hear of it.
+    await tracker_of(request).write(endings.ask_to_stop, row["key"], time.time())
+    tracker_of(request).sweeps.quiet_periods.clear()  # Its agent, if it has one, is to hear of it.
     return answer(await tracker_of(request).read(run_json, await readable_run(request)))
 
 

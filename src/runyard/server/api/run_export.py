@@ -17,7 +17,7 @@ from runyard.server.http import arguments
 from runyard.server.http.access import readable_run
 from runyard.server.http.answers import Unacceptable, answer
 from runyard.server.processes.consoles import lines_of
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.tracker import Tracker
 
 _STREAMS = {"history": HISTORY, "events": EVENTS}

@@ -17,8 +17,8 @@ from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
 from runyard.server.http.answers import Unacceptable, answer, read_json, read_texts
 from runyard.server.people.permissions import Entities, readable
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import BadName, check_project
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
 from runyard.server.sweeps.policy.lifecycle import STATES
 from runyard.server.sweeps.serving.creation import BadPrior, new_sweep

@@ -8,8 +8,8 @@ from typing import Any
 
 from runyard.server.processes import attempts
 from runyard.server.processes.attempt_usage import together, usage_json
-from runyard.server.runs.runs import Row
 from runyard.server.store import json_text
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, sweeps, trials
 from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
 from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds, seconds_left, trial_seconds

@@ -11,8 +11,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from runyard.server.store.names import BadName
-
-Row = sqlite3.Row
+from runyard.server.store.sql import Row
 
 LATEST = "latest"
 _LONGEST = 128

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.server.artifacts import aliases, blobs, collections, lineage, manifests
-
-Row = sqlite3.Row
+from runyard.server.store import sql
+from runyard.server.store.sql import Row
 
 PENDING, COMMITTED = "PENDING", "COMMITTED"
 
@@ -268,9 +268,4 @@ def count_versions(connection: sqlite3.Connection, collection: int) -> int:
 
 
 def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
-    settings = ", ".join(f'"{name}" = ?' for name in (*columns, "updated_at"))
-    # The names are ours, never a client's.
-    connection.execute(
-        f"UPDATE artifacts SET {settings} WHERE key = ?",  # noqa: S608
-        [*columns.values(), now, key],
-    )
+    sql.update(connection, "artifacts", {"key": key}, {**columns, "updated_at": now})

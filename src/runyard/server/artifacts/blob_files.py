@@ -14,13 +14,10 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from runyard.server.artifacts import artifact_deletion, blobs
 from runyard.server.store.incoming import Incoming
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
+from runyard.server.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +40,7 @@ class Blobs:
         return self._folder / file
 
     async def receive(
-        self, tracker: Tracker, entity: str, digest: str, chunks: AsyncIterator[bytes]
+        self, store: Store, entity: str, digest: str, chunks: AsyncIterator[bytes]
     ) -> None:
         """Store contents under their digest, if it is theirs."""
         md5 = base64.b64decode(digest).hex()
@@ -52,7 +49,7 @@ class Blobs:
         self._arriving.add(file)
         try:
             size = await self._incoming.receive(chunks, self.path(file), md5=digest)
-            if not await tracker.write(blobs.add, entity, digest, size, file):
+            if not await store.write(blobs.add, entity, digest, size, file):
                 await asyncio.to_thread(self.path(file).unlink, missing_ok=True)
         finally:
             self._arriving.discard(file)
@@ -60,39 +57,39 @@ class Blobs:
     def clear_unfinished(self) -> None:
         self._incoming.clear()
 
-    async def free(self, tracker: Tracker, candidates: Sequence[tuple[str, str]]) -> int:
+    async def free(self, store: Store, candidates: Sequence[tuple[str, str]]) -> int:
         """Remove those contents that nothing refers to any more; says how many."""
         freed = 0
         for start in range(0, len(candidates), _AT_ONCE):
-            files = await tracker.write(blobs.forget_unneeded, candidates[start : start + _AT_ONCE])
+            files = await store.write(blobs.forget_unneeded, candidates[start : start + _AT_ONCE])
             await asyncio.to_thread(self._remove, files)
             freed += len(files)
         return freed
 
-    async def sweep(self, tracker: Tracker) -> int:
+    async def sweep(self, store: Store) -> int:
         """Remove what has expired, and what a killed server or an unfinished upload left behind."""
-        await tracker.write(artifact_deletion.delete_abandoned, time.time() - _ABANDONED_AFTER)
+        await store.write(artifact_deletion.delete_abandoned, time.time() - _ABANDONED_AFTER)
         # Whatever they held is unneeded now, and goes with the rest.
-        await tracker.write(artifact_deletion.delete_expired, time.time())
+        await store.write(artifact_deletion.delete_expired, time.time())
         swept, place = 0, ("", "")
-        while some := await tracker.read(blobs.after, *place, _AT_ONCE):
-            swept += await self.free(tracker, some)
+        while some := await store.read(blobs.after, *place, _AT_ONCE):
+            swept += await self.free(store, some)
             place = some[-1]
         for folder in await asyncio.to_thread(lambda: sorted(self._folder.glob("*/??"))):
             # Looked at in this order: what arrives meanwhile is in one of the two.
             files = await asyncio.to_thread(self._files_in, folder)
             settled = [file for file in files if file not in self._arriving]
-            known = await tracker.read(blobs.known_files, settled)
+            known = await store.read(blobs.known_files, settled)
             strangers = [file for file in settled if file not in known]
             await asyncio.to_thread(self._remove, strangers)
             swept += len(strangers)
         return swept
 
-    async def keep_clean(self, tracker: Tracker) -> None:
+    async def keep_clean(self, store: Store) -> None:
         """Sweep when the server starts, and daily."""
         while True:
             try:
-                swept = await self.sweep(tracker)
+                swept = await self.sweep(store)
                 if swept:
                     log.info("removed %d files of artifacts that nothing refers to", swept)
             except Exception:

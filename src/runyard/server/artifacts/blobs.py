@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-Row = sqlite3.Row
+from runyard.server.store.sql import Row
 
 _STORED_IN = (
     "SELECT 1 FROM entries JOIN manifests ON manifests.key = entries.manifest "
@@ -100,3 +100,16 @@ def known_files(connection: sqlite3.Connection, files: Sequence[str]) -> set[str
         (json.dumps(files),),
     )
     return {row["file"] for row in rows}
+
+
+def stored_bytes(connection: sqlite3.Connection, entity: str) -> int:
+    """How much an entity keeps on disk: artifacts' contents, once each, and files of runs."""
+    row = connection.execute(
+        "SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE entity = :entity) + "
+        "(SELECT coalesce(sum(files.size), 0) FROM projects "
+        "JOIN runs ON runs.project = projects.key JOIN files ON files.run = runs.key "
+        "WHERE projects.entity = :entity)",
+        {"entity": entity},
+    ).fetchone()
+    total: int = row[0]
+    return total

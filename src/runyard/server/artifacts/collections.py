@@ -6,9 +6,9 @@ import re
 import sqlite3
 from typing import Any
 
+from runyard.server.store import sql
 from runyard.server.store.names import BadName
-
-Row = sqlite3.Row
+from runyard.server.store.sql import Row
 
 _SELECT = (
     "SELECT collections.*, projects.entity AS entity, projects.name AS project_name "
@@ -122,12 +122,7 @@ def types(connection: sqlite3.Connection, entity: str, project: str) -> list[Row
 
 
 def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
-    settings = ", ".join(f'"{name}" = ?' for name in (*columns, "updated_at"))
-    # The names are ours, never a client's.
-    connection.execute(
-        f"UPDATE collections SET {settings} WHERE key = ?",  # noqa: S608
-        [*columns.values(), now, key],
-    )
+    sql.update(connection, "collections", {"key": key}, {**columns, "updated_at": now})
 
 
 def next_version(connection: sqlite3.Connection, key: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-Row = sqlite3.Row
+from runyard.server.store.sql import Row
 
 LOGGED, USED = "logged", "used"
 

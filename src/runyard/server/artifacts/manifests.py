@@ -7,13 +7,17 @@ import binascii
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-Row = sqlite3.Row
+from runyard.server.store.sql import Row
+from runyard.server.store.store import Store
+
 Entry = tuple[str, str, int, int, str]
 
 FULL, INCREMENTAL, PATCH = "FULL", "INCREMENTAL", "PATCH"
+GONE = "the artifact of this manifest is gone"
+ENTRIES_AT_ONCE = 2_000
 _LONGEST_PATH = 4096
 # Of a file, in bytes: what JSON keeps exactly in every language.
 _LARGEST = 2**53
@@ -215,3 +219,22 @@ def digests(connection: sqlite3.Connection, artifact: int) -> list[str]:
 def in_pieces(entries: Sequence[Entry], size: int) -> Iterator[Sequence[Entry]]:
     for start in range(0, len(entries), size):
         yield entries[start : start + size]
+
+
+async def written(store: Store, key: int) -> AsyncIterator[bytes] | None:
+    """A manifest, written anew from what it holds; None if there is none."""
+    row = await store.read(by_key, key)
+    if row is None or row["frame"] is None:
+        return None
+
+    async def pieces() -> AsyncIterator[bytes]:
+        # The frame is an object that is never empty: it has a version.
+        yield f'{row["frame"].rstrip()[:-1]}, "contents": {{'.encode()
+        path, comma = "", ""
+        while some := await store.read(entries_after, key, path, ENTRIES_AT_ONCE):
+            lines = (f"{json.dumps(entry['path'])}: {entry['entry']}" for entry in some)
+            yield (comma + ",\n".join(lines)).encode()
+            path, comma = some[-1]["path"], ",\n"
+        yield b"}}"
+
+    return pieces()

@@ -11,7 +11,7 @@ import sqlite3
 from runyard.server.artifacts import aliases, artifacts, collections
 from runyard.server.people import permissions
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 Entities = permissions.Entities | None
 

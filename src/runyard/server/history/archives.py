@@ -27,10 +27,11 @@ from runyard.server.history.history import (
     read_rows,
 )
 from runyard.server.history.merging import Merge, read_places
-from runyard.server.history.pieces import Changed, Extent
+from runyard.server.history.pieces import Extent
 from runyard.server.history.row_summaries import summary_of_rows
 from runyard.server.runs import runs
-from runyard.server.store.transfers import Slice, Transfer
+from runyard.server.store.sql import Row
+from runyard.server.store.transfers import Changed, Slice, Transfer
 
 Flags = npt.NDArray[np.bool_]
 # Of the steps and the times of rows: which of them go.
@@ -287,7 +288,7 @@ class Restore(Transfer):
         self._is_done = True
 
 
-def put_end_aside(connection: sqlite3.Connection, run: runs.Row, start: int, now: float) -> None:
+def put_end_aside(connection: sqlite3.Connection, run: Row, start: int, now: float) -> None:
     """Put the rows from this one on aside, a few: they come again."""
     number = _begin(connection, run, "rewound", now)
     gone = [line for _, line in read_rows(connection, run["key"], HISTORY, start)]
@@ -326,7 +327,7 @@ def _count(connection: sqlite3.Connection, run: int, stream: int) -> int:
     )
 
 
-def read(connection: sqlite3.Connection, run: int) -> list[runs.Row]:
+def read(connection: sqlite3.Connection, run: int) -> list[Row]:
     """What was put aside, with the config and the summary of that time."""
     return connection.execute(
         "SELECT number, reason, made_at, config, summary FROM archives WHERE run = ? "
@@ -335,7 +336,7 @@ def read(connection: sqlite3.Connection, run: int) -> list[runs.Row]:
     ).fetchall()
 
 
-def _begin(connection: sqlite3.Connection, run: runs.Row, reason: str, now: float) -> int:
+def _begin(connection: sqlite3.Connection, run: Row, reason: str, now: float) -> int:
     number: int = connection.execute(
         "SELECT coalesce(max(number), 0) + 1 FROM archives WHERE run = ?", (run["key"],)
     ).fetchone()[0]

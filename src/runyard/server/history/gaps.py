@@ -9,8 +9,8 @@ import numpy as np
 
 from runyard.server.history import pieces
 from runyard.server.history.columns import Column, Numbers
-from runyard.server.history.pieces import Changed, Extent
-from runyard.server.store.transfers import Slice
+from runyard.server.history.pieces import Extent
+from runyard.server.store.transfers import Changed, Slice
 
 
 @dataclass

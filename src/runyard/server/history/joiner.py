@@ -6,14 +6,11 @@ import asyncio
 import logging
 import sqlite3
 import time
-from typing import TYPE_CHECKING
 
 from runyard.server.history import segments
 from runyard.server.history.history import EVENTS, HISTORY
 from runyard.server.history.joining import MAY_GROW, Join
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
+from runyard.server.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -46,23 +43,23 @@ class Joiner:
         due, self._to_look_at = self._to_look_at, set()
         return due
 
-    async def work(self, tracker: Tracker) -> None:
+    async def work(self, store: Store) -> None:
         next_search = 0.0
         while True:
             await asyncio.sleep(_LOOK_EVERY)
             if time.monotonic() >= next_search:
                 next_search = time.monotonic() + _SEARCH_EVERY
-                self._to_look_at |= await _search(tracker)
+                self._to_look_at |= await _search(store)
             for run in self.take_due():
                 try:
-                    await tracker.transfer(run, Join(run))
+                    await store.transfer(run, Join(run))
                 except Exception:
                     log.exception("could not join the history of run %d", run)
 
 
-async def _search(tracker: Tracker) -> set[int]:
+async def _search(store: Store) -> set[int]:
     try:
-        return await tracker.read(ended_unjoined)
+        return await store.read(ended_unjoined)
     except Exception:
         log.exception("could not look for runs whose history is to be joined")
         return set()

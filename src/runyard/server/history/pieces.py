@@ -16,13 +16,10 @@ import numpy as np
 from runyard.server.history import segments
 from runyard.server.history.columns import Column, Numbers, decode, heads, merge, pack, pick
 from runyard.server.history.metric_keys import STEP, known_keys
+from runyard.server.store.transfers import Changed
 
 # Values in one segment: the writer stores so many in some 10 ms.
 MOST_VALUES = 250_000
-
-
-class Changed(Exception):
-    """A piece is not there any more as it was planned with: plan again."""
 
 
 @dataclass(frozen=True)

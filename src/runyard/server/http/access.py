@@ -14,9 +14,9 @@ from runyard.server.people.permissions import Caller, may_read
 from runyard.server.people.sessions import Session
 from runyard.server.people.signed_addresses import BadAddress, Kind
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.runs.typed_names import Ambiguous
 from runyard.server.store.database import LARGEST_KEY
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.tracker import Tracker
 

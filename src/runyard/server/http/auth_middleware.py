@@ -25,7 +25,7 @@ _CONFIRM = "runyard ui --code"
 
 
 @dataclass(frozen=True)
-class Doors:
+class RouteAccess:
     """What is needed where; with a key, all of it is open."""
 
     everybody: Sequence[Route]
@@ -36,17 +36,17 @@ class Doors:
     confirmed: Sequence[Route]
 
 
-class Gate:
+class AuthMiddleware:
     """Lets a request in with the key, with a session of the page, or by an open route."""
 
     def __init__(
-        self, app: ASGIApp, tracker: Tracker, routes: Sequence[Route], doors: Doors
+        self, app: ASGIApp, tracker: Tracker, routes: Sequence[Route], access: RouteAccess
     ) -> None:
         self._app = app
         self._tracker = tracker
         self._routes = routes
-        self._doors = doors
-        self._open = {id(route) for route in doors.everybody}
+        self._access = access
+        self._open = {id(route) for route in access.everybody}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -74,7 +74,7 @@ class Gate:
         if session is None:
             return None
         if not sessions.proves(session, proof_of(scope)) and not (
-            _is_one_of(scope, self._doors.files) and sessions.admits(session, ticket_of(scope))
+            _is_one_of(scope, self._access.files) and sessions.admits(session, ticket_of(scope))
         ):
             return None
         caller = self._tracker.by_key_id(session.key_id)
@@ -85,9 +85,9 @@ class Gate:
 
     def _page_refusal(self, scope: Scope) -> Response | None:
         """Why a page that is logged in may not do this, if so."""
-        if _is_one_of(scope, self._doors.by_key):
+        if _is_one_of(scope, self._access.by_key):
             return answer({"error": "this takes the key, not a session of the page"}, 403)
-        if _is_one_of(scope, self._doors.confirmed) and not is_confirmed(
+        if _is_one_of(scope, self._access.confirmed) and not is_confirmed(
             scope["session"], time.time()
         ):
             said = f"confirm that it is you: `{_CONFIRM}` prints a code"

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 _TOLD = (DiskFull, Closed, OSError, sqlite3.OperationalError)
 
 
-class Shelter:
+class ErrorMiddleware:
     """Turns every error into an answer.
 
     Starlette's own handler for `Exception` answers, and then raises the error again for the web

@@ -19,7 +19,7 @@ _CLOSED = (
 _SHOWN = ("image/", "audio/", "video/", "application/json", "text/plain", "text/csv")
 
 
-class ClosedAnswers:
+class SecurityHeadersMiddleware:
     """Gives each answer the headers above, unless it brings its own."""
 
     def __init__(self, app: ASGIApp) -> None:

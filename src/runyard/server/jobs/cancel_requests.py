@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 CANCEL = "cancel"
 WISHES = (CANCEL,)

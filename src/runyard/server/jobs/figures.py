@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 _MOST_FIGURES = 20
 _MOST_SWEEPS = 10

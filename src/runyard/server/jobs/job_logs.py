@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runyard.log_files import LogPattern
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 # Of long logs, so much from the end, in all files together; one file gets no less than the other.
 _ENOUGH = 2 << 20

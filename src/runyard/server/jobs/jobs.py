@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.server.people.permissions import Entities
-from runyard.server.runs.runs import Row
 from runyard.server.runs.typed_names import Ambiguous, of_entities
+from runyard.server.store.sql import Row
 
 KINDS = ("agents", "server", "shell", "build", "gauge")
 

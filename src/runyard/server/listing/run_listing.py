@@ -17,8 +17,8 @@ from runyard.server.listing.filter_sql import Narrowed, narrow
 from runyard.server.listing.filters import Condition, fields_of, predicate
 from runyard.server.listing.orders import Order, Place, rank_of, take_page
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.json_text import parse
+from runyard.server.store.sql import Row
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 from runyard.server.people import api_keys
 from runyard.server.people.api_keys import Wanted
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import BadName, check_project
+from runyard.server.store.sql import Row
 
 # The first parts of our own addresses.
 _RESERVED = frozenset({"api", "files", "graphql", "sdk", "uploads", "login", "assets"})

@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 
 from runyard.server.runs import runs, states
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 
 class NoAttempt(LookupError):

@@ -14,9 +14,9 @@ from runyard.server.history.history import EVENTS, HISTORY, count_rows
 from runyard.server.processes.console_lines import count_lines, get_lines
 from runyard.server.processes.origins import Origin
 from runyard.server.runs import states
-from runyard.server.runs.runs import Row
+from runyard.server.store import sql
+from runyard.server.store.sql import Row
 from runyard.server.store.transfers import Needed
-from runyard.server.sweeps.ledger import trials
 
 # Some clients tell the start of a process in whole seconds.
 _SAME_START, _SAME_SECOND = 0.05, 1.1
@@ -122,17 +122,23 @@ def count(connection: sqlite3.Connection, run: int) -> int:
 
 
 def is_known(
-    connection: sqlite3.Connection, run: Row, kind: str, writer: str, started_at: float | None
+    connection: sqlite3.Connection,
+    run: Row,
+    kind: str,
+    writer: str,
+    started_at: float | None,
+    *,
+    earlier: int,
 ) -> bool:
     """Whether the process that speaks has begun before: newer ones name their host again.
 
     They do so when the run's name or tags change, and then tell when they started; with their
-    first words they do not.
+    first words they do not. `earlier`: how many clients the run had before its present attempt.
     """
     newest = _newest(connection, run["key"], "writer = ?", writer)
     if newest is None or newest["ended_at"] is not None or newest["kind"] != kind:
         return False
-    if newest["number"] <= trials.earlier_clients(connection, run["key"]):
+    if newest["number"] <= earlier:
         return False
     if newest["started_at"] is None:
         return run["state"] in states.ALIVE
@@ -308,9 +314,5 @@ def count_console(connection: sqlite3.Connection, run: int) -> int:
 
 
 def _set(connection: sqlite3.Connection, client: Row, **columns: object) -> None:
-    settings = ", ".join(f"{name} = ?" for name in columns)
-    # The names are ours.
-    connection.execute(
-        f"UPDATE clients SET {settings} WHERE run = ? AND number = ?",  # noqa: S608
-        [*columns.values(), client["run"], client["number"]],
-    )
+    place = {"run": client["run"], "number": client["number"]}
+    sql.update(connection, "clients", place, columns)

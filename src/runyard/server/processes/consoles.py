@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import itertools
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ from runyard.server.runs import runs, states
 _PAGE = 1 << 20
 # More than a client sends, and few enough that many clients' places are exact in JSON.
 _LINES_EACH = 1 << 32
+# The end of what a run printed, for the person who wants to know why it failed.
+_QUOTED_LINES, _QUOTED_BYTES = 8, 4096
 
 
 def read_page(
@@ -92,3 +95,19 @@ def split_line(line: str) -> tuple[str, str | None, str]:
     if blank and len(stamp) >= 19 and stamp[4:5] == "-" and "T" in stamp:
         return ("error" if len(text) < len(line) else ""), stamp, rest
     return "", None, line
+
+
+def last_words(connection: sqlite3.Connection, run: int | None) -> str:
+    """The last lines that are not empty; the attempt's console, or what the client sent of it."""
+    if run is None:
+        return ""
+    newest = attempts.last(connection, run)
+    if newest is not None and newest["console_bytes"]:
+        total = sum(row["console_bytes"] for row in attempts.of_run(connection, run))
+        data, _ = attempts.read_console(
+            connection, run, max(0, total - _QUOTED_BYTES), _QUOTED_BYTES
+        )
+        lines = data.decode(errors="replace").splitlines()
+    else:
+        lines = list(deque(clients.console_lines(connection, run), _QUOTED_LINES * 4))
+    return "\n".join([line.rstrip() for line in lines if line.strip()][-_QUOTED_LINES:])

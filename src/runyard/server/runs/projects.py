@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Container
 
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 
 def by_path(connection: sqlite3.Connection, entity: str, name: str) -> Row | None:

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from runyard.server.runs.patterns import Pattern
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 
 def put_file(

@@ -9,9 +9,9 @@ from typing import Any
 
 from runyard.server.people.permissions import Entities
 from runyard.server.runs.typed_names import find_meant, in_place, of_entities
+from runyard.server.store import sql
 from runyard.server.store.names import invent_name
-
-Row = sqlite3.Row
+from runyard.server.store.sql import Row
 
 _SELECT = (
     "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
@@ -185,12 +185,7 @@ def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: in
 
 def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:
     if columns:
-        settings = ", ".join(f'"{name}" = ?' for name in columns)
-        # The names are ours, never a client's.
-        connection.execute(
-            f"UPDATE runs SET {settings} WHERE key = ?",  # noqa: S608
-            [*columns.values(), key],
-        )
+        sql.update(connection, "runs", {"key": key}, columns)
 
 
 def end_state(row: Row, state: str) -> str:

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _SELECT = (

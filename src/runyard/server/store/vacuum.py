@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+import sqlite3
 
-from runyard.server.tracking.deletion import give_back
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
+from runyard.server.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -28,12 +25,21 @@ class Vacuum:
     def note(self) -> None:
         self._wanted.set()
 
-    async def work(self, tracker: Tracker) -> None:
+    async def work(self, store: Store) -> None:
         while True:
             await self._wanted.wait()
             self._wanted.clear()
             try:
-                while await tracker.write(give_back, _PAGES_AT_ONCE):
+                while await store.write(give_back, _PAGES_AT_ONCE):
                     pass
             except Exception:
                 log.exception("could not give back the space of deleted runs")
+
+
+def give_back(connection: sqlite3.Connection, pages: int) -> bool:
+    """Hand unused pages back to the file system. Says whether there are more."""
+    # Each page is one step of the statement: it must be run to its end.
+    connection.execute(f"PRAGMA incremental_vacuum({int(pages)})").fetchall()
+    unused: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    mode: int = connection.execute("PRAGMA auto_vacuum").fetchone()[0]
+    return unused > 0 and mode == 2

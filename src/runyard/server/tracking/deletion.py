@@ -71,12 +71,3 @@ def is_deleted(connection: sqlite3.Connection, entity: str, project: str, run_id
 
 def all_keys(connection: sqlite3.Connection) -> set[int]:
     return {row[0] for row in connection.execute("SELECT key FROM runs")}
-
-
-def give_back(connection: sqlite3.Connection, pages: int) -> bool:
-    """Hand unused pages back to the file system. Says whether there are more."""
-    # Each page is one step of the statement: it must be run to its end.
-    connection.execute(f"PRAGMA incremental_vacuum({int(pages)})").fetchall()
-    unused: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
-    mode: int = connection.execute("PRAGMA auto_vacuum").fetchone()[0]
-    return unused > 0 and mode == 2

@@ -13,8 +13,8 @@ from runyard.server.history.columns import Numbers
 from runyard.server.history.history import HISTORY
 from runyard.server.history.merging import Merge
 from runyard.server.runs import runs
+from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import agents
-from runyard.server.tracker import Tracker
 
 _ROWS_LOOKED_AT = 20
 # Rows of one step may be logged by several calls.
@@ -23,7 +23,7 @@ _SHARE_OF_STEP = 0.4
 
 
 async def go_back(
-    tracker: Tracker,
+    store: Store,
     agent: int,
     number: int,
     attempt: int,
@@ -38,12 +38,12 @@ async def go_back(
     were.
     """
     trial = (agent, number, attempt)
-    run = await tracker.write(agents.run_to_rewind, *trial, time.time())
+    run = await store.write(agents.run_to_rewind, *trial, time.time())
     if run is None:
         return None
     if rows:
-        await tracker.transfer(run, Merge(run, HISTORY, rows))
-        await tracker.write(_show_to_clients, run)
+        await store.transfer(run, Merge(run, HISTORY, rows))
+        await store.write(_show_to_clients, run)
 
     def later(_steps: Numbers, times: Numbers) -> Flags:
         if saved_at is None:
@@ -57,7 +57,7 @@ async def go_back(
         run, later, time.time(), keeps_own=True, has_more=bool(rows), guard=is_still_ours
     )
     try:
-        await tracker.transfer(run, rewind)
+        await store.transfer(run, rewind)
     except Superseded:
         return None
     if saved_at is None or rows or rewind.aside.newest >= saved_at:

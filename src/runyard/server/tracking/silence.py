@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 
 from runyard.server.runs import states
-from runyard.server.tracker import Tracker
+from runyard.server.store.store import Store
 from runyard.server.tracking import streams
 
 log = logging.getLogger(__name__)
@@ -35,15 +36,15 @@ class Listening:
         return before if self._since <= before else None
 
 
-async def watch_silence(tracker: Tracker) -> None:
+async def watch_silence(store: Store, take_in_leftovers: Callable[[], None]) -> None:
     """Every few seconds: take in what dead processes left, and mark runs that fell silent."""
     listening = Listening(time.time())
     while True:
         await asyncio.sleep(_LOOK_EVERY)
         try:
-            await asyncio.to_thread(tracker.take_in_leftovers)
+            await asyncio.to_thread(take_in_leftovers)
             before = listening.silent_before(time.time())
-            marked = await tracker.write(streams.mark_silent, before) if before is not None else 0
+            marked = await store.write(streams.mark_silent, before) if before is not None else 0
         except Exception:
             log.exception("could not look for silent runs")
             continue

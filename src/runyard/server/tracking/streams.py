@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runyard.server.history import archives
 from runyard.server.history.history import HISTORY, count_rows, put_rows
@@ -16,7 +17,7 @@ from runyard.server.processes import attempts, clients
 from runyard.server.processes.console_lines import put_lines
 from runyard.server.processes.origins import read_origin
 from runyard.server.runs import runs, states
-from runyard.server.runs.summaries import merge_summaries
+from runyard.server.store.sql import Row
 from runyard.server.store.transfers import Needed
 from runyard.server.sweeps.ledger import leases, trials
 
@@ -60,7 +61,7 @@ class Recorded(NamedTuple):
     run: int
     stop_asked: bool
     # The trial that the run is, if it is one; and the number that its first new row has.
-    trial: runs.Row | None = None
+    trial: Row | None = None
     place: int | None = None
 
 
@@ -88,7 +89,7 @@ def record(
     if post.summary is not None:
         is_one_of_many = client is not None and client["kind"] != "live"
         columns["summary"] = (
-            merge_summaries(row["summary"], post.summary, shared=bool(post.writer))
+            _merge_summaries(row["summary"], post.summary, shared=bool(post.writer))
             if is_one_of_many
             else post.summary
         )
@@ -115,8 +116,8 @@ def record(
 
 def _put(
     connection: sqlite3.Connection,
-    row: runs.Row,
-    client: runs.Row | None,
+    row: Row,
+    client: Row | None,
     may_be_sync: bool,
     stream: int,
     start: int,
@@ -143,7 +144,7 @@ def _put(
     return None
 
 
-def _fit(connection: sqlite3.Connection, row: runs.Row, first: str, now: float) -> int:
+def _fit(connection: sqlite3.Connection, row: Row, first: str, now: float) -> int:
     """A trial goes on, at this row: what does not come again is the run's, what does is not.
 
     How many rows the run has more than its client was told.
@@ -163,7 +164,7 @@ def _fit(connection: sqlite3.Connection, row: runs.Row, first: str, now: float) 
 
 
 def _state_after_sync(
-    connection: sqlite3.Connection, row: runs.Row, client: runs.Row, post: Post, now: float
+    connection: sqlite3.Connection, row: Row, client: Row, post: Post, now: float
 ) -> dict[str, object]:
     """A sync tells of what is over. What was reported by who was there stands."""
     attempt = attempts.last(connection, row["key"])
@@ -188,7 +189,7 @@ def _state_after_sync(
 
 
 def _state_after(
-    connection: sqlite3.Connection, row: runs.Row, post: Post, now: float
+    connection: sqlite3.Connection, row: Row, post: Post, now: float
 ) -> dict[str, object]:
     attempt = attempts.last(connection, row["key"])
     if (
@@ -227,3 +228,20 @@ def mark_silent(connection: sqlite3.Connection, before: float) -> int:
         runs.update(connection, row["key"], state=state, ended_at=row["heartbeat_at"])
         attempts.lose_open(connection, row["key"], row["heartbeat_at"])
     return len(rows)
+
+
+def _merge_summaries(stored: str, said: str, *, shared: bool) -> str:
+    """Key by key: of writers at once the one that speaks wins, of segments the later one."""
+    old, new = json.loads(stored), json.loads(said)
+    if shared or not old or _when(new) >= _when(old):
+        return json.dumps({**old, **new})
+    return json.dumps({**new, **old})
+
+
+def _when(summary: dict[str, Any]) -> tuple[float, float]:
+    return _number(summary.get("_step")), _number(summary.get("_timestamp"))
+
+
+def _number(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number else -1.0

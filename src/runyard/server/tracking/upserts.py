@@ -14,10 +14,10 @@ from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.origins import Branch, Origin, read_internals, read_origin
 from runyard.server.runs import runs, states
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import invent_name, new_run_id
+from runyard.server.store.sql import Row
 from runyard.server.store.transfers import Needed, Transfer
-from runyard.server.sweeps.ledger import leases
+from runyard.server.sweeps.ledger import leases, trials
 from runyard.server.tracking import deletion
 
 
@@ -130,7 +130,10 @@ def _begin_client(
     has_asked = clients.has_asked_to_resume(connection, key, now)
     resumes = has_asked or said.key is not None
     if run is not None and not has_asked:
-        known = clients.is_known(connection, run, kind, said.writer, origin.started_at)
+        earlier = trials.earlier_clients(connection, key)
+        known = clients.is_known(
+            connection, run, kind, said.writer, origin.started_at, earlier=earlier
+        )
         if known:
             clients.note(connection, key, origin, said.writer)
             return columns

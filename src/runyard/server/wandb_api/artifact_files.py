@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import json
-from collections.abc import AsyncIterator
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -22,7 +20,6 @@ from runyard.server.tracker import Tracker
 
 # About a million files.
 _LARGEST_MANIFEST = 256 << 20
-_ENTRIES_AT_ONCE = 2_000
 
 
 async def put_blob(request: Request) -> Response:
@@ -75,7 +72,7 @@ async def put_manifest(request: Request) -> Response:
     # What is committed does not change: this is a retry whose first answer was lost.
     if row["state"] == "PENDING":
         # In pieces, so that others get their turn in between.
-        for piece in manifests.in_pieces(entries, _ENTRIES_AT_ONCE):
+        for piece in manifests.in_pieces(entries, manifests.ENTRIES_AT_ONCE):
             await tracker.write(manifests.put_entries, key, piece)
         await tracker.write(manifests.finish, key, frame)
     return answer({})
@@ -89,26 +86,10 @@ async def get_manifest(request: Request) -> Response:
         visibility.artifact, manifest["artifact"], readable(caller)
     ):
         raise Unacceptable(404, "the artifact of this manifest is gone")
-    return await manifest_response(tracker, key)
-
-
-async def manifest_response(tracker: Tracker, key: int) -> Response:
-    """A manifest, written anew from what it holds."""
-    row = await tracker.read(manifests.by_key, key)
-    if row is None or row["frame"] is None:
-        raise Unacceptable(404, "the artifact of this manifest is gone")
-
-    async def pieces() -> AsyncIterator[bytes]:
-        # The frame is an object that is never empty: it has a version.
-        yield f'{row["frame"].rstrip()[:-1]}, "contents": {{'.encode()
-        path, comma = "", ""
-        while some := await tracker.read(manifests.entries_after, key, path, _ENTRIES_AT_ONCE):
-            lines = (f"{json.dumps(entry['path'])}: {entry['entry']}" for entry in some)
-            yield (comma + ",\n".join(lines)).encode()
-            path, comma = some[-1]["path"], ",\n"
-        yield b"}}"
-
-    return StreamingResponse(pieces(), media_type="application/json")
+    contents = await manifests.written(tracker, key)
+    if contents is None:
+        raise Unacceptable(404, manifests.GONE)
+    return StreamingResponse(contents, media_type="application/json")
 
 
 OPEN_ROUTES = [

@@ -52,7 +52,8 @@ async def file_stream(request: Request) -> Response:
         tracker.joiner.note(recorded.run, count, complete=post.complete)
     stop = recorded.stop_asked
     if recorded.trial is not None:
-        stop = await tracker.sweeps.hear(recorded, post.rows.get(HISTORY, (0, ()))[1]) or stop
+        _, lines = post.rows.get(HISTORY, (0, ()))
+        stop = await tracker.sweeps.hear(recorded.trial, recorded.place, lines) or stop
     told = {"stopped": True} if stop else {}
     return answer({"exitcode": None, "limits": {}, **told})
 

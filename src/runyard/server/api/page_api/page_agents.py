@@ -16,8 +16,8 @@ from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
 from runyard.server.people.permissions import Entities, readable
 from runyard.server.processes.attempt_usage import usage_json
-from runyard.server.runs.runs import Row
 from runyard.server.runs.typed_names import of_entities
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import leases
 
 _TOLD = (

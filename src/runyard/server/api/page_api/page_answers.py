@@ -18,7 +18,7 @@ from runyard.server.http.access import caller_of, tracker_of
 from runyard.server.http.answers import Unacceptable, strict
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import projects
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 _WORTH_PACKING = 8_000
 

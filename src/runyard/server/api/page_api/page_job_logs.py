@@ -16,7 +16,7 @@ from runyard.server.api.page_api.page_answers import send_json
 from runyard.server.http import arguments
 from runyard.server.http.answers import Unacceptable, read_json
 from runyard.server.jobs.job_logs import Look, read_logs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 _LONGEST_WAIT = 30.0
 _LOOK_EVERY = 1.0

@@ -16,7 +16,7 @@ from runyard.server.http.access import caller_of, must_write, tracker_of
 from runyard.server.http.answers import Unacceptable, answer, read_json, whole_texts
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import saved_views
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 
 _LONGEST = {"title": 300, "notes": 1_000_000}
 _LARGEST_VIEW = 2_000_000

@@ -27,8 +27,8 @@ from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_sweep, tracker_of
 from runyard.server.http.answers import Unacceptable
-from runyard.server.runs.runs import Row
 from runyard.server.store.changes import Kind
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps, trials
 from runyard.server.sweeps.policy.rules import Rules
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from runyard.server.history.columns import FLOAT, INTEGER, TRUTH
-from runyard.server.history.history import HISTORY
+from runyard.server.history.history import HISTORY, read_columns
 from runyard.server.history.reading.curves import Curve, read_all_curves
 from runyard.server.history.reading.dotted_names import names_of_run
-from runyard.server.sweeps.ledger.measures import finite_values
+from runyard.server.history.segments import drawable
 
 
 def read_metrics(connection: sqlite3.Connection, run: int, points: int) -> list[dict[str, Any]]:
@@ -52,6 +53,23 @@ def _extremes(
     else:
         low, high = low[~np.isnan(low)], high[~np.isnan(high)]
     return (float(low.min()), float(high.max())) if len(low) else (None, None)
+
+
+def finite_values(
+    connection: sqlite3.Connection,
+    run: int,
+    key: int,
+    kinds: Collection[int] = (FLOAT, INTEGER),
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Every finite number that a run logged under a key, in order. Truths are not numbers."""
+    columns = [
+        column
+        for column in read_columns(connection, run, HISTORY, frozenset([key]))
+        if column.kind in kinds
+    ]
+    for _, _, numbers in drawable(columns):
+        return np.asarray(numbers[np.isfinite(numbers)], np.float64)
+    return np.empty(0)
 
 
 def _step(value: float) -> float:

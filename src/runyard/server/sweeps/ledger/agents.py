@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import endings, leases, programs, settling, sweeps, trials
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.

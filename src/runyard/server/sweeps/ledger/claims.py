@@ -15,8 +15,8 @@ from typing import Any
 from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import new_run_id
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import leases, settling, sweeps, trials
 from runyard.server.sweeps.ledger.new_trials import OWN, Claim, Draw, NewRun, NewTrials, create_runs
 from runyard.server.sweeps.policy.rules import Rules

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import claims, settling, sweep_changes, sweeps, trials
 from runyard.server.sweeps.ledger.trials import IsTaken
 from runyard.server.sweeps.policy.controller_requests import Asked

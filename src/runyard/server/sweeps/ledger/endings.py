@@ -1,11 +1,11 @@
-"""The end of an attempt, and of the trial that it was an attempt of: one change."""
+"""Ends of attempts, and of the trials that they were attempts of; and runs that are to stop."""
 
 from __future__ import annotations
 
 import sqlite3
 
 from runyard.server.processes import attempts
-from runyard.server.runs import runs
+from runyard.server.runs import runs, states
 from runyard.server.sweeps.ledger import settling, trials
 
 
@@ -20,7 +20,7 @@ def end_attempt(
     cause: str | None = None,
     saved: bool = False,
 ) -> None:
-    """An attempt has ended. `cause` as in `sweeps/policy/causes`, where more is known than the code.
+    """An attempt has ended. `cause` as in `policy/causes`, where more is known than the code.
 
     Told again it changes nothing. Told when the trial has been settled, or is somebody else's, it
     corrects what is known of this attempt alone.
@@ -59,3 +59,18 @@ def end_attempt(
         )
     elif attempt["ended_at"] is not None:
         settling.add_seconds(connection, trial, ended_at - attempt["ended_at"])
+
+
+def ask_to_stop(connection: sqlite3.Connection, key: int, now: float) -> bool:
+    """Ask a run to stop. One that has ended stays as it is. Says whether there is such a run."""
+    row = runs.by_key(connection, key)
+    if row is None:
+        return False
+    if row["sweep"] is not None and settling.ask_to_end(connection, row, "stopped", now):
+        return True
+    if row["state"] in states.ALIVE:
+        runs.update(connection, key, stop_asked=1)
+    elif row["state"] == "pending":
+        # Nobody is there to hear it; it does not start any more.
+        runs.update(connection, key, state="killed", ended_at=now)
+    return True

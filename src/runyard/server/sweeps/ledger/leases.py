@@ -12,7 +12,7 @@ import sqlite3
 
 from runyard.server.processes import attempts
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import settling, trials
 
 log = logging.getLogger(__name__)

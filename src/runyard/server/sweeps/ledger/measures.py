@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-
-from runyard.server.history.columns import FLOAT, INTEGER
-from runyard.server.history.history import HISTORY, read_columns
+from runyard.server.history.history import HISTORY
 from runyard.server.history.reading.curves import read_curve
 from runyard.server.history.reading.dotted_names import keys_of_names, look_up
-from runyard.server.history.segments import drawable
-from runyard.server.runs.runs import Row
+from runyard.server.history.reading.metrics import finite_values
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.policy.rules import Aim, Rules
 
 
@@ -78,23 +74,6 @@ def last_value(
     key = keys_of_names(connection, run, HISTORY, [name]).get(name)
     values = [] if key is None else finite_values(connection, run, key).tolist()
     return float(values[-1]) if values else None
-
-
-def finite_values(
-    connection: sqlite3.Connection,
-    run: int,
-    key: int,
-    kinds: Collection[int] = (FLOAT, INTEGER),
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Every finite number that a run logged under a key, in order. Truths are not numbers."""
-    columns = [
-        column
-        for column in read_columns(connection, run, HISTORY, frozenset([key]))
-        if column.kind in kinds
-    ]
-    for _, _, numbers in drawable(columns):
-        return np.asarray(numbers[np.isfinite(numbers)], np.float64)
-    return np.empty(0)
 
 
 def as_number(value: Any) -> float | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
-from runyard.server.runs.runs import Row
 from runyard.server.store import json_text
 from runyard.server.store.names import new_run_id
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import trials
 
 OWN = "own"

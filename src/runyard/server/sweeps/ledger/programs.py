@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import asdict, replace
 
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.policy.causes import GO_ON
 from runyard.server.sweeps.policy.fitting import Programs, Refusal, Room, explain, refusal

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.ledger.measures import last_value, measure
 from runyard.server.sweeps.policy.lifecycle import FINAL

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
-from runyard.server.processes.quotes import last_words
+from runyard.server.processes.consoles import last_words
 from runyard.server.runs import runs, states
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import new_run_id
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps, trials, waiting
 from runyard.server.sweeps.ledger.measures import ends_not_finite, measure
 from runyard.server.sweeps.policy import lifecycle, transitions

@@ -6,7 +6,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import programs, settling, sweeps, trials, waiting
 from runyard.server.sweeps.policy.rules import Rules
 

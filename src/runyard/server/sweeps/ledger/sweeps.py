@@ -11,8 +11,9 @@ from typing import Any
 
 from runyard.server.people.permissions import Entities
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.runs.typed_names import find_meant, in_place, of_entities
+from runyard.server.store import sql
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.policy.rules import Rules
 
 OPEN = ("running", "paused")
@@ -173,12 +174,7 @@ def count(connection: sqlite3.Connection, project: int) -> int:
 
 
 def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
-    settings = "".join(f', "{name}" = ?' for name in columns)
-    # The names are ours, never a client's.
-    connection.execute(
-        f"UPDATE sweeps SET updated_at = ?{settings} WHERE key = ?",  # noqa: S608
-        [now, *columns.values(), key],
-    )
+    sql.update(connection, "sweeps", {"key": key}, {"updated_at": now, **columns})
 
 
 def counts(connection: sqlite3.Connection, key: int) -> dict[str, int]:

@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from runyard.server.runs.runs import Row
+from runyard.server.store import sql
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.lifecycle import DELETED, Transition
 
@@ -119,12 +120,8 @@ def update(connection: sqlite3.Connection, trial: Row, **columns: Any) -> None:
 
 
 def _write(connection: sqlite3.Connection, trial: Row, columns: Mapping[str, Any]) -> None:
-    settings = ", ".join(f'"{name}" = ?' for name in columns)
-    # The names are ours, never a client's.
-    connection.execute(
-        f"UPDATE trials SET {settings} WHERE sweep = ? AND number = ?",  # noqa: S608
-        [*columns.values(), trial["sweep"], trial["number"]],
-    )
+    place = {"sweep": trial["sweep"], "number": trial["number"]}
+    sql.update(connection, "trials", place, columns)
 
 
 def move(connection: sqlite3.Connection, trial: Row, event: str, **columns: Any) -> Transition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import trials
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from runyard.search.grid import index_of
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.ledger.sweep_changes import NewFile
 from runyard.server.sweeps.ledger.sweeps import NewSweep

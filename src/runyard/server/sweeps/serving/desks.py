@@ -13,10 +13,10 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from runyard.search.sweep import Sweep
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
+from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import agents, claims, leases, results, settling, sweeps
 from runyard.server.sweeps.ledger.agents import NoAgent
 from runyard.server.sweeps.ledger.claims import Handed, Round
@@ -26,13 +26,9 @@ from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing
 from runyard.server.sweeps.serving.handed_out import HandedOut
 from runyard.server.sweeps.serving.judging import Judge
 from runyard.server.sweeps.serving.not_finite import NotFiniteWatch
+from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 from runyard.server.sweeps.serving.suggestions import Demand, Suggestions
 from runyard.server.sweeps.serving.sweep_file import read_file
-from runyard.server.tracking.streams import Recorded
-
-if TYPE_CHECKING:
-    from runyard.server.sweeps.serving.quiet_period import Lull
-    from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
 
@@ -171,8 +167,8 @@ def _why(served: Round) -> str:
 class Desks:
     """Every sweep's desk, and what is known of its file and its agents."""
 
-    def __init__(self, tracker: Tracker) -> None:
-        self._tracker = tracker
+    def __init__(self, store: Store) -> None:
+        self.store = store
         self._desks: dict[int, Desk] = {}
         self._plans: dict[int, Plan] = {}
         self._agents: dict[int, Row] = {}
@@ -181,7 +177,7 @@ class Desks:
         self._not_finite: dict[int, NotFiniteWatch] = {}
         self._changes: dict[int, int] = {}
         # Of agents.
-        self.lulls: dict[int, Lull] = {}
+        self.quiet_periods: dict[int, QuietPeriod] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
 
     async def begin_agent(
@@ -201,7 +197,7 @@ class Desks:
 
         `job` and `node`: where it is on a cluster, in Slurm's words.
         """
-        row = await self._tracker.write(
+        row = await self.store.write(
             agents.begin,
             sweep,
             user=user,
@@ -221,7 +217,7 @@ class Desks:
         """An agent, with `sweep` and `entity`; which do not change while it lives."""
         known = self._agents.get(key)
         if known is None:
-            known = await self._tracker.read(agents.by_key, key)
+            known = await self.store.read(agents.by_key, key)
             if known is None:
                 raise NoAgent(f"there is no agent {key}")
             self._agents[key] = known
@@ -251,7 +247,7 @@ class Desks:
 
     async def serve(self, sweep: int, line: list[Claim], crowd: asyncio.Event) -> Round:
         """One transaction for all of the line. `crowd` is set when others come to it."""
-        found = await self._tracker.read(results.demand, sweep)
+        found = await self.store.read(results.demand, sweep)
         if found is None:
             return Round([None] * len(line), "canceled", "the sweep is gone", False)
         row, waiting, at_work, ended = found
@@ -261,14 +257,14 @@ class Desks:
             await self._promote(row, file, len(line), at_work)
         if file.method in BY_NUMBER or not rules.draws:
             drawing = Drawing(file, row["seed"])
-            return await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
+            return await self.store.write(claims.hand_out, sweep, line, drawing, time.time())
         is_open = row["state"] == "running" and sweeps.has_more(row, rules)
         # A line that trials wait for needs none; a new setting serves as many as it has seeds.
         needed = -(-(len(line) - waiting) // rules.seeds) if is_open else 0
         demand = Demand(needed, row["drawn"] // rules.seeds, at_work, ended // rules.seeds)
         suggestions = await self._suggestions_of(row, file)
         drawing = Drawing(file, row["seed"], await suggestions.take(demand, crowd))
-        served = await self._tracker.write(claims.hand_out, sweep, line, drawing, time.time())
+        served = await self.store.write(claims.hand_out, sweep, line, drawing, time.time())
         suggestions.give_back(drawing.left)
         return served
 
@@ -276,27 +272,25 @@ class Desks:
         """Paused trials that are to go on come before new ones."""
         none_left = await self.judge_of(row["key"], file).promote(most)
         if none_left and not at_work:
-            await self._tracker.write(
-                settling.conclude, row["key"], time.time(), none_promoted=True
-            )
+            await self.store.write(settling.conclude, row["key"], time.time(), none_promoted=True)
 
     def judge_of(self, key: int, file: Sweep) -> Judge:
         known = self._judges.get(key)
         if known is None or known.sweep is not file:
-            known = self._judges[key] = Judge(self._tracker, key, file)
+            known = self._judges[key] = Judge(self.store, key, file)
         return known
 
     def _watch_of(self, key: int, file: Sweep) -> NotFiniteWatch:
         known = self._not_finite.get(key)
         if known is None or known.sweep is not file:
-            known = self._not_finite[key] = NotFiniteWatch(self._tracker, file)
+            known = self._not_finite[key] = NotFiniteWatch(self.store, file)
         return known
 
-    async def hear(self, recorded: Recorded, lines: Sequence[str]) -> bool:
-        """A client has logged, or ended. Says whether the run is to end because of it."""
-        trial = recorded.trial
-        if trial is None:
-            return False
+    async def hear(self, trial: Row, place: int | None, lines: Sequence[str]) -> bool:
+        """A client has logged, or ended. Says whether the run is to end because of it.
+
+        `place`: the number that the first new row has in its run.
+        """
         if trial["state"] != "running":
             self.wake(trial["sweep"])
         file = (await self.plan(trial["sweep"])).sweep
@@ -304,7 +298,7 @@ class Desks:
             return False
         is_to_end = await self._watch_of(trial["sweep"], file).hear(trial, lines)
         if not is_to_end and Judge.is_needed(file):
-            is_to_end = await self.judge_of(trial["sweep"], file).hear(trial, recorded.place, lines)
+            is_to_end = await self.judge_of(trial["sweep"], file).hear(trial, place, lines)
         if is_to_end:
             self.wake(trial["sweep"])  # Its agent may have to end it.
         return is_to_end
@@ -313,9 +307,9 @@ class Desks:
         key: int = row["key"]
         known = self._suggestions.get(key)
         if known is None or known.sweep is not file:
-            handed_out = await HandedOut.read(self._tracker, key, file.space, row["seed"])
+            handed_out = await HandedOut.read(self.store, key, file.space, row["seed"])
             config = json.loads(row["config"])
-            known = Suggestions(self._tracker, key, file, config, row["seed"], handed_out)
+            known = Suggestions(self.store, key, file, config, row["seed"], handed_out)
             self._suggestions[key] = known
         return known
 
@@ -329,7 +323,7 @@ class Desks:
         known = self._plans.get(sweep)
         if known is not None:
             return known
-        return await self.plan_of(await self._tracker.read(sweeps.get, sweep))
+        return await self.plan_of(await self.store.read(sweeps.get, sweep))
 
     async def plan_of(self, row: Row) -> Plan:
         """What the file of a sweep says, as its row has it now."""
@@ -353,7 +347,7 @@ class Desks:
                     log.exception("could not look whether sweep %d is over", sweep)
 
     async def _forget_if_ended(self, sweep: int) -> None:
-        row = await self._tracker.read(sweeps.by_key, sweep)
+        row = await self.store.read(sweeps.by_key, sweep)
         if row is not None and row["state"] in sweeps.OPEN:
             return
         for memory in (self._plans, self._judges, self._not_finite):
@@ -372,10 +366,10 @@ class Desks:
             try:
                 # A look that comes this late was not ours to time: nobody could be heard either.
                 if not 0 <= now - last_look < look_every + leases.LEASE_SECONDS / 2:
-                    await self._tracker.write(leases.extend_all, now)
+                    await self.store.write(leases.extend_all, now)
                 changed = set[int]()
-                if await self._tracker.read(leases.are_silent, now):
-                    changed = await self._tracker.write(leases.lose_silent, now)
+                if await self.store.read(leases.are_silent, now):
+                    changed = await self.store.write(leases.lose_silent, now)
             except Exception:
                 log.exception("could not look for lost trials")
                 continue

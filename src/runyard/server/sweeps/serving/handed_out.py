@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +16,9 @@ from runyard.search.engines.coordinates import Coordinates
 from runyard.search.engines.distinct import Taken
 from runyard.search.space import Point, Space
 from runyard.server.store import json_text
+from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import results
 from runyard.server.sweeps.serving.drawing import quasi_random
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +34,9 @@ class HandedOut:
         self._has_repeated = False
 
     @staticmethod
-    async def read(tracker: Tracker, key: int, space: Space, seed: int) -> HandedOut:
+    async def read(store: Store, key: int, space: Space, seed: int) -> HandedOut:
         """As the ledger has it."""
-        texts = await tracker.read(results.handed_out, key)
+        texts = await store.read(results.handed_out, key)
 
         def collect() -> HandedOut:
             points = (tuple(map(float, json_text.parse(text))) for text in texts)

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -20,15 +20,13 @@ from runyard.search.stopping.decision import Decision
 from runyard.search.sweep import Asha, Sweep
 from runyard.server.history.reading.dotted_names import look_up
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
+from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import reported, settling, sweeps, waiting
 from runyard.server.sweeps.ledger.measures import as_number
 from runyard.server.sweeps.ledger.reported import Reported
 from runyard.server.sweeps.policy.lifecycle import FINAL
 from runyard.server.sweeps.policy.rules import Aim
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
 
 # More rows than that are read beside the event loop.
 _MANY = 200
@@ -38,8 +36,8 @@ _ASKS = {Decision.STOP: "stopped", Decision.PAUSE: "paused"}
 class Judge:
     """The rule of one sweep, and how far it knows each trial."""
 
-    def __init__(self, tracker: Tracker, key: int, sweep: Sweep) -> None:
-        self._tracker = tracker
+    def __init__(self, store: Store, key: int, sweep: Sweep) -> None:
+        self._store = store
         self._key = key
         self.sweep = sweep
         metric = sweep.metrics[0]
@@ -94,10 +92,10 @@ class Judge:
         if len(self.sweep.metrics) == 1 and any(
             self._aim.is_reached_by(value) for _, value in pairs
         ):
-            await self._tracker.write(_reach_target, self._key)
+            await self._store.write(_reach_target, self._key)
         if decision not in _ASKS or trial["state"] != "running" or trial["stop"] is not None:
             return False
-        return await self._tracker.write(_ask_to_end, trial["run"], _ASKS[decision])
+        return await self._store.write(_ask_to_end, trial["run"], _ASKS[decision])
 
     async def promote(self, most: int) -> bool:
         """Let paused trials go on that have turned out well. Says whether none is left to."""
@@ -112,7 +110,7 @@ class Judge:
             self._due.add(number)
         for number in list(self._due):
             # Its program may still be on its way out.
-            state = await self._tracker.write(waiting.promote, self._key, number)
+            state = await self._store.write(waiting.promote, self._key, number)
             if state == "running":
                 continue
             self._due.discard(number)
@@ -126,9 +124,7 @@ class Judge:
 
     async def _restore_all(self) -> None:
         try:
-            found = await self._tracker.read(
-                reported.read_all, self._key, self._aim.name, self._step
-            )
+            found = await self._store.read(reported.read_all, self._key, self._aim.name, self._step)
             for one in found:
                 # Rows that are on their way to be judged are not yet known.
                 rows = min(one.rows, self._arriving.get(one.trial, one.rows))
@@ -143,7 +139,7 @@ class Judge:
             self._is_restored.set()
 
     async def _read(self, trial: Row) -> Reported:
-        return await self._tracker.read(
+        return await self._store.read(
             reported.read_reported,
             trial["run"],
             trial["number"],

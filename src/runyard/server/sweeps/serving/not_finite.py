@@ -15,17 +15,15 @@ import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runyard.search.sweep import Sweep
 from runyard.server.history.reading.dotted_names import MISSING, look_up
 from runyard.server.runs import runs
 from runyard.server.runs.alerts import Alert, raise_alert
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
+from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import settling, trials
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
 
 IN_A_ROW = 3
 CAUSE = "nan"
@@ -37,8 +35,8 @@ _FOR_EVER = 1e12
 class NotFiniteWatch:
     """What is known of the trials of one sweep. After a restart of the server it counts anew."""
 
-    def __init__(self, tracker: Tracker, sweep: Sweep) -> None:
-        self._tracker = tracker
+    def __init__(self, store: Store, sweep: Sweep) -> None:
+        self._store = store
         self.sweep = sweep
         self._names = {metric.name: metric.name.split(".") for metric in sweep.metrics}
         # Of a trial and metric: how many values in a row were not finite.
@@ -63,7 +61,7 @@ class NotFiniteWatch:
         )
         alert = Alert(f"{seen[0]} is {seen[1]}", f"{seen[0]} was logged as {seen[1]}; {follows}",
                       "WARN", _FOR_EVER)  # fmt: skip
-        return await self._tracker.write(_notice, trial["run"], alert, ends)
+        return await self._store.write(_notice, trial["run"], alert, ends)
 
     def _count(self, number: int, lines: Sequence[str]) -> tuple[str, str] | None:
         """The metric and the value that was not finite, if there was one."""

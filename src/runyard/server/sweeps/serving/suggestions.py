@@ -14,19 +14,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runyard.search.space import Point
 from runyard.search.sweep import Sweep
 from runyard.server.store import json_text
+from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import results
 from runyard.server.sweeps.ledger.results import IsEnough, View
 from runyard.server.sweeps.policy import ahead
 from runyard.server.sweeps.serving.handed_out import HandedOut
 from runyard.server.sweeps.serving.search_worker import SearchWorker, WorkerDied
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
 
 log = logging.getLogger(__name__)
 
@@ -74,14 +72,14 @@ class Suggestions:
 
     def __init__(
         self,
-        tracker: Tracker,
+        store: Store,
         key: int,
         sweep: Sweep,
         config: Any,
         seed: int,
         handed_out: HandedOut,
     ) -> None:
-        self._tracker = tracker
+        self._store = store
         self._key = key
         self.sweep = sweep
         self._config = config
@@ -318,7 +316,7 @@ class Suggestions:
             await self._forget()
             await self._worker.start(self._config, self._seed)
             await self._tell_prior()
-        view = await self._tracker.read(
+        view = await self._store.read(
             results.view, self._key, self._upto, is_enough, ends=self._ends
         )
         if view is None:
@@ -337,7 +335,7 @@ class Suggestions:
         return view
 
     async def _tell_prior(self) -> None:
-        before = await self._tracker.read(results.prior_results, self._key, self.sweep.space.encode)
+        before = await self._store.read(results.prior_results, self._key, self.sweep.space.encode)
         await self._worker.add(before)
         self._known = self._prior = len(before)
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, sweeps
 from runyard.server.sweeps.ledger.agents import NoAgent
-from runyard.server.sweeps.serving import wandb_agents
+from runyard.server.sweeps.serving import heartbeats
 from runyard.server.wandb_api.fields import run_fields
 from runyard.server.wandb_api.graphql.access_checks import must_write
 from runyard.server.wandb_api.graphql.ids import AGENT, key_of, opaque
@@ -61,7 +61,9 @@ async def _commands(request: Request, agent: int, alive: list[str]) -> list[Mapp
         row = await request.tracker.sweeps.agent(agent)
         if not request.may_write(row["entity"]):
             raise NoAgent
-        command = await wandb_agents.heartbeat(request.tracker, agent, alive)
+        command = await heartbeats.heartbeat(
+            request.tracker.sweeps, agent, alive, request.tracker.started_at
+        )
     except NoAgent:
         # The sweep was deleted. Newer agents leave by themselves at a 404, older ones die of it:
         # this all of them understand, once their runs are through.

@@ -8,7 +8,7 @@ from typing import Any
 
 from runyard.server.artifacts import aliases, artifacts, lineage, manifests, visibility
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.graphql import pages
 from runyard.server.wandb_api.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, RUN, as_key, opaque
 from runyard.server.wandb_api.graphql.inputs import as_list, as_text

@@ -11,8 +11,8 @@ from runyard.server.artifacts.aliases import check_alias
 from runyard.server.artifacts.collections import Mismatch, check_collection, check_type
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import BadName, check_project
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.artifact_fields import artifact_fields
 from runyard.server.wandb_api.graphql.access_checks import (
     must_write,

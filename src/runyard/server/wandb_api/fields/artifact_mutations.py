@@ -12,8 +12,8 @@ from runyard.server.artifacts import aliases, artifact_deletion, artifacts, coll
 from runyard.server.artifacts.aliases import check_alias
 from runyard.server.artifacts.collections import Mismatch, check_collection, check_type
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import BadName, check_project
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.artifact_fields import (
     artifact_fields,
     membership_fields,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.artifacts import aliases, artifacts, collections, visibility
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.artifact_fields import (
     artifact_fields,
     collection_info,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.artifacts import usage
+from runyard.server.artifacts import blobs
 from runyard.server.people import invitations, people, permissions
 from runyard.server.store.names import BadName
 from runyard.server.wandb_api.graphql.ids import opaque, text_of
@@ -86,7 +86,7 @@ def _entity_fields(request: Request, name: str) -> Source:
         ]
 
     async def stored(_given: Mapping[str, Any]) -> int:
-        return await tracker.read(usage.stored_bytes, name)
+        return await tracker.read(blobs.stored_bytes, name)
 
     async def is_free(_given: Mapping[str, Any]) -> bool:
         return not await tracker.read(people.is_taken, name)

@@ -9,8 +9,8 @@ from typing import Any
 
 from runyard.server.people import people
 from runyard.server.runs import projects
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import BadName, check_project
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields import (
     collection_fields,
     listing_fields,

@@ -11,7 +11,7 @@ from typing import Any
 from runyard.server.history import archives
 from runyard.server.processes import clients
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.run_fields import upserted_fields
 from runyard.server.wandb_api.graphql.access_checks import must_write
 from runyard.server.wandb_api.graphql.inputs import as_object, as_text

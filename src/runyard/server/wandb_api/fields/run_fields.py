@@ -13,7 +13,7 @@ from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.processes import clients
 from runyard.server.processes.origins import read_internals
 from runyard.server.runs import runs, states
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.store.transfers import Needed, Transfer
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import upserts

@@ -15,8 +15,8 @@ from typing import Any
 from runyard.server.people.signed_addresses import Kind
 from runyard.server.runs import run_files, runs
 from runyard.server.runs.patterns import BadPattern
-from runyard.server.runs.runs import Row
 from runyard.server.runs.uploads import UnsafeName, check_name
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.graphql.access_checks import must_write, own_run
 from runyard.server.wandb_api.graphql.inputs import as_list, as_object, as_text
 from runyard.server.wandb_api.graphql.pages import (

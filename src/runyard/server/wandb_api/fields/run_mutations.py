@@ -7,10 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server import deletions
 from runyard.server.artifacts import visibility
 from runyard.server.runs import runs
-from runyard.server.sweeps.ledger import stops
+from runyard.server.sweeps.ledger import endings
 from runyard.server.wandb_api.graphql.access_checks import must_write, own_run
 from runyard.server.wandb_api.graphql.ids import RUN, key_of
 from runyard.server.wandb_api.graphql.inputs import as_object, as_text
@@ -32,8 +31,7 @@ def mutations(request: Request) -> Source:
         # not told apart from what was never there.
         if row is not None:
             must_write(request, row["entity"])
-            await deletions.delete_run(
-                request.tracker,
+            await request.tracker.delete_run(
                 request.caller,
                 row["key"],
                 with_artifacts=given.get("deleteArtifacts") is True,
@@ -42,8 +40,8 @@ def mutations(request: Request) -> Source:
 
     async def stop(arguments: Mapping[str, Any]) -> Source:
         row = await own_run(request, _run_key(as_object(arguments, "input")))
-        await request.tracker.write(stops.ask_to_stop, row["key"], time.time())
-        request.tracker.sweeps.lulls.clear()  # Its agent, if it has one, is to hear of it.
+        await request.tracker.write(endings.ask_to_stop, row["key"], time.time())
+        request.tracker.sweeps.quiet_periods.clear()  # Its agent, if it has one, is to hear of it.
         return {"clientMutationId": None, "success": True}
 
     async def update_state(arguments: Mapping[str, Any]) -> Source:

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import controllers, sweeps, trials
 from runyard.server.wandb_api.fields import agent_fields, listing_fields
 from runyard.server.wandb_api.graphql.ids import SWEEP, opaque

@@ -14,8 +14,8 @@ from runyard.reading.problems import Problem
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people.permissions import ALL
 from runyard.server.runs import runs
-from runyard.server.runs.runs import Row
 from runyard.server.store.names import BadName, check_project
+from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import controllers, sweep_changes, sweeps
 from runyard.server.sweeps.policy.controller_requests import read_controller
 from runyard.server.sweeps.serving.creation import BadPrior, new_file, new_sweep

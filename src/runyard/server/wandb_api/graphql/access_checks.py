@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runyard.server.artifacts import visibility
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.wandb_api.graphql.request import Request
 from runyard.server.wandb_api.graphql.source import Refusal
 

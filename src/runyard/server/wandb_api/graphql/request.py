@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from runyard.server.artifacts.visibility import Entities
 from runyard.server.people.permissions import Caller, may_read, readable
 from runyard.server.people.signed_addresses import Kind
-from runyard.server.runs.runs import Row
+from runyard.server.store.sql import Row
 from runyard.server.tracker import Tracker
 
 Load: TypeAlias = Callable[[sqlite3.Connection, int, Entities], Row | None]

@@ -1,19 +1,18 @@
-"""W&B's own agents: what a heartbeat comes to."""
+"""What a heartbeat comes to: of our own agents, and of W&B's."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from runyard.server.sweeps.ledger import agents, leases, sweeps
+from runyard.server.sweeps.ledger.agents import Renewed
 from runyard.server.sweeps.ledger.claims import Handed
-from runyard.server.sweeps.serving.quiet_period import Lull
-
-if TYPE_CHECKING:
-    from runyard.server.tracker import Tracker
+from runyard.server.sweeps.serving.desks import Desks
+from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 
 
 @dataclass(frozen=True)
@@ -28,30 +27,57 @@ class Command:
 
 
 # How long an agent with nothing to do need not be looked after, if its sweep stays as it is.
-_LONGEST_LULL = leases.LEASE_SECONDS / 2
+_LONGEST_QUIET = leases.LEASE_SECONDS / 2
 
 
-async def heartbeat(tracker: Tracker, agent: int, alive: Collection[str]) -> Command | None:
+async def renew(
+    desks: Desks,
+    agent: int,
+    sweep: int,
+    running: Sequence[tuple[int, int]],
+    *,
+    slots: int | None,
+    usage: Mapping[tuple[int, int], str],
+) -> Renewed:
+    """An agent of ours says what it has, each trial with its attempt. What of it is to end.
+
+    `slots` and `usage` are news, and are written down.
+    """
+    now = time.time()
+    changes = desks.changes(sweep)
+    known = desks.quiet_periods.get(agent)
+    has_news = slots is not None or bool(usage)
+    if not has_news and known is not None and known.holds(running, changes, now):
+        return Renewed((), known.until)
+    renewed = await desks.store.write(agents.renew, agent, running, now, slots=slots, usage=usage)
+    if not renewed.stops and not renewed.over:
+        desks.quiet_periods[agent] = QuietPeriod(frozenset(running), changes, renewed.quiet_until)
+    return renewed
+
+
+async def heartbeat(
+    desks: Desks, agent: int, alive: Collection[str], started_at: float
+) -> Command | None:
     """A heartbeat of W&B's agent, with the ids of the runs that are alive in it.
 
     In one transaction: leases are renewed, and what it was given and is not alive any more is
     settled. Then, if nothing is alive, it is given the next trial, which is another transaction;
     cut off between the two, the next heartbeat goes on. A trial whose answer got lost is handed out
-    again by the next heartbeat. Raises `NoAgent` where there is none.
+    again by the next heartbeat. `started_at` is the server's start. Raises `NoAgent` where there is
+    no such agent.
     """
     now = time.time()
-    desks = tracker.sweeps
     sweep: int = (await desks.agent(agent))["sweep"]
-    lulls, changes = desks.lulls, desks.changes(sweep)
-    known = lulls.get(agent)
+    quiet_periods, changes = desks.quiet_periods, desks.changes(sweep)
+    known = quiet_periods.get(agent)
     if known is not None and known.holds(alive, changes, now):
         return None
     if alive:
-        until = await tracker.read(agents.quiet_until, agent, alive, now)
+        until = await desks.store.read(agents.quiet_until, agent, alive, now)
         if until > now:
-            lulls[agent] = Lull(frozenset(alive), changes, until)
+            quiet_periods[agent] = QuietPeriod(frozenset(alive), changes, until)
             return None
-    heard = await tracker.write(agents.hear_stock, agent, alive, tracker.started_at, now)
+    heard = await desks.store.write(agents.hear_stock, agent, alive, started_at, now)
     if heard.has_changed:
         desks.wake(sweep)
     if heard.stop is not None:
@@ -62,12 +88,12 @@ async def heartbeat(tracker: Tracker, agent: int, alive: Collection[str]) -> Com
         return Command("exit")
     found = None if heard.sweep_state == "paused" else await desks.claim(agent)
     if found is not None and found.handed is not None:
-        row = await tracker.read(sweeps.get, sweep)
+        row = await desks.store.read(sweeps.get, sweep)
         return _command(found.handed, json.loads(row["config"]).get("program"))
     if found is not None and found.is_over:
         return Command("exit")
     if found is None or not found.has_more:
-        lulls[agent] = Lull(frozenset(), changes, now + _LONGEST_LULL)
+        quiet_periods[agent] = QuietPeriod(frozenset(), changes, now + _LONGEST_QUIET)
     return None
 
 
