@@ -22,8 +22,8 @@ from tests.slurm.cluster import ClusterSpec, SlurmCluster
 
 from benchmarks.handout import prepare_sweep
 from runyard.client.discover import ensure_server, stop_server
-from runyard.clusters.slurm_name import cluster_name
 from runyard.home import Home
+from runyard.schedulers.slurm.name import cluster_name
 
 TRIALS, JOBS, TIMES = 10_000, 5, 15
 LIMIT_SECONDS = 0.5

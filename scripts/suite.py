@@ -9,7 +9,8 @@ end, where its first failure is still to be read above: its cause is to be found
 or becomes a line of docs/flakes.md, which has at most two. More than five failures are no chance:
 they fail at once. A test that is skipped the second time has not passed.
 
-Before that it prints which files took longest, summed over their tests. At the end it lists the
+Before that it prints which files took longest, summed over their tests, and how much processor time
+of theirs that was (without servers and clusters, which nobody waits for). At the end it lists the
 rows of docs/requirements.md whose tests did not prove them (tests/proofs.py says how): skipped, or
 not run, or a long form without a green run lately. Where CI is set, they fail the run.
 """
@@ -35,7 +36,7 @@ from tests.requirements import PAGE, read_rows
 MOST_TRIED_AGAIN = 5
 FLAKES = Path("docs/flakes.md")
 MOST_FLAKES = 2
-_SLOWEST = 25
+_SLOWEST = 60
 # What pytest ends with where everything ran and tests have failed.
 _TESTS_FAILED = 1
 
@@ -51,13 +52,16 @@ class Record:
         self._only = set(only)
         self._ended: dict[str, str] = {}
         self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._cpu: defaultdict[str, float] = defaultdict(float)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if self._only:
             items[:] = [item for item in items if item.nodeid in self._only]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._seconds[report.nodeid.partition("::")[0]] += report.duration
+        file = report.nodeid.partition("::")[0]
+        self._seconds[file] += report.duration
+        self._cpu[file] += getattr(report, "cpu", 0.0)
         before = self._ended.get(report.nodeid)
         if report.outcome != "passed":
             self._ended[report.nodeid] = "failed" if before == "failed" else report.outcome
@@ -65,16 +69,19 @@ class Record:
             self._ended[report.nodeid] = "passed"
 
     def pytest_sessionfinish(self) -> None:
-        slowest = sorted(self._seconds.items(), key=lambda item: -item[1])[:_SLOWEST]
+        files = sorted(
+            self._seconds, key=lambda file: -max(self._seconds[file], 3 * self._cpu[file])
+        )
+        slowest = [(file, self._seconds[file], self._cpu[file]) for file in files[:_SLOWEST]]
         self._file.write_text(json.dumps({"ended": self._ended, "slowest": slowest}))
 
 
 def main(words: list[str]) -> int:
     known = read_flakes()
     code, ended, slowest = run_pytest(words, [])
-    print("== the slowest files, in seconds of their tests")
-    for file, seconds in slowest:
-        print(f"{seconds:7.1f}  {file}")
+    print("== the slowest files: seconds of their tests, and of the processor")
+    for file, seconds, cpu in slowest:
+        print(f"{seconds:7.1f} {cpu:7.1f}  {file}")
     if len(known) > MOST_FLAKES:
         print(f"== {FLAKES} has {len(known)} lines, and {MOST_FLAKES} are allowed: mend one")
         code = code or _TESTS_FAILED
@@ -123,7 +130,7 @@ def read_flakes(page: Path = FLAKES) -> list[str]:
 
 def run_pytest(
     words: list[str], only: list[str], switches: dict[str, str] | None = None
-) -> tuple[int, dict[str, str], list[tuple[str, float]]]:
+) -> tuple[int, dict[str, str], list[tuple[str, float, float]]]:
     """Pytest's exit code, how each test ended, and the slowest files.
 
     `switches` are laid over the environment.

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -33,8 +33,9 @@ _LONG = ("wandb_clients", "tutorials", "cuts", "slurm", "train", "page", "live")
 _OF_ANOTHER_JOB = ("WANDB_", "SLURM_", "SBATCH_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """In a script's background, or under nohup, we ignore signals, and so would what we start."""
+    config.pluginmanager.register(_Cpu())
     # A server that a test kills and forgets leaves nothing for long.
     os.environ[HOLD_SECONDS] = "60"
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -51,6 +52,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return found[0] if found else len(_LONG)
 
     items.sort(key=place)
+
+
+class _Cpu:
+    """What each part of a test took of the processor: `cpu` of its report, for scripts/suite.py."""
+
+    def __init__(self) -> None:
+        self._before = sum(os.times()[:4])
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        now = sum(os.times()[:4])
+        vars(report)["cpu"] = now - self._before
+        self._before = now
+        return report
+
+    def pytest_runtest_logstart(self) -> None:
+        self._before = sum(os.times()[:4])
 
 
 class RunRunyard(Protocol):

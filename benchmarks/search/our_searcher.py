@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from runyard.search.draws import quasi_random
 from runyard.search.engines.choose import make_engine
 from runyard.search.engines.result import Result
 from runyard.search.space import Point
 from runyard.search.sweep import read_sweep
 from runyard.server.sweeps.policy import ahead
-from runyard.server.sweeps.serving.drawing import quasi_random
 
 
 class Ready(NamedTuple):

@@ -11,9 +11,9 @@ import pytest
 from runyard.cli import doctor_job
 from runyard.clusters.asking import USUAL_SECONDS, Answer
 from runyard.clusters.load import load_profile
-from runyard.clusters.probe_job import Outcome
 from runyard.config.flags import NO_FLAGS
 from runyard.home import Home
+from runyard.schedulers.slurm.doctor.probe_job import Outcome
 from tests.conftest import RunRunyard
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from runyard.cli.asked_before import keep_asked
+from runyard.cli.resource_flags import given_flags
 from runyard.cli.retry import More, _change
-from runyard.config.flags import Given, given_flags
+from runyard.config.flags import Given
 from runyard.home import Home
 from tests.conftest import RunRunyard
 

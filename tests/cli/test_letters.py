@@ -13,7 +13,8 @@ import pytest
 from runyard.cli.catalog import COMMANDS
 from runyard.cli.letters import LETTERS
 from runyard.cli.parser import build_parser
-from runyard.config.flags import flag_fields, given_flags
+from runyard.cli.resource_flags import given_flags
+from runyard.config.flags import flag_fields
 from runyard.home import Home
 from tests.conftest import RunRunyard
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 import pytest
 
-from runyard.cli.owner import Owner, find_owner, project_name
+from runyard.actions.owner import Owner, find_owner, project_name
+from runyard.actions.tracking import ProjectOptions
 from runyard.errors import ConfigError
 from runyard.home import Home
 from tests.conftest import RunRunyard
@@ -48,8 +48,7 @@ def test_the_root_has_no_name() -> None:
 
 
 def owner(folder: Path, project: str | None = None, of_sweep: str | None = None) -> Owner:
-    words = argparse.Namespace(project=project, entity=None)
-    return find_owner(words, folder, (of_sweep, None))
+    return find_owner(ProjectOptions(project=project), folder, (of_sweep, None))
 
 
 def test_the_nearest_word_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ from runyard.cli.main import _refused_by_the_system, main
 from runyard.cli.run import _line
 from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError
-from runyard.launch import commands
-from runyard.launch.commands import ask
 from runyard.report.export import write_table
+from runyard.schedulers.slurm import commands
+from runyard.schedulers.slurm.commands import ask
 
 
 @pytest.mark.parametrize(

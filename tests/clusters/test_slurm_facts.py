@@ -11,12 +11,12 @@ from collections.abc import Mapping
 import pytest
 
 from runyard.clusters.asking import USUAL_SECONDS, Answer, asker
-from runyard.clusters.draft import draft, draft_name
 from runyard.clusters.findings import Finding
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
-from runyard.clusters.slurm_checks import check_slurm
-from runyard.clusters.slurm_facts import (
+from runyard.schedulers.slurm.doctor.checks import check_slurm
+from runyard.schedulers.slurm.doctor.draft import draft, draft_name
+from runyard.schedulers.slurm.facts import (
     SlurmFacts,
     gather,
     read_gres,

@@ -7,7 +7,8 @@ import argparse
 import pytest
 
 from runyard.cli.parser import Parser
-from runyard.config.flags import add_resource_flags, flag_fields, given_flags
+from runyard.cli.resource_flags import add_resource_flags, given_flags
+from runyard.config.flags import flag_fields
 from runyard.errors import UsageError
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from runyard.cli.resource_flags import add_resource_flags, given_flags
 from runyard.clusters.load import SHIPPED, load_profile
-from runyard.config.flags import NO_FLAGS, Flags, add_resource_flags, given_flags
+from runyard.config.flags import NO_FLAGS, Flags
 from runyard.config.project_file import read_project
 from runyard.config.request import Request
 from runyard.errors import ConfigError

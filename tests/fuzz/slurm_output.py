@@ -15,20 +15,28 @@ from typing import Any
 from unittest import mock
 
 from runyard.cli import usage
-from runyard.clusters import probe_job, slurm_name
 from runyard.clusters.asking import asker
-from runyard.clusters.draft import draft, draft_name
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
-from runyard.clusters.slurm_checks import check_slurm
-from runyard.clusters.slurm_facts import gather
-from runyard.launch import accounting, live_usage, maintenance, partitions, sbatch, slurm
 from runyard.launch.node_cleaning import nodes_of
-from runyard.launch.reasons import read_reason
-from runyard.launch.states import states_text
-from runyard.launch.submitting import ask_array_size, is_limit
 from runyard.launch.watching import news_of
 from runyard.node import job_file, jobend
+from runyard.schedulers.slurm import (
+    accounting,
+    live_usage,
+    maintenance,
+    name,
+    partitions,
+    queue,
+    sending,
+)
+from runyard.schedulers.slurm.doctor import probe_job
+from runyard.schedulers.slurm.doctor.checks import check_slurm
+from runyard.schedulers.slurm.doctor.draft import draft, draft_name
+from runyard.schedulers.slurm.facts import gather
+from runyard.schedulers.slurm.limits import ask_array_size, is_limit
+from runyard.schedulers.slurm.reasons import read_reason
+from runyard.schedulers.slurm.states import states_text
 from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05
 from tests.fuzz.mutations import as_bytes, expand
 from tests.launch.test_maintenance import PRINTED
@@ -50,14 +58,14 @@ _ACCOUNTED = (
     "|None assigned|main|birds|2026-03-01T09:00:00|lab\n"
 )
 _MORE = {
-    slurm._FIELDS: _QUEUE,
+    queue._FIELDS: _QUEUE,
     ",".join(accounting._FIELDS): _ACCOUNTED,
     live_usage._FIELDS: "41|40|1|2026-03-01T10:00:00|4|8000M|n1|gres:gpu:2|birds\n",
     "JobID,AveCPU,MaxRSS,NTasks": "41.batch|00:00:10|9808K|1\n41.0|1-00:01:00|1M|4\n",
     "Partition:80": NODES,
     "reservation": PRINTED,
     "%N|%T|%P": "n1|idle|main*\nn2|drained*|main*\nn3|mixed|short\n",
-    "%F|%k|%j": f"40|{sbatch.mark_of('k')}|birds\n41_2|{sbatch.mark_of('k')}|birds\n",
+    "%F|%k|%j": f"40|{sending.mark_of('k')}|birds\n41_2|{sending.mark_of('k')}|birds\n",
     "%F|%Z": "40|/jobs/a\n41|/jobs/b\n",
     "%e": "2026-03-01T10:00:00\n",
     "%T|%r": "PENDING|Priority\n",
@@ -114,7 +122,7 @@ class SlurmOutput:
 
     def _read_jobs(self) -> None:
         env: dict[str, str] = {}
-        state = slurm.poll(["40"], env)["40"]
+        state = queue.poll(["40"], env)["40"]
         known = accounting.records(["40"], env).get("40", [])
         json.dumps(accounting.used(known), allow_nan=False)
         for job in (_job(), _job(array=None, tasks=1, states={"RUNNING": 1})):
@@ -123,8 +131,8 @@ class SlurmOutput:
             states_text(news["states"])
             read_reason(news["reason"])
         live_usage.running_tasks(env)
-        sbatch._find(sbatch.mark_of("k"), env)
-        sbatch.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
+        sending._find(sending.mark_of("k"), env)
+        sending.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
         jobend.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
         job_file.cancel_links("/jobs/a/job.json", lambda _: None)
         usage._fair_shares()
@@ -139,7 +147,7 @@ class SlurmOutput:
             link = maintenance.shortest_link(planned, 3600.0, 0.0, 0.0)
             maintenance.words_for(planned, 3600.0, link, 0.0)
         ask_array_size(env)
-        slurm_name._asked_name()
+        name._asked_name()
         ask = asker(os.environ)
         probe_job._state(ask, "40")
         is_limit(ask("sshare").text)

@@ -17,9 +17,10 @@ from runyard.config.sbatch_header import translate
 from runyard.config.sweep_file import read_sweep_file
 from runyard.config.task_list import read_task_file, sweep_config
 from runyard.errors import RunyardError
+from runyard.search.draws import quasi_random
 from runyard.search.grid import index_of
 from runyard.search.stopping.choose import make_stopper
-from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing, quasi_random
+from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing
 from runyard.server.sweeps.serving.sweep_file import BadSweep, SweepFile, read_file
 from tests.fuzz.limits import Finding
 from tests.fuzz.mutations import as_bytes, expand

@@ -15,9 +15,10 @@ import pytest
 
 from runyard.clusters.load import load_profile
 from runyard.config.request import Agents
-from runyard.launch.commands import SlurmError, SlurmMissing, ask, find_slurm
 from runyard.launch.plan import Plan
-from runyard.launch.submitting import is_limit, submit
+from runyard.launch.submitting import submit
+from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing, ask, find_slurm
+from runyard.schedulers.slurm.limits import is_limit
 from tests.launch.planning import PLACES, planned, request
 
 BUSY = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"

@@ -11,11 +11,11 @@ from runyard.cli.chain_view import ChainState, chain_lines
 from runyard.clusters.load import load_profile
 from runyard.clusters.profile import Elasticity, Profile
 from runyard.config.request import Agents
-from runyard.launch import sbatch
-from runyard.launch.commands import Answer
 from runyard.launch.plan import Plan
 from runyard.launch.script import script
 from runyard.launch.submitting import Sender, Sheet, follows, parts_of
+from runyard.schedulers.slurm import sending
+from runyard.schedulers.slurm.commands import Answer
 from tests.launch.planning import option, planned, request
 
 
@@ -33,7 +33,7 @@ def sent(made: Plan, monkeypatch: pytest.MonkeyPatch, size: int = 1001) -> list[
         calls.append((after[0] if after else "", next(parts).count))
         return Answer(0, f"{99 + len(calls)}\n", "")
 
-    monkeypatch.setattr(sbatch, "ask", ask)
+    monkeypatch.setattr(sending, "ask", ask)
     sheet = Sheet(made.places.job, made.name, made.form, lambda _part: "", follows=follows(made))
     Sender(sheet, {}).send(parts_of(made, size))
     return calls
@@ -89,7 +89,7 @@ def test_links_that_were_held_back_wait_for_those_that_were_sent(
         words.extend(given)
         return Answer(0, "12\n", "")
 
-    monkeypatch.setattr(sbatch, "ask", ask)
+    monkeypatch.setattr(sending, "ask", ask)
     sheet = Sheet(made.places.job, made.name, made.form, lambda _part: "", follows=follows(made))
     Sender(sheet, {}, before=["10", "11"]).send(parts_of(made, 1001)[2:3])
     assert "--dependency=afterany:11" in words

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import time
 
-from runyard.launch.maintenance import Maintenance, read_maintenances, shortest_link, words_for
+from runyard.schedulers.slurm.maintenance import (
+    Maintenance,
+    read_maintenances,
+    shortest_link,
+    words_for,
+)
 
 # As 22.05 prints them.
 PRINTED = """\

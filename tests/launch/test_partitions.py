@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.clusters.slurm_facts import read_config, read_fields, read_gres
 from runyard.launch import node_cleaning
-from runyard.launch.accounting import _FIELDS, read_cpu_time, read_records, read_size
-from runyard.launch.commands import Answer
-from runyard.launch.live_usage import read_figures
-from runyard.launch.partitions import Count, read_partitions, read_span
-from runyard.launch.slurm import count_tasks
+from runyard.schedulers.slurm.accounting import _FIELDS, read_cpu_time, read_records, read_size
+from runyard.schedulers.slurm.commands import Answer
+from runyard.schedulers.slurm.facts import read_config, read_fields, read_gres
+from runyard.schedulers.slurm.live_usage import read_figures
+from runyard.schedulers.slurm.partitions import Count, read_partitions, read_span
+from runyard.schedulers.slurm.queue import count_tasks
 
 _WIDTHS = (80, 80, 30, 400, 400, 40, 20)
 

@@ -11,7 +11,9 @@ from runyard.clusters.profile import GpuSlice, GpuType, MemoryRule
 from runyard.config.check import check
 from runyard.config.request import Agents, Checkpoints, Environment, Request
 from runyard.errors import ConfigError
-from runyard.launch.submitting import clean_environment, is_limit, parts_of
+from runyard.launch.submitting import parts_of
+from runyard.schedulers.slurm.limits import is_limit
+from runyard.schedulers.slurm.variables import clean_environment
 from tests.launch.planning import option, planned, request
 
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from runyard.launch.reasons import read_reason
+from runyard.schedulers.slurm.reasons import read_reason
 
 _THINGS = ("BB", "Cpu", "Energy", "GRES", "License", "Mem", "Memory", "Node", "Unknown", "Billing")
 # Slurm's own list (src/common/job_state_reason.c), put together from its parts.

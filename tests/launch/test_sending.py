@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runyard.launch import sbatch
-from runyard.launch.commands import Answer, SlurmError
 from runyard.launch.own_jobs import submit_own
 from runyard.launch.script import Part
 from runyard.launch.submitting import Sender, Sheet
+from runyard.schedulers.slurm import sending
+from runyard.schedulers.slurm.commands import Answer, SlurmError
 
 LOST = Answer(1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv")
 LIMIT = Answer(1, "", "sbatch: error: AssocMaxSubmitJobLimit")
@@ -115,7 +115,7 @@ def test_every_agent_is_sent_once_and_told(
     monkeypatch: pytest.MonkeyPatch, fates: list[str], counts: list[int], room: int, forgets: bool
 ) -> None:
     controller = Controller(list(fates), room, forgets)
-    monkeypatch.setattr(sbatch, "ask", controller.ask)
+    monkeypatch.setattr(sending, "ask", controller.ask)
     parts = [Part(count, sum(counts[:place])) for place, count in enumerate(counts)]
     told, left = send_all(controller, parts, {})
     assert dict(told) == controller.alive
@@ -138,7 +138,7 @@ def test_every_job_of_our_own_is_sent_once_and_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fates: list[str], links: int
 ) -> None:
     controller = Controller(list(fates))
-    monkeypatch.setattr(sbatch, "ask", controller.ask)
+    monkeypatch.setattr(sending, "ask", controller.ask)
     ids = []
     for _ in range(links):
         try:
@@ -152,7 +152,7 @@ def test_an_old_job_of_the_same_folder_is_not_the_part_that_was_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     controller = Controller([])
-    monkeypatch.setattr(sbatch, "ask", controller.ask)
+    monkeypatch.setattr(sending, "ask", controller.ask)
     Sender(sheet(), {}).send([Part(4)])
     controller.fates = ["question lost", "answered", "answered", "answered"]
     done = Sender(sheet(), {}, sleep=lambda _s: None, before=["1"]).send([Part(50, 4)])
@@ -164,13 +164,13 @@ def test_a_controller_that_stays_silent_is_told_and_nothing_is_sent_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     controller = Controller(["late", *["question lost"] * 100])
-    monkeypatch.setattr(sbatch, "ask", controller.ask)
+    monkeypatch.setattr(sending, "ask", controller.ask)
     with pytest.raises(SlurmError, match="nobody knows whether Slurm took the job") as error:
         submit_own("1 0", tmp_path, environ={}, sleep=lambda _s: None)
-    assert sbatch.mark_of("").partition(":")[0] in str(error.value.mend)
+    assert sending.mark_of("").partition(":")[0] in str(error.value.mend)
     assert len(controller.late) == 1
 
 
 def test_a_comment_of_the_users_own_stays_and_the_name_carries_the_mark() -> None:
     text = "#!/bin/sh\n#SBATCH --job-name=sweep-cats\n#SBATCH --comment=48:00:00\n"
-    assert sbatch._carrier(text, "runyard:1") == ["--job-name=sweep-cats.runyard:1"]
+    assert sending._carrier(text, "runyard:1") == ["--job-name=sweep-cats.runyard:1"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from runyard.search.draws import draws, quasi_random
 from runyard.search.sweep import read_sweep
 from runyard.server.sweeps.ledger import trials
 from runyard.server.sweeps.policy import ahead, lifecycle
@@ -16,7 +17,7 @@ from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds
 from runyard.server.sweeps.policy.lifecycle import FINAL, STATES
 from runyard.server.sweeps.policy.rules import Aim, Limit, Rules
 from runyard.server.sweeps.policy.transitions import after_failure, settle
-from runyard.server.sweeps.serving.drawing import Drawing, draws, quasi_random
+from runyard.server.sweeps.serving.drawing import Drawing
 from tests.server.a_ledger import LedgerInMemory
 
 

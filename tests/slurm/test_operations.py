@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from runyard.launch.slurm import poll
+from runyard.schedulers.slurm.queue import poll
 from tests.conftest import ask_runyard, run_runyard
 from tests.node.terminals import RUNYARD, Terminal
 from tests.slurm.test_cluster import wait_until

@@ -21,6 +21,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from runyard.actions.tracking import agent_variables
 from runyard.cli.asked_before import keep_asked
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.connect import complete_sweep, server
@@ -30,12 +31,12 @@ from runyard.cli.on_slurm import (
     send_held_agents,
     send_or_undo,
 )
-from runyard.cli.output import ago, duration, print_json, print_table, say
+from runyard.cli.output import ago, duration, print_json, print_table, say, show
 from runyard.cli.parser import positive
+from runyard.cli.project_options import project_options
 from runyard.cli.slots import Slots, add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweeps import find_sweep
-from runyard.cli.tracking import tell_agents
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
 from runyard.errors import NotFoundError, UsageError
@@ -154,13 +155,13 @@ def _add(args: argparse.Namespace) -> int:
         if url is not None:
             return _add_elsewhere(args, url)
     if args.on == SLURM:
-        from runyard.config.flags import given_flags
+        from runyard.cli.resource_flags import given_flags
 
         named = args.which or given_flags(args)["sweep_id"]
         return add_on_slurm(args, find_sweep(server(), named))
     found = find_sweep(server(), args.which)
     refuse_ended(found)
-    tell_agents(args, Path(found["folder"] or "."))
+    os.environ.update(agent_variables(project_options(args), Path(found["folder"] or "."), show))
     for _ in range(args.agents or 1):
         _start_here(found, read_slots(args).of_sweep(found))
     return 0

@@ -21,15 +21,15 @@ SCRIPT = "script.sh"
 
 def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) -> Job:
     """Wait for the allocation, with the script in its folder; the job as the server knows it."""
-    from runyard.clusters.slurm_name import cluster_name
-    from runyard.launch.interactive import allocate
+    from runyard.schedulers.slurm.allocations import allocate
+    from runyard.schedulers.slurm.name import cluster_name
 
     plan = submission.plan
     folder = plan.places.job
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(folder / SCRIPT, script)
     write_whole(folder / "job.json", json.dumps(plan.job, indent=1) + "\n")
-    number = allocate(plan, os.environ)
+    number = allocate(plan.header, os.environ)
     return api.jobs.record(
         {
             "cluster": cluster_name() or "",
@@ -47,7 +47,7 @@ def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) ->
 
 def enter_job(job: Job, shell: str, command: list[str]) -> int:
     """Run a command in it by its script, on this terminal; its exit code."""
-    from runyard.launch.interactive import enter, entry_words
+    from runyard.schedulers.slurm.allocations import enter, entry_words
 
     words = inside(shell, Path(job["folder"]) / SCRIPT, command)
     cpus = job["asked"].get("cpus")
@@ -60,8 +60,8 @@ def inside(shell: str, script: Path, command: list[str]) -> list[str]:
 
 
 def give_back(api: Api, job: Job) -> None:
-    from runyard.launch.slurm import cancel
     from runyard.launch.watching import look
+    from runyard.schedulers.slurm.queue import cancel
 
     cancel([job["job_id"]])
     look(api.jobs, [job])

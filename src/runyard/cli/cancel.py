@@ -90,7 +90,7 @@ def _cancel_job(api: Api, job: Job, task: str | None, args: argparse.Namespace) 
 
 def _cancel_stranger(number: str, task: str | None, args: argparse.Namespace) -> int:
     from runyard.cli.foreign_jobs import foreign_job
-    from runyard.launch.slurm import cancel
+    from runyard.schedulers.slurm.queue import cancel
 
     job = foreign_job(number)
     if job["ended_at"] is not None:
@@ -107,9 +107,9 @@ def _cancel_stranger(number: str, task: str | None, args: argparse.Namespace) ->
 
 def _end_jobs(api: Api, jobs: list[Job], which: str | None = None) -> list[Any]:
     """Cancel them at Slurm, and tell the server how they stand then."""
-    from runyard.clusters.slurm_name import cluster_name
-    from runyard.launch.slurm import cancel
     from runyard.launch.watching import look
+    from runyard.schedulers.slurm.name import cluster_name
+    from runyard.schedulers.slurm.queue import cancel
 
     here = cluster_name()
     away = [job for job in jobs if job["cluster"] not in (here, "")]

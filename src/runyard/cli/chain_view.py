@@ -10,7 +10,7 @@ from runyard.cli.job_view import Line
 from runyard.cli.output import duration
 from runyard.client.api import Api
 from runyard.client.jobs import Job
-from runyard.launch.states import states_of
+from runyard.schedulers.slurm.states import states_of
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,9 @@ def _clean_nodes(args: argparse.Namespace) -> int:
     import runyard
     from runyard.config.flags import Flags, Given
     from runyard.config.project_file import read_project
-    from runyard.launch.commands import find_slurm
     from runyard.launch.node_cleaning import clean_nodes, nodes_of
     from runyard.launch.plan import Interpreter
+    from runyard.schedulers.slurm.commands import find_slurm
 
     find_slurm()
     asked = {"partition": args.partition, "account": args.account}

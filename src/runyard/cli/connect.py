@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from runyard.cli.output import say
+from runyard.actions.connect import open_server
+from runyard.cli.output import show
 from runyard.client.api import Api
-from runyard.client.discover import ensure_server, find_server
+from runyard.client.discover import find_server
 from runyard.home import Home, locate
 
 
 def server(home: Home | None = None, *, quiet: bool = False, sync: bool = True) -> Api:
     """The running server; starts it, and says so, where none runs."""
-    home = home or locate()
-    found = ensure_server(home)
-    if found.started and not quiet:
-        say(f"started the server at {found.api.url} (state in {home.path})")
-    if found.note:
-        say(found.note)
-    if found.started and sync:
-        from runyard.cli.sync import sync_in_background
-
-        sync_in_background(home)
-    return found.api
+    return open_server(show, home, quiet=quiet, sync=sync)
 
 
 def complete_run(prefix: str, **_: object) -> list[str]:

@@ -22,19 +22,19 @@ from runyard.cli.doctor_job import look_from_inside
 from runyard.cli.doctor_project import check_project
 from runyard.cli.output import console, print_json, say
 from runyard.cli.parser import duration
+from runyard.cli.resource_flags import add_resource_flags, given_flags
 from runyard.clusters.asking import asker
-from runyard.clusters.draft import draft, draft_name
 from runyard.clusters.findings import Finding
 from runyard.clusters.load import load_profile, profile_folders
-from runyard.clusters.node_checks import check_nodes
 from runyard.clusters.place import Recognised, recognise, this_place
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import check_site, container_kinds, cuda_modules
-from runyard.clusters.slurm_checks import check_slurm
-from runyard.clusters.slurm_facts import SlurmFacts, gather
-from runyard.config.flags import add_resource_flags, given_flags
 from runyard.errors import StateError, UsageError
 from runyard.home import locate, write_whole
+from runyard.schedulers.slurm.doctor.checks import check_slurm
+from runyard.schedulers.slurm.doctor.draft import draft, draft_name
+from runyard.schedulers.slurm.doctor.node_checks import check_nodes
+from runyard.schedulers.slurm.facts import SlurmFacts, gather
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 # What a short job may need to be let in.

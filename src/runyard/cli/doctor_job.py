@@ -9,7 +9,6 @@ from pathlib import Path
 from runyard.cli.output import say
 from runyard.client.keys import CREDENTIALS, netrc_path, project_keys
 from runyard.clusters.asking import Ask
-from runyard.clusters.probe_job import Outcome, run_probe
 from runyard.clusters.profile import Profile
 from runyard.clusters.scratch import scratch_folder
 from runyard.config.check import check
@@ -18,8 +17,9 @@ from runyard.config.project_file import read_project
 from runyard.config.request import Request
 from runyard.errors import ConfigError, RunyardError
 from runyard.home import Home, prepare
-from runyard.launch.header import put_together
 from runyard.reading.units import slurm_time
+from runyard.schedulers.slurm.doctor.probe_job import Outcome, run_probe
+from runyard.schedulers.slurm.header import put_together
 
 _SECONDS = 300.0
 

@@ -19,9 +19,10 @@ import shlex
 import shutil
 import socket
 
+from runyard.actions.tracking import other_server
 from runyard.cli.connect import server
-from runyard.cli.output import print_json, say
-from runyard.cli.tracking import add_tracking, other_server
+from runyard.cli.output import print_json, say, show
+from runyard.cli.project_options import add_tracking, project_options
 from runyard.client.discover import LOOPBACK
 from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         return act(args)
     if args.plan is not None:
         raise UsageError("--plan is for `runyard env build`", mend="`runyard env --help`")
-    variables = other_server(args) or _own()
+    variables = other_server(project_options(args), show) or _own()
     if args.json:
         print_json(variables)
         return 0

@@ -13,9 +13,9 @@ from runyard.errors import RunyardError
 from runyard.home import locate
 
 if TYPE_CHECKING:
+    from runyard.actions.owner import Owner
+    from runyard.actions.sweep_plan import Plan as SweepPlan
     from runyard.cli.on_slurm import Submission
-    from runyard.cli.owner import Owner
-    from runyard.cli.sweep_plan import Plan as SweepPlan
     from runyard.client.api import Api
     from runyard.client.sweeps import Sweep
     from runyard.config.request import Request

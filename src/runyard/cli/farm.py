@@ -26,17 +26,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runyard.actions.owner import find_owner
+from runyard.actions.tracking import agent_variables
 from runyard.cli.connect import complete_file, server
 from runyard.cli.halting import halt
 from runyard.cli.letters import spelled
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
-from runyard.cli.output import console, print_json, say
-from runyard.cli.owner import find_owner
+from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import count, positive
+from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.cli.splitting import FIT, split, split_size
-from runyard.cli.tracking import tell_agents
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import ConfigError, UsageError
 from runyard.home import locate
@@ -171,7 +172,7 @@ def start(
         if args.json:
             print_json(made)
         return 0
-    tell_agents(args, folder or Path.cwd())
+    os.environ.update(agent_variables(project_options(args), folder or Path.cwd(), show))
     code = work_on_list(
         locate(), made, slots=slots, as_json=args.json, quiet=args.quiet, halt=stopping,
         log=opened,
@@ -198,7 +199,7 @@ def make_list(
         config["metric"] = {"name": args.metric, "goal": args.goal}
     if args.name:
         config["name"] = args.name
-    owner = find_owner(args, folder)
+    owner = find_owner(project_options(args), folder)
     return server().sweeps.create(
         config,
         project=owner.project,
@@ -224,7 +225,7 @@ def submit_list(
     submission = plan_submission(
         args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots or 1,
         subject=lambda request: subject_of_list(
-            found, request.gauge.by, find_owner(args, folder)
+            found, request.gauge.by, find_owner(project_options(args), folder)
         ),
         command_line=next(iter(found.tasks.values())).command_line if kind == "run" else None,
     )  # fmt: skip
@@ -248,7 +249,7 @@ def estimate_list_here(
     if found.tasks:
         folder = Path.cwd()
         by = options_of_kind(folder)
-        owner = find_owner(args, folder)
+        owner = find_owner(project_options(args), folder)
         subject = subject_of_list(found, by, owner)
         estimate_here(subject, len(found.tasks), args.slots, made)
 

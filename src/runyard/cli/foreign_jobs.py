@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from runyard.client.jobs import Job
-from runyard.clusters.slurm_name import cluster_name
 from runyard.errors import NotFoundError
-from runyard.launch.accounting import NoAccounting, Record, records, used
-from runyard.launch.commands import SlurmError, SlurmMissing
-from runyard.launch.slurm import JobState, poll
-from runyard.launch.states import counted, read_state
 from runyard.launch.watching import ANSWER_SECONDS, Looked
+from runyard.schedulers.slurm.accounting import NoAccounting, Record, records, used
+from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.slurm.name import cluster_name
+from runyard.schedulers.slurm.queue import JobState, poll
+from runyard.schedulers.slurm.states import counted, read_state
 
 
 def foreign_job(number: str) -> Job:

@@ -23,11 +23,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runyard.actions.owner import find_owner
 from runyard.cli.connect import complete_file
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
-from runyard.cli.owner import find_owner
 from runyard.cli.parser import duration, positive
+from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.streams import unfiltered
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     words = args.command_line[1:] if behind_dashes else args.command_line
     if words and words[0].startswith("-") and not behind_dashes:
         args.parser.refuse_unknown(words)
-    from runyard.config.flags import given_flags
+    from runyard.cli.resource_flags import given_flags
     from runyard.config.project_file import read_project
 
     request = read_project(Path.cwd(), given_flags(args))
@@ -351,4 +352,4 @@ def _kind(args: argparse.Namespace, request: Request, words: list[str]) -> str:
 
 
 def _project(args: argparse.Namespace) -> str:
-    return find_owner(args, Path.cwd()).project
+    return find_owner(project_options(args), Path.cwd()).project

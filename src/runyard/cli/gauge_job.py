@@ -29,21 +29,21 @@ _START = "import sys; sys.path.insert(0, {0}); from runyard.cli.main import main
 def measure_in_job(args: argparse.Namespace) -> Raw | None:
     """Allocate, measure there, bring it home, give the node back; None: it was only shown."""
     from runyard.gauge.conclusions import raw_from_json
-    from runyard.launch.interactive import allocation_words
     from runyard.launch.script import shell_script
+    from runyard.schedulers.slurm.allocations import allocation_words
 
     submission = _plan(args)
     script = shell_script(submission.plan, wraps=False)
     result = submission.plan.places.job / _RESULT
     command = _command(args, submission, result)
     if args.dry_run:
-        print(shlex.join(allocation_words(submission.plan)))
+        print(shlex.join(allocation_words(submission.plan.header)))
         print(shlex.join(command))
         say("nothing was made or asked for")
         return None
     for note in (*submission.notes, *submission.plan.notes):
         say(note)
-    say(shlex.join(allocation_words(submission.plan)))
+    say(shlex.join(allocation_words(submission.plan.header)))
     submission.settle(False)
     api = server()
     job = allocate_for(api, submission, script, kind="gauge")
@@ -70,7 +70,8 @@ def measure_in_job(args: argparse.Namespace) -> Raw | None:
 
 def _plan(args: argparse.Namespace) -> Submission:
     """A job that is as long as the measurement, whatever runyard.yaml says of the real ones."""
-    from runyard.config.flags import Given, given_flags
+    from runyard.cli.resource_flags import given_flags
+    from runyard.config.flags import Given
     from runyard.config.project_file import read_project
 
     flags = given_flags(args)

@@ -13,11 +13,11 @@ from typing import Any
 from runyard.cli.output import ago, duration
 from runyard.cli.streams import unfiltered
 from runyard.client.jobs import Job
-from runyard.launch.reasons import read_reason
-from runyard.launch.states import read_state, states_of, states_text
 from runyard.launch.watching import Looked
 from runyard.printable import printable
 from runyard.reading.units import memory_text as memory_text
+from runyard.schedulers.slurm.reasons import read_reason
+from runyard.schedulers.slurm.states import read_state, states_of, states_text
 
 Line = tuple[str, str | None]
 _MOST_ENDED = 3

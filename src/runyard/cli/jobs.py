@@ -35,9 +35,9 @@ from runyard.cli.parser import count, positive
 from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import NotFoundError, RunyardError, UsageError
-from runyard.launch.accounting import NoAccounting, Record, own_records
-from runyard.launch.states import states_text
 from runyard.launch.watching import Looked, account_for, look
+from runyard.schedulers.slurm.accounting import NoAccounting, Record, own_records
+from runyard.schedulers.slurm.states import states_text
 
 _LIMIT = 20
 _DAY = 86400.0

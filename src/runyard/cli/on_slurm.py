@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import runyard
+from runyard.actions.tracking import require_key
 from runyard.cli.connect import server
-from runyard.cli.output import say
+from runyard.cli.output import say, show
 from runyard.cli.questions import ask_number, ask_yes
 from runyard.cli.staging_check import check_staging
 from runyard.cli.submission_view import advise, describe, tell
-from runyard.cli.tracking import require_key
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home, locate, prepare
 
@@ -68,17 +68,12 @@ class Submission:
     def preview(self) -> None:
         """Exactly what would be sent; makes nothing. Refuses what would be refused: where there is
         Slurm, by its own word."""
-        from runyard.clusters.slurm_name import cluster_name
         from runyard.launch.environment_checks import demand
-        from runyard.launch.sbatch import command
         from runyard.launch.script import arguments, script
-        from runyard.launch.submitting import (
-            ask_array_size,
-            follows,
-            key_of,
-            parts_of,
-            try_plan,
-        )
+        from runyard.launch.submitting import follows, key_of, parts_of, try_plan
+        from runyard.schedulers.slurm.limits import ask_array_size
+        from runyard.schedulers.slurm.name import cluster_name
+        from runyard.schedulers.slurm.sending import command
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
@@ -148,10 +143,11 @@ class Submission:
 
     def send(self, api: Api, sweep: Sweep) -> Submitted:
         """Submit it for this sweep, and have the server remember the jobs."""
-        from runyard.clusters.slurm_name import cluster_name
         from runyard.launch.held import hold
         from runyard.launch.script import script
-        from runyard.launch.submitting import ask_array_size, submit, with_sweep
+        from runyard.launch.submitting import submit, with_sweep
+        from runyard.schedulers.slurm.limits import ask_array_size
+        from runyard.schedulers.slurm.name import cluster_name
 
         plan = with_sweep(self.plan, sweep["key"])
         size = ask_array_size(os.environ) if plan.form == "array" else None
@@ -241,14 +237,14 @@ def plan_submission(
     `command_line`: the program, where there is only one and no array.
     """
     from runyard.cli.environment import builder
+    from runyard.cli.resource_flags import given_flags
     from runyard.config.check import check
-    from runyard.config.flags import given_flags
     from runyard.config.project_file import read_project, with_shell
     from runyard.config.trial_shape import fit_array, fit_single
-    from runyard.launch.commands import find_slurm
-    from runyard.launch.maintenance import mind_maintenance
     from runyard.launch.plan import Interpreter, Work, plan
     from runyard.launch.settling_environment import settle_environment
+    from runyard.schedulers.slurm.commands import find_slurm
+    from runyard.schedulers.slurm.maintenance import mind_maintenance
 
     if not args.dry_run:
         find_slurm()
@@ -267,7 +263,7 @@ def plan_submission(
         request, shape_notes = fit_array(request, slots)
     checked = check(request)
     request, warned = mind_maintenance(checked.accepted(), os.environ)
-    require_key(request.tracking.server, request.tracking.key)
+    require_key(request.tracking.server, request.tracking.key, show)
     home = locate()
     copy, places = _find_places(args, request, home, folder, code)
     check_staging(request, places)
@@ -364,7 +360,7 @@ def send_or_undo(
     submission: Submission, sweep: Sweep, *, as_json: bool, is_new: bool = True
 ) -> int:
     """Submit; a sweep that was made for it and gets no job is deleted."""
-    from runyard.launch.commands import SlurmSilent
+    from runyard.schedulers.slurm.commands import SlurmSilent
 
     api = server(quiet=True)
     try:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from runyard.actions.events import Event, Notice
 from runyard.cli.streams import unfiltered
 from runyard.printable import json_escaped
 from runyard.reading.units import duration as duration
@@ -43,6 +44,12 @@ def say(text: str) -> None:
     except OSError:
         # The terminal is gone, or nobody reads: what there is to do is done all the same.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def show(event: Event) -> None:
+    """What an action tells while it works; a command that knows more kinds shows those itself."""
+    if isinstance(event, Notice):
+        say(event.text)
 
 
 def console() -> Console:

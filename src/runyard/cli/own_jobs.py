@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def remember(home: Home, kind: str, ids: list[str], folder: str, submitted_at: float) -> None:
     """Have the server list them, where it is up; told twice is told once."""
-    from runyard.clusters.slurm_name import cluster_name
+    from runyard.schedulers.slurm.name import cluster_name
 
     api = find_server(home)
     if api is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
@@ -12,6 +12,7 @@ from runyard.cli.catalog import COMMANDS
 from runyard.cli.help_text import HelpFormatter
 from runyard.cli.letters import advice_on
 from runyard.errors import UsageError
+from runyard.reading.problems import nearest
 from runyard.reading.units import TIME_FORMS, read_seconds
 
 
@@ -133,13 +134,6 @@ def port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535, or 0 for a free one")
     return int(text)
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    import difflib
-
-    found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return found[0] if found else None
 
 
 def unknown_command(word: str) -> UsageError:

@@ -14,7 +14,7 @@ from typing import Any
 
 from runyard.cli.job_view import memory_text
 from runyard.cli.output import duration, print_json, print_table, say
-from runyard.launch.partitions import Partition, list_partitions
+from runyard.schedulers.slurm.partitions import Partition, list_partitions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

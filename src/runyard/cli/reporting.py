@@ -14,7 +14,6 @@ from runyard.client.api import Api, Project
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Work
 from runyard.errors import NotFoundError, RunyardError, UsageError
-from runyard.launch.states import states_text
 from runyard.launch.watching import account_for, look
 from runyard.report.advice import Margins
 from runyard.report.efficiency import is_in
@@ -29,6 +28,7 @@ from runyard.report.findings import (
     tries_of,
 )
 from runyard.report.repeats import repeats_of
+from runyard.schedulers.slurm.states import states_text
 
 _OPEN = ("running", "paused")
 

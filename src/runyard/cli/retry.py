@@ -16,26 +16,28 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runyard.actions.tracking import agent_variables
 from runyard.cli import naming
 from runyard.cli.asked_before import KEPT, keep_asked
 from runyard.cli.connect import server
-from runyard.cli.output import print_json, say
-from runyard.cli.parser import nearest
+from runyard.cli.output import print_json, say, show
+from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
 from runyard.cli.sweeps import find_sweep
-from runyard.cli.tracking import tell_agents
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
+from runyard.reading.problems import nearest
 
 # How config/flags names what a command line gives.
 _MEMORY, _TIME, _EXCLUDE = (
@@ -104,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     from runyard.cli.farm_work import work_on
 
-    tell_agents(args, Path(after["folder"] or "."))
+    os.environ.update(agent_variables(project_options(args), Path(after["folder"] or "."), show))
     return work_on(locate(), after, slots=read_slots(args).of_sweep(after), as_json=args.json)
 
 

@@ -23,12 +23,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.actions.owner import RULE, find_owner, is_name
+from runyard.actions.tracking import other_server
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import duration, say
-from runyard.cli.owner import RULE, find_owner, is_name
+from runyard.cli.output import duration, say, show
+from runyard.cli.project_options import add_tracking, project_options
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
-from runyard.cli.tracking import add_tracking, other_server
 from runyard.client.api import Api, NewRun, Run
 from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 def _of_project(args: argparse.Namespace) -> list[str]:
     """The project's command, if it has one: it runs in the project's root, and its variables are
     this machine's here."""
-    from runyard.config.flags import given_flags
+    from runyard.cli.resource_flags import given_flags
     from runyard.config.project_file import read_project
 
     request = read_project(Path.cwd(), given_flags(args), needs_command=True)
@@ -118,7 +119,7 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
 
     home = locate()
     new = _new_run(args, command)
-    elsewhere = other_server(args)
+    elsewhere = other_server(project_options(args), show)
     try:
         api = server(home, quiet=args.quiet)
         made = api.create_run(new)
@@ -210,7 +211,7 @@ def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str,
 def _new_run(args: argparse.Namespace, command: list[str]) -> NewRun:
     folder = _current_folder()
     new_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-    owner = find_owner(args, folder)
+    owner = find_owner(project_options(args), folder)
     args.project = owner.named
     return {
         "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),

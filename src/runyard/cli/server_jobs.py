@@ -50,9 +50,9 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def submit(home: Home, args: argparse.Namespace) -> int:
-    from runyard.launch.commands import find_slurm
     from runyard.launch.own_jobs import own_script
     from runyard.launch.serving import describe_job, server_job, submit_server
+    from runyard.schedulers.slurm.commands import find_slurm
 
     request = _request(args)
     options = access_options(args)
@@ -106,7 +106,7 @@ def run(home: Home, args: argparse.Namespace) -> int:
 
 def stop(home: Home, jobs: ServerJobs, *, force: bool) -> int:
     """Cancel all of them: one that waits would bring the server back."""
-    from runyard.launch.slurm import cancel
+    from runyard.schedulers.slurm.queue import cancel
 
     cancel(jobs.ids)
     forget_server_jobs(home)
@@ -135,7 +135,7 @@ def refuse_restart(home: Home) -> None:
 def status_line(home: Home) -> str | None:
     """How the server's jobs stand, in a line."""
     from runyard.errors import RunyardError
-    from runyard.launch.slurm import poll
+    from runyard.schedulers.slurm.queue import poll
 
     jobs = read_server_jobs(home)
     if jobs is None:
@@ -154,7 +154,7 @@ def status_line(home: Home) -> str | None:
 
 
 def _alive(jobs: ServerJobs) -> list[str]:
-    from runyard.launch.slurm import poll
+    from runyard.schedulers.slurm.queue import poll
 
     found = poll(jobs.ids)
     return [one for one in jobs.ids if any(state not in _ENDED for state in found[one].states)]

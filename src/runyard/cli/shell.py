@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
         )
     for note in (*submission.request.warnings, *submission.plan.notes):
         say(note)
-    from runyard.launch.interactive import allocation_words
+    from runyard.schedulers.slurm.allocations import allocation_words
 
-    say(shlex.join(allocation_words(submission.plan)))
+    say(shlex.join(allocation_words(submission.plan.header)))
     return _work(server(), submission, command, keep=args.keep)
 
 
@@ -95,8 +95,8 @@ def _work(api: Api, submission: Submission, command: list[str], *, keep: bool) -
 
 def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
     """Into a job that runs."""
-    from runyard.launch.interactive import enter, entry_words, raw_number
     from runyard.launch.watching import look
+    from runyard.schedulers.slurm.allocations import enter, entry_words, raw_number
 
     api = server()
     found = naming.find(api, words)
@@ -127,11 +127,11 @@ def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
 
 
 def _preview(submission: Submission, command: list[str], *, as_json: bool) -> int:
-    from runyard.launch.interactive import allocation_words, entry_words
     from runyard.launch.script import shell_script
+    from runyard.schedulers.slurm.allocations import allocation_words, entry_words
 
     plan = submission.plan
-    allocation = allocation_words(plan)
+    allocation = allocation_words(plan.header)
     there = inside(plan.profile.script.shell, plan.places.job / SCRIPT, command)
     entry = entry_words("JOB", there, plan.asked.get("cpus"))
     if as_json:

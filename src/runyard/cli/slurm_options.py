@@ -24,7 +24,7 @@ def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE)
                         help="run the project's files as they are when a job starts, not as they "
                         "are now")  # fmt: skip
     if default != HERE or _may_be_meant(parser):
-        from runyard.config.flags import add_resource_flags
+        from runyard.cli.resource_flags import add_resource_flags
 
         add_resource_flags(parser, title="on slurm")
 
@@ -46,7 +46,7 @@ def refuse_slurm_options(args: argparse.Namespace) -> None:
     meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
     given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
     if args.on != SLURM and given:
-        from runyard.config.flags import given_flags
+        from runyard.cli.resource_flags import given_flags
 
         flags = given_flags(args).given
         wanted = [name.removeprefix("request:") for name in given]

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.actions.owner import find_owner
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
-from runyard.cli.owner import find_owner
 from runyard.cli.parser import positive
+from runyard.cli.project_options import project_options
 from runyard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,14 +55,14 @@ def split(args: argparse.Namespace, found: TaskList) -> int:
 
 def _place(args: argparse.Namespace, found: TaskList) -> tuple[list[Card], int]:
     """The lines that share each GPU, by what was measured of their kinds; bytes of a GPU."""
-    from runyard.config.flags import given_flags
+    from runyard.cli.resource_flags import given_flags
     from runyard.config.project_file import read_project
     from runyard.gauge.kinds import kind_of_line
     from runyard.gauge.placing import place
 
     request = read_project(Path.cwd(), given_flags(args))
     total = _memory_of_gpu(request)
-    owner = find_owner(args, Path.cwd())
+    owner = find_owner(project_options(args), Path.cwd())
     known: dict[str, int] = {}
     for kept in server().figures.known(owner.project, entity=owner.entity)["figures"]:
         if kept["figures"].get("vram_peak"):

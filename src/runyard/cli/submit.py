@@ -81,7 +81,7 @@ def submit_command(
     folder: Path | None = None,
 ) -> int:
     """One command, or one for each seed, as a list of command lines; it runs in `folder`."""
-    from runyard.config.flags import given_flags
+    from runyard.cli.resource_flags import given_flags
     from runyard.config.task_list import Line, make_tasks
 
     _refuse_keys(words)
@@ -109,8 +109,9 @@ def submit_command(
 
 def _submit_project(args: argparse.Namespace) -> int:
     """What runyard.yaml says is to be run, in the project's root."""
+    from runyard.cli.resource_flags import given_flags
     from runyard.cli.sweeps import find_sweep
-    from runyard.config.flags import Given, given_flags
+    from runyard.config.flags import Given
     from runyard.config.project_file import read_project
 
     flags = given_flags(args)

@@ -24,22 +24,23 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.actions.tracking import agent_variables
 from runyard.cli.connect import complete_sweep_or_file, server
 from runyard.cli.letters import spelled
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
-from runyard.cli.output import print_json, say
+from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import duration, positive
+from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
 from runyard.cli.sweeps import find_sweep
-from runyard.cli.tracking import tell_agents
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
 
 if TYPE_CHECKING:
-    from runyard.cli.sweep_plan import Plan
+    from runyard.actions.sweep_plan import Plan, SweepSource
 
 _OVER = ("finished", "canceled", "failed")
 
@@ -103,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     if action is not None:
         api = server()
         return steer(api, find_sweep(api, args.sweep), action, as_json=args.json)
-    from runyard.cli.sweep_plan import looks_like_file
+    from runyard.actions.sweep_plan import looks_like_file
 
     if looks_like_file(args.sweep):
         return _create(args)
@@ -121,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _which(args: argparse.Namespace) -> str:
     """The file or the sweep: the argument, or the sweep that -w names."""
-    from runyard.config.flags import given_flags
+    from runyard.cli.resource_flags import given_flags
 
     named = given_flags(args)["sweep_id"] if args.on == SLURM else None
     if bool(args.sweep) == bool(named):
@@ -150,18 +151,16 @@ def _elsewhere(args: argparse.Namespace) -> int | None:
 
 
 def _create(args: argparse.Namespace) -> int:
-    from runyard.cli.sweep_plan import make_plan
+    from runyard.actions.sweep_plan import make_plan
 
-    plan = make_plan(args)
+    plan = make_plan(_source(args), show)
     submission = None
     if not args.no_check:
         from runyard.cli.checking import check_plan
 
         check_plan(plan, refuses=not args.dry_run or args.on == SLURM)
     if args.check:
-        from runyard.cli.rehearsal import rehearse
-
-        return rehearse(plan, args.check, args.check_time, as_json=args.json)
+        return _try(args, plan)
     if args.on == SLURM:
         from runyard.cli.estimating import subject_of_sweep
 
@@ -209,6 +208,39 @@ def _create(args: argparse.Namespace) -> int:
     return _work(args, made, str(plan.folder))
 
 
+def _source(args: argparse.Namespace) -> SweepSource:
+    from runyard.actions.sweep_plan import SweepSource
+    from runyard.config.overrides import Overrides
+
+    overrides = Overrides(
+        name=args.name,
+        run_cap=args.run_cap,
+        method=args.method,
+        seed=args.seed,
+        sets=tuple(args.set),
+    )
+    return SweepSource(args.sweep, overrides, project_options(args), not args.no_run)
+
+
+def _try(args: argparse.Namespace, plan: Plan) -> int:
+    from runyard.actions.tryouts import try_settings
+    from runyard.cli.rehearse import print_tried
+
+    tried = []
+    for setting in try_settings(plan, args.check, args.check_time):
+        tried.append(setting)
+        if not args.json:
+            print_tried(setting)
+    failed = sum(not setting.is_good for setting in tried)
+    if args.json:
+        print_json([vars(setting) for setting in tried])
+    else:
+        console().print(
+            f"\n{len(tried)} settings tried, {failed} failed; nothing was made", style="bold"
+        )
+    return 1 if failed else 0
+
+
 def _estimate_here(args: argparse.Namespace, plan: Plan, made: Sweep | None = None) -> None:
     from runyard.cli.estimating import estimate_here, options_of_kind, subject_of_sweep
 
@@ -241,7 +273,7 @@ def _join(args: argparse.Namespace) -> int:
 def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
     from runyard.cli.farm_work import work_on
 
-    tell_agents(args, Path(folder or "."))
+    os.environ.update(agent_variables(project_options(args), Path(folder or "."), show))
     return work_on(
         locate(),
         {**found, "folder": folder},

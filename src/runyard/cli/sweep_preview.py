@@ -6,8 +6,8 @@ import os
 import shlex
 from typing import Any
 
+from runyard.actions.sweep_plan import Plan
 from runyard.cli.output import console, print_json
-from runyard.cli.sweep_plan import Plan
 from runyard.node.commands import expand
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name

@@ -15,10 +15,11 @@ import time
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say, state_text
-from runyard.cli.parser import count, nearest
+from runyard.cli.parser import count
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep
 from runyard.errors import NotFoundError
+from runyard.reading.problems import nearest
 
 STATES = ("running", "paused", "finished", "canceled", "failed")
 _LIMIT = 20

@@ -23,7 +23,7 @@ from typing import Any
 
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import print_json, say
+from runyard.cli.output import print_json
 from runyard.client.api import Api
 from runyard.client.environment import wandb_environment
 from runyard.client.owed import Record, find_records
@@ -164,20 +164,3 @@ def _clients(record: Record) -> Iterable[list[str]]:
     on_path = shutil.which("wandb")
     commands = [[python, "-m", "wandb"] for python in pythons]
     return [commands[0], *([[on_path]] if on_path else []), *commands[1:]]
-
-
-def sync_in_background(home: Home) -> None:
-    """Let a process of its own bring in what is owed, without holding up the command."""
-    if not any(not record.is_synced and not record.is_alive for record in find_records(home)):
-        return
-    try:
-        with (home.path / "sync.log").open("ab") as out:
-            subprocess.Popen(
-                [sys.executable, "-m", "runyard", "sync", "--all"],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-                env={**os.environ, "RUNYARD_HOME": str(home.path)},
-            ).returncode = 0  # fmt: skip
-    except (OSError, RunyardError) as error:
-        say(f"runs recorded without the server could not be brought in: {error}")
-        return
-    say(f"bringing in runs that were recorded without the server (see {home.path / 'sync.log'})")

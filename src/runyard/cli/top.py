@@ -24,8 +24,8 @@ from runyard.cli.output import console, duration, print_json, print_table, say
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
-from runyard.launch.commands import SlurmError, SlurmMissing
-from runyard.launch.live_usage import RunningTask, running_tasks
+from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
 
 _EVERY = 5.0
 

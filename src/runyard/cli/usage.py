@@ -20,9 +20,9 @@ from runyard.cli.connect import server
 from runyard.cli.output import print_json, print_table, say
 from runyard.cli.parser import positive
 from runyard.errors import RunyardError
-from runyard.launch.accounting import NoAccounting, own_records
-from runyard.launch.commands import SlurmError, ask, for_reading
 from runyard.launch.watching import account_for, look
+from runyard.schedulers.slurm.accounting import NoAccounting, own_records
+from runyard.schedulers.slurm.commands import SlurmError, ask, for_reading
 
 _DAY = 86400.0
 _SECONDS = 60.0

@@ -39,9 +39,9 @@ class NewJob(_NewJob, total=False):
 class Job(TypedDict):
     """One job as the server tells it; an array is one job with many tasks.
 
-    `states` counts tasks by state (see `launch/states.py`); `starts_at` is Slurm's guess for those
-    that wait. `polled_at` says how old all of it is; null: nobody has asked Slurm yet. `failed`: of
-    its trials, how many.
+    `states` counts tasks by state (`schedulers/slurm/states.py`); `starts_at` is Slurm's guess for
+    those that wait. `polled_at` says how old all of it is; null: nobody has asked Slurm yet.
+    `failed`: of its trials, how many.
     """
 
     key: int

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from runyard.clusters.load import GENERIC, known_profiles, profile_folders
-from runyard.clusters.slurm_name import cluster_name
+from runyard.schedulers.slurm.name import cluster_name
 
 CLUSTER = "RUNYARD_CLUSTER"
 

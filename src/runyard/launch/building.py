@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from runyard.errors import RunyardError, StateError
 from runyard.home import write_whole
 from runyard.launch.builds import Build
-from runyard.launch.commands import SlurmError
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.shell_words import quote
-from runyard.launch.slurm import poll
 from runyard.locks import FolderLock
+from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.slurm.queue import poll
 
 if TYPE_CHECKING:
     from runyard.config.request import Request

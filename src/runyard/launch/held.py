@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.home import write_whole
-from runyard.launch.commands import SlurmError
 from runyard.launch.script import Part, renumber
 from runyard.launch.script_agents import held_file
 from runyard.launch.submitting import Sender, Sheet, Submitted, follows
 from runyard.locks import FolderLock
+from runyard.schedulers.slurm.commands import SlurmError
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan

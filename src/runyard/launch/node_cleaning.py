@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.launch.commands import ask, for_reading, refused
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.script import local_base
 from runyard.launch.shell_words import quote
-from runyard.launch.slurm import cancel, poll
+from runyard.schedulers.slurm.commands import ask, for_reading, refused
+from runyard.schedulers.slurm.queue import cancel, poll
 
 if TYPE_CHECKING:
     from runyard.config.request import Request

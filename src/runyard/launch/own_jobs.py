@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from runyard.config.check import check
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.commands import SlurmSilent, refused
-from runyard.launch.header import header
-from runyard.launch.rules import follow_rules
-from runyard.launch.sbatch import mark_of, send
 from runyard.launch.script import is_plain
 from runyard.launch.shell_words import expandable, module_lines, quote
+from runyard.schedulers.resources import follow_rules
+from runyard.schedulers.slurm.commands import SlurmSilent, refused
+from runyard.schedulers.slurm.header import header
+from runyard.schedulers.slurm.sending import mark_of, send
 from runyard.version import __version__
 
 if TYPE_CHECKING:

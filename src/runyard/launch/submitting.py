@@ -10,33 +10,22 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.commands import Answer, SlurmError, SlurmSilent, ask, refused
-from runyard.launch.sbatch import send as send_script
-from runyard.launch.sbatch import try_out
 from runyard.launch.script import Part, arguments, script
-from runyard.reading.units import read_whole
+from runyard.schedulers.slurm.commands import Answer, SlurmError
+from runyard.schedulers.slurm.limits import is_limit, refusal
+from runyard.schedulers.slurm.sending import send as send_script
+from runyard.schedulers.slurm.sending import try_out
+from runyard.schedulers.slurm.variables import clean_environment
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
-
-# Slurm's words for "there are enough jobs in the queue": yours, your account's, a QOS's, or all.
-# The general ones stand for limits of size and time as well; a line before them says which, where
-# the release is not too old for it.
-_LIMIT = re.compile(
-    r"(Max|Grp)SubmitJob|maximum number of jobs|too many jobs|MaxJobCount", re.IGNORECASE
-)
-_ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w+")
-# Of the shell's own settings for sbatch, those that may stand where nobody says anything else: an
-# account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
-_WELCOME = ("ACCOUNT", "PARTITION", "QOS", "CONSTRAINT", "RESERVATION", "CLUSTERS")
-_OF_SLURM = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
 
 
 class TooMany(SlurmError):
@@ -121,7 +110,7 @@ def submit(
     if done.jobs:
         return done
     if done.answer is not None and done.answer.is_busy:
-        raise _refusal(done.answer, plan.name)
+        raise refusal(done.answer, plan.name)
     raise TooMany(
         "Slurm takes no more jobs of yours now",
         said=done.why_left,
@@ -151,7 +140,7 @@ def try_plan(plan: Plan, part: Part, environ: Mapping[str, str]) -> str:
     )
     if answer.is_good or answer.is_busy or is_limit(answer.complained):
         return answer.words
-    raise _refusal(answer, sheet.name)
+    raise refusal(answer, sheet.name)
 
 
 def key_of(job: Path, part: Part) -> str:
@@ -206,7 +195,7 @@ class Sender:
             if is_limit(answer.complained):
                 left[:1] = self._send_some(part)
             elif not self._jobs and not answer.is_busy:
-                raise _refusal(answer, self._sheet.name)
+                raise refusal(answer, self._sheet.name)
             break
         return Submitted(tuple(self._jobs), tuple(left), self._complaint)
 
@@ -277,62 +266,6 @@ def make_closed(folder: Path) -> None:
         folder.mkdir(mode=0o770, exist_ok=True)
 
 
-def clean_environment(environ: Mapping[str, str], said: Collection[str]) -> dict[str, str]:
-    """The shell's environment, without what would overrule the script, what belongs to another job,
-    and the key, which the agent finds by itself: Slurm keeps a copy of all the rest."""
-    written = {name.replace("-", "_").upper() for name in said}
-
-    def is_kept(name: str) -> bool:
-        if name.startswith("SBATCH_"):
-            option = name.removeprefix("SBATCH_")
-            return option in _WELCOME and option not in written
-        return name in _OF_SLURM or not (name.startswith("SLURM") or name == "WANDB_API_KEY")
-
-    return {name: value for name, value in environ.items() if is_kept(name)}
-
-
-def ask_array_size(environ: Mapping[str, str]) -> int | None:
-    """MaxArraySize, as the cluster has it; None where it does not say."""
-    answer = ask(["scontrol", "show", "config"], environ=environ, patience=5)
-    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", answer.said, re.MULTILINE)
-    return read_whole(found[1]) if found else None
-
-
 def with_sweep(plan: Plan, sweep: int) -> Plan:
     """The same plan for a sweep that exists by now."""
     return replace(plan, job={**plan.job, "sweep": sweep})
-
-
-def is_limit(complaint: str) -> bool:
-    """Whether Slurm says that there are too many jobs, and not that this one is wrong."""
-    if _LIMIT.search(complaint) is not None:
-        return True
-    return _ANY_LIMIT in complaint and _NAMED_LIMIT.search(complaint) is None
-
-
-def _refusal(answer: Answer, name: str) -> SlurmError:
-    if answer.is_busy:
-        return SlurmSilent(
-            f"Slurm does not say whether it took the job {name}",
-            said=answer.words,
-            mend="wait until `squeue --me` answers; type the same if the job is not there",
-        )
-    mends = {
-        "invalid account": "`--account NAME`; `sacctmgr show user $USER -s` lists yours",
-        "invalid partition": "`--partition NAME`; `sinfo -s` lists them",
-        "invalid qos": "`--qos NAME`; `sacctmgr show qos` lists them",
-        "time limit": "ask for less with --time; `sinfo -o '%P %l'` shows what partitions allow",
-        "node configuration is not available": "no node has so much: ask for fewer GPUs or CPUs or "
-        "less memory; `sinfo -N -o '%N %c %m %G'` shows what nodes have",
-        "invalid generic resource": "`sinfo -o %G` shows the names of the GPUs",
-        "invalid feature": "`sinfo -o %f` shows the features that --constraint can name",
-        "invalid job array": "the array is too large for this cluster: limits.array_size in its "
-        "profile is to be MaxArraySize (`scontrol show config`)",
-    }
-    said = answer.complained.lower()
-    mend = next((mend for words, mend in mends.items() if words in said), None)
-    return refused(
-        f"Slurm does not take the job {name}; nothing was submitted",
-        answer,
-        mend or "`--dry-run` shows what was sent",
-    )

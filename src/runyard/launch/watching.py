@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from runyard.client.jobs import Job, JobDetail, JobNews, JobsApi
-from runyard.clusters.slurm_name import cluster_name
 from runyard.errors import RunyardError
-from runyard.launch.commands import SlurmError
-from runyard.launch.reasons import read_reason
-from runyard.launch.slurm import JobState, cancel, poll
-from runyard.launch.states import read_state
+from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.slurm.name import cluster_name
+from runyard.schedulers.slurm.queue import JobState, cancel, poll
+from runyard.schedulers.slurm.reasons import read_reason
+from runyard.schedulers.slurm.states import read_state
 
 if TYPE_CHECKING:
-    from runyard.launch.accounting import Record
+    from runyard.schedulers.slurm.accounting import Record
 
 # A person waits for it: a controller that takes longer is said to hang, and what is known is shown.
 ANSWER_SECONDS = float(os.environ.get("RUNYARD_SLURM_SECONDS") or 10.0)
@@ -93,7 +93,7 @@ def account_for(
     ]
     if not asked:
         return list(jobs), None
-    from runyard.launch.accounting import NoAccounting, records, used
+    from runyard.schedulers.slurm.accounting import NoAccounting, records, used
 
     try:
         found = records([job["job_id"] for job in asked], environ, seconds=ANSWER_SECONDS)
@@ -158,7 +158,7 @@ def news_of(
 
 
 def _used(known: Sequence[Record]) -> dict[str, float]:
-    from runyard.launch.accounting import used
+    from runyard.schedulers.slurm.accounting import used
 
     return used(known) if known else {}
 
@@ -171,7 +171,7 @@ def _accounted(
     if not gone:
         return {}
     # Seldom needed, and felt at every start.
-    from runyard.launch.accounting import NoAccounting, records
+    from runyard.schedulers.slurm.accounting import NoAccounting, records
 
     try:
         return records(gone, environ, seconds=ANSWER_SECONDS)

@@ -103,10 +103,15 @@ def closest(word: Any, words: Iterable[str]) -> str | None:
     longer = [known for known in words if len(written) > 2 and known.startswith(written)]
     if len(longer) == 1:
         return longer[0]
+    return nearest(written, words)
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The most similar word, if one is similar."""
     import difflib  # Felt at the start of every command, and seldom needed.
 
-    found = difflib.get_close_matches(written, words, n=1, cutoff=0.6)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
+    return matches[0] if matches else None
 
 
 def choose(word: Any, words: Iterable[str]) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import struct
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
+from runyard.search.draws import draws
 from runyard.search.grid import index_of, point_at
 from runyard.search.names import free_name, trial_name
 from runyard.search.space import Point
@@ -63,31 +61,3 @@ class Drawing:
         if options.seeds:
             swept[options.seed_parameter] = settings[options.seed_parameter]
         return trial_name(swept, is_taken, options.name)
-
-
-def draws(seed: int, number: int, count: int) -> list[float]:
-    """Draws from [0, 1) that belong to a number; the same on every machine, for ever."""
-    found: list[float] = []
-    while len(found) < count:
-        text = f"{seed} {number} {len(found)}".encode()
-        words = struct.unpack("<8Q", hashlib.blake2b(text).digest())
-        found += [(word >> 11) * 2.0**-53 for word in words]
-    return found[:count]
-
-
-def quasi_random(dimensions: int, seed: int, number: int) -> list[float]:
-    """Point `number` of an additive recurrence: spread evenly from the first one on.
-
-    Each coordinate goes on by a power of the root of x^(d+1) = x + 1, from a start by the seed.
-    """
-    starts = draws(seed, -1, dimensions)
-    steps = _steps(dimensions)
-    return [(start + (number + 1) * step) % 1.0 for start, step in zip(starts, steps, strict=True)]
-
-
-@lru_cache(64)
-def _steps(dimensions: int) -> list[float]:
-    root = 2.0
-    for _ in range(40):
-        root = (1.0 + root) ** (1.0 / (dimensions + 1))
-    return [root**-power for power in range(1, dimensions + 1)]

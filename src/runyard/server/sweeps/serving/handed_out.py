@@ -12,13 +12,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from runyard.search.draws import quasi_random
 from runyard.search.engines.coordinates import Coordinates
 from runyard.search.engines.distinct import Taken
 from runyard.search.space import Point, Space
 from runyard.server.store import json_text
 from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import results
-from runyard.server.sweeps.serving.drawing import quasi_random
 
 log = logging.getLogger(__name__)
 

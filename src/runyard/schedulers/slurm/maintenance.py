@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from runyard.clusters.slurm_facts import read_fields
-from runyard.launch.commands import SlurmError, ask, for_reading
-from runyard.launch.rules import clock, follow_rules
-from runyard.launch.slurm import read_time
 from runyard.reading.units import short_time
+from runyard.schedulers.resources import clock, follow_rules
+from runyard.schedulers.slurm.commands import SlurmError, ask, for_reading
+from runyard.schedulers.slurm.facts import read_fields
+from runyard.schedulers.slurm.queue import read_time
 
 if TYPE_CHECKING:
     from runyard.config.request import Request

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from runyard.launch.commands import (
+from runyard.schedulers.slurm.commands import (
     ANSWER_SECONDS,
     PATIENCE_SECONDS,
     Answer,
@@ -15,7 +15,7 @@ from runyard.launch.commands import (
     for_reading,
     refused,
 )
-from runyard.launch.states import UNKNOWN, State, read_state
+from runyard.schedulers.slurm.states import UNKNOWN, State, read_state
 
 _FIELDS = "%F|%K|%T|%S|%e|%N|%r"
 # Slurm counts tasks in 32 bits.

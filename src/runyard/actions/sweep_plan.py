@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runyard.cli.output import say
-from runyard.cli.owner import Owner, find_owner
-from runyard.cli.parser import nearest
+from runyard.actions.events import Notice, Notify
+from runyard.actions.owner import Owner, find_owner
+from runyard.actions.tracking import ProjectOptions
 from runyard.config.overrides import Overrides
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.config.sweep_file import SweepFile, read_sweep_file
 from runyard.errors import ConfigError, NotFoundError, UsageError
+from runyard.reading.problems import nearest
 from runyard.search.sweep import Sweep
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True)
+class SweepSource:
+    """A sweep file, and what replaces parts of it."""
+
+    file: str
+    """Its path, or - for standard input."""
+    overrides: Overrides = field(default_factory=Overrides)
+    options: ProjectOptions = field(default_factory=ProjectOptions)
+    needs_program: bool = True
+    """Whether it is to be run from here."""
 
 
 @dataclass(frozen=True)
@@ -47,36 +59,26 @@ def looks_like_file(words: str) -> bool:
     return words == STANDARD_INPUT or Path(words).exists() or words.endswith(_SUFFIXES)
 
 
-def make_plan(args: argparse.Namespace) -> Plan:
-    file = Path(args.sweep)
+def make_plan(source: SweepSource, notify: Notify) -> Plan:
+    file = Path(source.file)
     if file.is_dir():
         inside = next((one for one in sorted(file.iterdir()) if one.suffix in _SUFFIXES), None)
         raise UsageError(
             f"{file} is a folder",
             mend=f"runyard sweep {inside}" if inside else "name the sweep file in it",
         )
-    read = read_sweep_file(args.sweep, _overrides(args), needs_program=not args.no_run)
+    read = read_sweep_file(source.file, source.overrides, needs_program=source.needs_program)
     for warning in read.warnings:
-        say(warning)
-    folder = Path.cwd() if args.no_run else _working_folder(read)
+        notify(Notice(warning))
+    folder = _working_folder(read) if source.needs_program else Path.cwd()
     sweep = read.sweep
-    is_as_written = _overrides(args) == Overrides()
+    is_as_written = source.overrides == Overrides()
     return Plan(
         source=read.source,
         config=read.text if is_as_written else read.data,
         sweep=sweep,
         folder=folder,
-        owner=find_owner(args, folder, (sweep.project, sweep.entity)),
-    )
-
-
-def _overrides(args: argparse.Namespace) -> Overrides:
-    return Overrides(
-        name=args.name,
-        run_cap=args.run_cap,
-        method=args.method,
-        seed=args.seed,
-        sets=tuple(args.set),
+        owner=find_owner(source.options, folder, (sweep.project, sweep.entity)),
     )
 
 

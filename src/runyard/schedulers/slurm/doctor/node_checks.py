@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runyard.clusters.findings import Finding, State
-from runyard.clusters.probe_job import OUTSIDE, Outcome
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
+from runyard.schedulers.slurm.doctor.probe_job import OUTSIDE, Outcome
 
 GROUP = "compute nodes"
 _LITTLE = 1 << 30

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from runyard.clusters.slurm_facts import read_fields
-from runyard.launch.commands import Answer, ask, for_reading, refused
 from runyard.reading.units import read_whole
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
+from runyard.schedulers.slurm.facts import read_fields
 
 _SECONDS = 20.0
 # With a width each: sinfo has no other way to keep long values whole.

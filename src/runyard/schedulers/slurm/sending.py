@@ -16,7 +16,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from runyard.launch.commands import PATIENCE_SECONDS, Answer, SlurmMissing, ask, for_reading
+from runyard.schedulers.slurm.commands import (
+    PATIENCE_SECONDS,
+    Answer,
+    SlurmMissing,
+    ask,
+    for_reading,
+)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _OWN_COMMENT = re.compile(r"^#SBATCH --comment=", re.MULTILINE)

@@ -79,7 +79,7 @@ def ask(
     sleep: Callable[[float], None] = time.sleep,
 ) -> Answer:
     """Run a command until it is answered, by a yes or by a no; not one that must not be done twice
-    (`sbatch.py` sends jobs). Where the controller stays silent, the last answer says so."""
+    (`sending.py` sends jobs). Where the controller stays silent, the last answer says so."""
     end, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         with _told_when_slow(words[0], notice):

@@ -6,12 +6,11 @@ for the project, at last the name of the folder.
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 from typing import NamedTuple
 
-from runyard.cli.tracking import tracking_of
+from runyard.actions.tracking import ProjectOptions, tracking_of
 
 _NOT_IN_NAMES = "/\\#?%:"  # W&B's rule for ids and projects: they are parts of addresses.
 _LONGEST_NAME = 128
@@ -26,18 +25,15 @@ class Owner(NamedTuple):
 
 
 def find_owner(
-    args: argparse.Namespace, folder: Path, of_sweep: tuple[str | None, str | None] = (None, None)
+    options: ProjectOptions, folder: Path, of_sweep: tuple[str | None, str | None] = (None, None)
 ) -> Owner:
-    """`args`: a command's options; `of_sweep`: the sweep file's project and entity."""
-    given = (args.project, getattr(args, "entity", None))
+    """`of_sweep`: the sweep file's project and entity."""
     shell = (os.environ.get("WANDB_PROJECT"), os.environ.get("WANDB_ENTITY"))
-    project, entity = (
-        one or two or three for one, two, three in zip(given, shell, of_sweep, strict=True)
-    )
-    told = tracking_of(args, folder)
-    project = project or told.project
+    tracking = tracking_of(options, folder)
+    project = options.project or shell[0] or of_sweep[0] or tracking.project
+    entity = options.entity or shell[1] or of_sweep[1] or tracking.entity
     # Where programs log to another server, the entity is one of that server's.
-    entity = None if told.is_elsewhere else entity or told.entity
+    entity = None if tracking.is_elsewhere else entity
     return Owner(project or project_name(folder), entity or None, project or None)
 
 

@@ -13,22 +13,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from runyard.launch.commands import Answer, SlurmError, ask, for_reading, refused
-from runyard.launch.submitting import clean_environment
+from runyard.schedulers.slurm.commands import Answer, SlurmError, ask, for_reading, refused
+from runyard.schedulers.slurm.variables import clean_environment
 
 if TYPE_CHECKING:
-    from runyard.launch.plan import Plan
+    from runyard.schedulers.slurm.header import Header
 
 # Of a batch job's options, those that salloc does not know or that make no sense for a person.
 _BATCH_ONLY = ("signal", "open-mode", "requeue", "no-requeue", "output", "error", "array", "chdir")
 _GRANTED = re.compile(r"Granted job allocation (\d+)")
 
 
-def allocation_words(plan: Plan) -> list[str]:
+def allocation_words(header: Header) -> list[str]:
     """The command that makes the allocation, and returns when it is there."""
     options = [
         f"--{name}" if value is None else f"--{name}={value}"
-        for name, value in plan.header.options
+        for name, value in header.options
         if name not in _BATCH_ONLY
     ]
     return ["salloc", "--no-shell", *options]
@@ -44,13 +44,13 @@ def entry_words(
     return ["srun", f"--jobid={job}", *step, *each, "--", *words]
 
 
-def allocate(plan: Plan, environ: Mapping[str, str]) -> str:
+def allocate(header: Header, environ: Mapping[str, str]) -> str:
     """Wait for the allocation, passing on what Slurm says meanwhile; the job's number."""
     said: list[str] = []
     try:
         with subprocess.Popen(
-            allocation_words(plan),
-            env=clean_environment(environ, [name for name, _ in plan.header.options]),
+            allocation_words(header),
+            env=clean_environment(environ, [name for name, _ in header.options]),
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from runyard.clusters.findings import Finding, State
 from runyard.clusters.place import Recognised
 from runyard.clusters.profile import Profile
-from runyard.clusters.slurm_facts import Partition, SlurmFacts
 from runyard.reading.units import short_memory, short_time
+from runyard.schedulers.slurm.facts import Partition, SlurmFacts
 
 GROUP = "Slurm"
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runyard.clusters import node_probe
 from runyard.clusters.asking import Ask
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
+from runyard.schedulers.slurm.doctor import node_probe
 
 MARK = ".runyard-doctor-"
 OUTSIDE = (("api.wandb.ai", 443), ("github.com", 443))

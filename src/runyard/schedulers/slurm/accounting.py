@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runyard.launch.commands import Answer, ask, for_reading
-from runyard.launch.slurm import read_time
-from runyard.launch.states import State, read_state
 from runyard.reading.units import read_whole
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading
+from runyard.schedulers.slurm.queue import read_time
+from runyard.schedulers.slurm.states import State, read_state
 
 _FIELDS = (
     "JobID", "State", "ExitCode", "Start", "End", "ElapsedRaw", "TimelimitRaw", "AllocCPUS",

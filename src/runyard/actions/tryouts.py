@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runyard.cli.output import console, duration, print_json
-from runyard.cli.sweep_plan import Plan
+from runyard.actions.sweep_plan import Plan
 from runyard.gauge.tryout import CannotStart, Tryout
 from runyard.node.commands import expand
 from runyard.node.parameters import parameter_file
+from runyard.reading.units import duration
+from runyard.search.draws import quasi_random
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
-from runyard.server.sweeps.serving.drawing import quasi_random
 
 ENOUGH_STEPS = 3
 LOOK_EVERY = 0.2
@@ -40,22 +40,10 @@ class Tried:
     said: str = ""
 
 
-def rehearse(plan: Plan, count: int, seconds: float, *, as_json: bool) -> int:
-    """Try them one after the other; 1 where one failed."""
-    tried = []
+def try_settings(plan: Plan, count: int, seconds: float) -> Iterator[Tried]:
+    """One after the other, each when the caller wants the next."""
     for name, values in settings_of(plan, count):
-        one = try_setting(plan, name, values, seconds)
-        tried.append(one)
-        if not as_json:
-            print_tried(one)
-    failed = sum(not one.is_good for one in tried)
-    if as_json:
-        print_json([vars(one) for one in tried])
-    else:
-        console().print(
-            f"\n{len(tried)} settings tried, {failed} failed; nothing was made", style="bold"
-        )
-    return 1 if failed else 0
+        yield try_setting(plan, name, values, seconds)
 
 
 def settings_of(plan: Plan, count: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -158,11 +146,3 @@ def how_it_went(code: int | None, rows: int, seconds: float) -> str:
     if code == 0:
         return f"finished in {duration(seconds)}{logged}"
     return f"exit code {code}" if code > 0 else f"signal {-code}"
-
-
-def print_tried(one: Tried) -> None:
-    out = console()
-    verdict, style = ("ok", "green") if one.is_good else ("failed", "red")
-    out.print(f"{verdict:<6}  {one.name}  {one.how}", style=style, soft_wrap=True)
-    for line in one.said.splitlines():
-        out.print(f"        {line}", soft_wrap=True)

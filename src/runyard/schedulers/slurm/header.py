@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runyard.launch.rules import Ruled, clock
+from runyard.schedulers.resources import Ruled, clock
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile

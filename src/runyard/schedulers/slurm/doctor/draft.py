@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
-from runyard.clusters.slurm_facts import SlurmFacts
 from runyard.reading.units import short_time
+from runyard.schedulers.slurm.facts import SlurmFacts
 
 
 def draft_name(facts: SlurmFacts, host: str) -> str:

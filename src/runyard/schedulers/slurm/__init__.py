@@ -1,0 +1,1 @@
+"""Slurm: its commands, options, states, limits and variables, each table once."""

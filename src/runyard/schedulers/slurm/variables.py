@@ -1,0 +1,24 @@
+"""The variables of a shell that a job of Slurm's may inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+# Of the shell's own settings for sbatch, those that may stand where nobody says anything else: an
+# account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
+_WELCOME = ("ACCOUNT", "PARTITION", "QOS", "CONSTRAINT", "RESERVATION", "CLUSTERS")
+_OF_SLURM = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
+
+
+def clean_environment(environ: Mapping[str, str], said: Collection[str]) -> dict[str, str]:
+    """The shell's environment, without what would overrule the script, what belongs to another job,
+    and the key, which the agent finds by itself: Slurm keeps a copy of all the rest."""
+    written = {name.replace("-", "_").upper() for name in said}
+
+    def is_kept(name: str) -> bool:
+        if name.startswith("SBATCH_"):
+            option = name.removeprefix("SBATCH_")
+            return option in _WELCOME and option not in written
+        return name in _OF_SLURM or not (name.startswith("SLURM") or name == "WANDB_API_KEY")
+
+    return {name: value for name, value in environ.items() if is_kept(name)}
