@@ -19,7 +19,7 @@ from tests.server.asgi import KEY, KEY_ID, Answer, Client
 from tests.server.browsers import SAME_ORIGIN, Visitor, new_code
 from tests.server.conftest import Upsert
 from tests.server.persons import Person
-from tests.server.test_gate import METHODS, OPEN, _filled
+from tests.server.test_auth_middleware import METHODS, OPEN, _filled
 
 FILE = "/files/ada/birds/run1/notes.txt"
 HOUR = 3600.0

@@ -20,7 +20,7 @@ from runyard.server.wandb_api.fields import root_fields
 from runyard.server.wandb_api.graphql.request import Request
 from tests.server.asgi import KEY
 from tests.server.persons import Person, add_person
-from tests.server.test_gate import OPEN
+from tests.server.test_auth_middleware import OPEN
 
 MAKE_SWEEP = """mutation($id: ID, $config: String, $entity: String, $controller: JSONString) {
   upsertSweep(input: {id: $id, config: $config, entityName: $entity, projectName: "birds",
