@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli import doctor_job
+from runyard.actions.cluster import probe as doctor_job
+from runyard.actions.events import ignore
 from runyard.clusters.asking import USUAL_SECONDS, Answer
 from runyard.clusters.load import load_profile
 from runyard.config.flags import NO_FLAGS
@@ -78,5 +79,5 @@ def test_the_doctors_job_is_waited_for_as_long_as_nodes_may_take_to_start(
     usual = load_profile("generic")
     late = replace(usual, elasticity=replace(usual.elasticity, start_wait=300.0))
     for profile in (usual, late):
-        doctor_job.look_from_inside(ask, profile, NO_FLAGS, state_folder, 60.0)
+        doctor_job.look_from_inside(ask, profile, NO_FLAGS, state_folder, tmp_path, 60.0, ignore)
     assert waited == [60.0, 360.0]

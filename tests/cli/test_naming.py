@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from runyard.cli import naming
+from runyard.actions import naming
+from runyard.cli.completers import complete_job
 from runyard.cli.connect import server
 from runyard.client.api import Api
 from runyard.config.task_list import Line, make_tasks, sweep_config
@@ -110,5 +111,5 @@ def test_what_is_nothing_is_told(api: Api, yard: dict[str, Any], words: str) -> 
 
 
 def test_numbers_are_completed(yard: dict[str, Any]) -> None:
-    assert naming.complete_job("40") == ["4021"]
-    assert naming.complete_job("") == ["77", "4021"]
+    assert complete_job("40") == ["4021"]
+    assert complete_job("") == ["77", "4021"]

@@ -21,10 +21,12 @@ import subprocess
 import time
 from pathlib import Path
 
+from runyard.actions.naming import find_sweep
 from runyard.actions.tracking import agent_variables
 from runyard.cli.asked_before import keep_asked
 from runyard.cli.attempt_usage import usage_text
-from runyard.cli.connect import complete_sweep, server
+from runyard.cli.completers import complete_sweep
+from runyard.cli.connect import server
 from runyard.cli.on_slurm import (
     nothing_was_submitted,
     plan_submission,
@@ -36,7 +38,6 @@ from runyard.cli.parser import positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slots import Slots, add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
-from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
 from runyard.errors import NotFoundError, UsageError

@@ -15,17 +15,16 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runyard.cli.connect import complete_sweep, server
+from runyard.actions.naming import find_sweep
+from runyard.actions.results.best import best_of
+from runyard.cli.completers import complete_sweep
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say
 from runyard.cli.parser import positive
-from runyard.cli.sweeps import find_sweep
-from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, Trial
-from runyard.report.settings import Aim, Setting, ranked, settings_of
+from runyard.report.settings import Aim, Setting
 
 _LIMIT = 10
-_COUNTS = ("finished", "stopped")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,41 +60,6 @@ def run(args: argparse.Namespace) -> int:
     elif len(settings) > len(shown):
         say(f"{len(settings)} in all: -l {len(settings)} shows them")
     return 0
-
-
-def best_of(api: Api, found: Sweep) -> tuple[list[Setting], list[Aim]]:
-    """A sweep's settings, the best first, or its Pareto front; and what it is after."""
-    from runyard.search.sweep import read_sweep
-
-    sweep, _ = read_sweep(found["config"])
-    if sweep is None or not sweep.metrics:
-        return [], []
-    aims = [Aim(metric.name, metric.goal == "maximize") for metric in sweep.metrics]
-    if sweep.options.tasks:
-        return _best_tasks(api.sweeps.trials(found["key"]), aims)
-    seed_parameter = sweep.options.seed_parameter if sweep.options.seeds else None
-    trials = [one for one in api.sweeps.trials(found["key"]) if one["state"] in _COUNTS]
-    for trial in trials:
-        # What all have in common tells nothing.
-        seed = {k: v for k, v in trial["values"].items() if k == seed_parameter}
-        trial["values"] = {**sweep.space.swept(trial["values"]), **seed}
-    return ranked(settings_of(trials, aims, seed_parameter), aims), aims
-
-
-def _best_tasks(trials: list[Trial], aims: list[Aim]) -> tuple[list[Setting], list[Aim]]:
-    """Of a list of command lines: by what stands in them, those of several seeds together."""
-    from runyard.config.task_list import SEED
-    from runyard.search.tasks import COMMAND_LINE, NUMBER
-
-    counted = [one for one in trials if one["state"] in _COUNTS]
-    for trial in counted:
-        trial["values"] = {
-            name: value
-            for name, value in trial["values"].items()
-            if name not in (NUMBER, COMMAND_LINE)
-        }
-    has_seeds = any(SEED in trial["values"] for trial in counted)
-    return ranked(settings_of(counted, aims, SEED if has_seeds else None), aims), aims
 
 
 def print_best(settings: Sequence[Setting], aims: Sequence[Aim]) -> None:

@@ -15,7 +15,8 @@ import argparse
 import sys
 from typing import Any
 
-from runyard.cli import naming
+from runyard.actions import naming
+from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
@@ -29,8 +30,8 @@ _MANY = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_argument("what", metavar=naming.METAVAR, help="what is to end")
-    which.completer = naming.complete  # type: ignore[attr-defined]
+    which = parser.add_argument("what", metavar=NAMED, help="what is to end")
+    which.completer = complete_named  # type: ignore[attr-defined]
     parser.add_argument(*spelled("--yes"), action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print what became of it as JSON")
 
@@ -89,7 +90,7 @@ def _cancel_job(api: Api, job: Job, task: str | None, args: argparse.Namespace) 
 
 
 def _cancel_stranger(number: str, task: str | None, args: argparse.Namespace) -> int:
-    from runyard.cli.foreign_jobs import foreign_job
+    from runyard.actions.watching.foreign_jobs import foreign_job
     from runyard.schedulers.slurm.queue import cancel
 
     job = foreign_job(number)

@@ -16,7 +16,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from runyard.cli.connect import complete_run, complete_sweep, server
+from runyard.cli.completers import complete_run, complete_sweep
+from runyard.cli.connect import server
 from runyard.cli.output import console, number, print_json, print_table, say
 from runyard.cli.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api, Run
@@ -79,7 +80,7 @@ def _find(api: Api, words: str) -> tuple[Side, Sweep | None]:
 
 
 def _of_sweep(api: Api, sweep: Sweep) -> list[Run]:
-    from runyard.cli.best import best_of
+    from runyard.actions.results.best import best_of
 
     ended = api.sweeps.trials(sweep["key"], state="finished")
     if not are_repeats([one["values"] for one in ended]):

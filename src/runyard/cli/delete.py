@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from runyard.cli.connect import complete_run, server
+from runyard.actions.naming import find_run
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say, size
-from runyard.cli.show import find_run
 from runyard.client.api import RunDetail
 from runyard.errors import UsageError
 

@@ -11,30 +11,17 @@ Nothing is changed but by --write. The exit code is 1 where something fails.
 from __future__ import annotations
 
 import argparse
-import os
-import pwd
 import textwrap
-import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from runyard.cli.doctor_job import look_from_inside
-from runyard.cli.doctor_project import check_project
-from runyard.cli.output import console, print_json, say
+from runyard.actions.cluster.doctor import DoctorRequest, examine
+from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import duration
 from runyard.cli.resource_flags import add_resource_flags, given_flags
-from runyard.clusters.asking import asker
 from runyard.clusters.findings import Finding
-from runyard.clusters.load import load_profile, profile_folders
-from runyard.clusters.place import Recognised, recognise, this_place
 from runyard.clusters.profile import Profile
-from runyard.clusters.site_checks import check_site, container_kinds, cuda_modules
-from runyard.errors import StateError, UsageError
-from runyard.home import locate, write_whole
-from runyard.schedulers.slurm.doctor.checks import check_slurm
-from runyard.schedulers.slurm.doctor.draft import draft, draft_name
-from runyard.schedulers.slurm.doctor.node_checks import check_nodes
-from runyard.schedulers.slurm.facts import SlurmFacts, gather
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 # What a short job may need to be let in.
@@ -57,82 +44,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    flags = given_flags(args)
-    place = this_place()
-    here = recognise(place)
-    named = flags["cluster"]
-    if named:
-        here = Recognised(named, "--cluster says so")
-    profile = load_profile(here.name)
-    ask = asker(os.environ)
-    facts = gather(ask, _user())
-    home = locate()
-    findings = [*check_slurm(facts, profile, here), *check_site(profile, ask, os.environ)]
-    findings += check_project(Path.cwd(), flags, home)
-    answers = None
-    if args.job and facts.is_here:
-        outcome, folders = look_from_inside(ask, profile, flags, home, args.wait)
-        answers = outcome.answers
-        findings += check_nodes(outcome, profile, folders)
-    elif args.job:
-        findings.append(Finding("compute nodes", "job", "skip", "without Slurm there are none"))
-    written = None
-    if args.write:
-        written = _write(facts, place.hosts[0], answers, force=args.force)
+    request = DoctorRequest(
+        given_flags(args), Path.cwd(), job=args.job, wait=args.wait, write=args.write,
+        force=args.force,
+    )  # fmt: skip
+    examination = examine(request, show)
+    draft = examination.draft
     if args.json:
+        facts = asdict(examination.facts)
         print_json(
             {
-                "cluster": {"name": here.name, "because": here.because},
-                "findings": [asdict(one) for one in findings],
-                "slurm": {key: value for key, value in asdict(facts).items() if key != "config"},
-                "node": answers,
-                "draft": str(written) if written else None,
+                "cluster": asdict(examination.cluster),
+                "findings": [asdict(finding) for finding in examination.findings],
+                "slurm": {key: value for key, value in facts.items() if key != "config"},
+                "node": examination.node,
+                "draft": str(draft) if draft else None,
             }
         )
     else:
-        _print(findings, profile)
-    if written:
-        say(f"wrote {written}: look at it; `runyard clusters show {written.stem}` reads it")
-    return 1 if any(one.state == "fail" for one in findings) else 0
+        _print(examination.findings, examination.profile)
+    if draft:
+        say(f"wrote {draft}: look at it; `runyard clusters show {draft.stem}` reads it")
+    return 1 if examination.fails else 0
 
 
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return os.environ.get("USER") or str(os.getuid())
-
-
-def _write(facts: SlurmFacts, host: str, answers: object, *, force: bool) -> Path:
-    if not facts.is_here:
-        raise UsageError(
-            "there is no Slurm here to describe", mend="call it on a cluster's login node"
-        )
-    folder = profile_folders()[-2]
-    file = folder / f"{draft_name(facts, host)}.yaml"
-    if file.exists() and not force:
-        raise UsageError(
-            f"there is a profile {file} already", mend="edit it, or write over it with --force"
-        )
-    text = draft(
-        facts,
-        host,
-        answers if isinstance(answers, dict) else None,
-        date=time.strftime("%Y-%m-%d"),
-        containers=container_kinds(os.environ),
-        cuda=cuda_modules(asker(os.environ), os.environ),
-    )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(file, text)
-        file.chmod(0o644)
-    except OSError as error:
-        raise StateError(f"cannot write {file}", said=error.strerror) from None
-    load_profile(file.stem)  # What we write, we can read.
-    return file
-
-
-def _print(findings: list[Finding], profile: Profile) -> None:
+def _print(findings: Sequence[Finding], profile: Profile) -> None:
     from rich.text import Text
 
     out = console()

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import runyard
+from runyard.actions.own_jobs import remember
 from runyard.cli.output import print_json, say
-from runyard.cli.own_jobs import remember
 from runyard.errors import ConfigError
 from runyard.home import locate, prepare
 

@@ -15,10 +15,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from runyard.cli.connect import complete_run, server
+from runyard.actions.naming import find_run
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import say
-from runyard.cli.show import find_run
 from runyard.cli.streams import unfiltered
 from runyard.client.api import Api, Run
 from runyard.errors import NotFoundError, UsageError

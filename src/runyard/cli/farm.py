@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.actions.owner import find_owner
 from runyard.actions.tracking import agent_variables
-from runyard.cli.connect import complete_file, server
+from runyard.cli.completers import complete_file
+from runyard.cli.connect import server
 from runyard.cli.halting import halt
 from runyard.cli.letters import spelled
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo

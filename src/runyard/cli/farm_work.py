@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from runyard.actions.watching.failures import is_list
 from runyard.cli.halting import Halt
 from runyard.cli.job_log import JobLog, job_log_of
 from runyard.cli.output import say
 from runyard.cli.slots import Slots
 from runyard.cli.sweep_output import Output
-from runyard.cli.sweep_watch import Follower, is_list, work, working_folder
+from runyard.cli.sweep_watch import Follower, work, working_folder
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import Home

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runyard.actions.owner import find_owner
-from runyard.cli.connect import complete_file
+from runyard.cli.completers import complete_file
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive

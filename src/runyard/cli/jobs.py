@@ -13,12 +13,22 @@ there all the same, from runyard's own ledger.
 from __future__ import annotations
 
 import argparse
-import shutil
 import time
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
-from runyard.cli import naming
+from runyard.actions.watching.jobs import (
+    JobAccount,
+    JobList,
+    choose_jobs,
+    job_history,
+    look_at_job,
+    look_at_jobs,
+    script_file,
+    script_of,
+    site_command,
+)
+from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.job_view import (
     Line,
@@ -32,23 +42,21 @@ from runyard.cli.job_view import (
 from runyard.cli.letters import spelled
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.parser import count, positive
-from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
-from runyard.errors import NotFoundError, RunyardError, UsageError
-from runyard.launch.watching import Looked, account_for, look
-from runyard.schedulers.slurm.accounting import NoAccounting, Record, own_records
+from runyard.errors import UsageError
+from runyard.launch.watching import Looked
+from runyard.schedulers.slurm.accounting import Record
 from runyard.schedulers.slurm.states import states_text
 
 _LIMIT = 20
-_DAY = 86400.0
 _MOST_TASKS = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument(
-        "what", nargs="?", metavar=naming.METAVAR, help="one job, or a sweep's (default: all)"
+        "what", nargs="?", metavar=NAMED, help="one job, or a sweep's (default: all)"
     )
-    which.completer = naming.complete  # type: ignore[attr-defined]
+    which.completer = complete_named  # type: ignore[attr-defined]
     parser.add_argument(*spelled("--limit"), type=count, help=f"at most so many (default {_LIMIT})")
     parser.add_argument("--script", action="store_true", help="print a job's script, nothing else")
     parser.add_argument("--all", action="store_true", help="also jobs that runyard did not submit")
@@ -58,43 +66,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    limit = args.limit if args.limit is not None or args.json else _LIMIT
     if args.all:
         if args.what is not None:
             raise UsageError("runyard jobs --all takes no name", mend="runyard jobs JOB")
-        return _print_all(args)
+        return _print_all(args.days, limit, as_json=args.json)
     api = server()
-    if args.what is None:
-        return _print_list(api, api.jobs.jobs(limit=_limit(args)), args)
-    found = naming.find(api, args.what)
-    if found.sweep is not None:
-        jobs = api.jobs.jobs(sweep=found.sweep["key"], limit=_limit(args))
-        return _print_list(api, jobs, args)
-    if found.job is not None:
-        return _print_job(api, found.job, args)
-    if found.run is not None:
-        if found.run["job"] is None:
-            raise NotFoundError(
-                f"{found.run['name']} ({found.run['id']}) ran in no job", mend="`runyard jobs`"
-            )
-        return _print_job(api, api.jobs.job(found.run["job"]), args)
-    from runyard.cli.foreign_jobs import foreign_job
-
-    stranger = foreign_job(found.number or "")
-    return _print_job(api, {**stranger, "agents": [], "script": None, "environment": {}}, args)
-
-
-def _limit(args: argparse.Namespace) -> int | None:
-    limit: int | None = args.limit
-    return limit if limit is not None or args.json else _LIMIT
-
-
-def _print_list(api: Api, jobs: list[Job], args: argparse.Namespace) -> int:
-    looked = look(api.jobs, jobs)
-    jobs, note = account_for(api.jobs, looked.jobs)
-    if args.json:
-        print_json([job_json(job, looked) for job in jobs])
+    chosen = choose_jobs(api, args.what, limit)
+    if isinstance(chosen, list):
+        return _print_list(look_at_jobs(api, chosen), as_json=args.json)
+    if args.script:
+        print(script_of(chosen), end="")
         return 0
-    if not jobs:
+    return _print_job(look_at_job(api, chosen), as_json=args.json)
+
+
+def _print_list(listed: JobList, *, as_json: bool) -> int:
+    if as_json:
+        print_json([job_json(job, listed.looked) for job in listed.jobs])
+        return 0
+    if not listed.jobs:
         say("no jobs yet: `runyard submit -- python train.py` makes one")
         return 0
     print_table(
@@ -110,12 +101,12 @@ def _print_list(api: Api, jobs: list[Job], args: argparse.Namespace) -> int:
                 duration(max(0.0, time.time() - job["submitted_at"])),
                 job["name"],
             )
-            for job in jobs
+            for job in listed.jobs
         ),
     )
-    print_lines(age_lines(looked))
-    if note is not None:
-        say(f"{note}: CPU and memory are not known, the times are runyard's own")
+    print_lines(age_lines(listed.looked))
+    if listed.note is not None:
+        say(f"{listed.note}: CPU and memory are not known, the times are runyard's own")
     return 0
 
 
@@ -142,60 +133,23 @@ def _share(used: float | None, held: float | None) -> str:
     return "-" if used is None or not held else f"{100 * used / held:.0f}%"
 
 
-def _print_job(api: Api, job: JobDetail, args: argparse.Namespace) -> int:
-    script = _script(job)
-    if args.script:
-        if script is None:
-            raise NotFoundError(
-                f"the script of job {job['job_id']} is not there: {job['folder'] or 'no folder'}",
-                mend=f"`scontrol write batch_script {job['job_id']} -` while Slurm knows it",
-            )
-        print(script, end="")
+def _print_job(account: JobAccount, *, as_json: bool) -> int:
+    job, script = account.job, account.script
+    if as_json:
+        more = {"agents": account.detail["agents"], "script": script}
+        print_json({**job_json(job, account.looked), **more})
         return 0
-    looked = look(api.jobs, [job])
-    [now], note = account_for(api.jobs, looked.jobs)
-    if note is not None:
-        now["used"] = {**now["used"], **_measured(api, now)}
-    if args.json:
-        print_json({**job_json(now, looked), "agents": job["agents"], "script": script})
-        return 0
-    print_lines(_detail_lines(now, job, looked))
-    print_lines(efficiency_lines(now))
-    if note is not None and now["ended_at"] is not None:
-        say(f"{note}: CPU and memory are what agents measured of the trials")
-    elif now["ended_at"] is not None and (command := _site_command()) is not None:
+    print_lines(_detail_lines(job, account.detail, account.looked))
+    print_lines(efficiency_lines(job))
+    if account.note is not None and job["ended_at"] is not None:
+        say(f"{account.note}: CPU and memory are what agents measured of the trials")
+    elif job["ended_at"] is not None and (command := site_command()) is not None:
         say(f"as the site tells it:  {command} {job['job_id']}")
-    print_lines(age_lines(looked))
+    print_lines(age_lines(account.looked))
     if script is not None:
-        print(f"\n{Path(job['folder']) / 'script.sh'}\n")
+        print(f"\n{script_file(job)}\n")
         print(script, end="")
     return 0
-
-
-def _site_command() -> str | None:
-    """What the site has to show a job's efficiency, where it is there."""
-    from runyard.clusters.load import load_profile
-    from runyard.clusters.place import recognise, this_place
-
-    command = load_profile(recognise(this_place()).name).accounting.efficiency_command
-    return command if command and shutil.which(command.split()[0]) else None
-
-
-def _measured(api: Api, job: Job) -> dict[str, float]:
-    """What the agents of a job measured of their programs."""
-    if job["sweep"] is None:
-        return {}
-    from runyard.report.efficiency import use_of
-
-    work = api.sweeps.work(job["sweep"])
-    use = use_of(job, work["agents"], work["attempts"], now=time.time())
-    told = {
-        "longest_seconds": use.longest,
-        "memory_peak": use.memory_peak,
-        "cpu_seconds": use.cpu_used,
-        "cpu_seconds_held": use.cpu_held,
-    }
-    return {name: value for name, value in told.items() if value is not None}
 
 
 def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:
@@ -251,46 +205,30 @@ def _of(used: str, asked: Any) -> str:
     return f"{used} of {asked}" if asked else used
 
 
-def _script(job: Job) -> str | None:
-    if not job["folder"]:
-        return None
-    try:
-        return (Path(job["folder"]) / "script.sh").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-
-
-def _print_all(args: argparse.Namespace) -> int:
-    try:
-        found = own_records(time.time() - args.days * _DAY)
-    except NoAccounting as error:
-        raise RunyardError(
-            f"the history of all jobs is not to be had: {error}",
-            mend="`runyard jobs` lists those that runyard submitted, from its own ledger",
-        ) from None
-    found.sort(key=lambda one: one.submitted or 0.0, reverse=True)
-    shown = found if _limit(args) is None else found[: _limit(args)]
-    if args.json:
-        print_json([_record_json(one) for one in shown])
+def _print_all(days: int, limit: int | None, *, as_json: bool) -> int:
+    found = job_history(days)
+    shown = found if limit is None else found[:limit]
+    if as_json:
+        print_json([{**asdict(record), "state": record.state.name} for record in shown])
         return 0
     if not found:
-        say(f"Slurm's accounting has no job of yours of the last {args.days} days")
+        say(f"Slurm's accounting has no job of yours of the last {days} days")
         return 0
     print_table(
         ("JOB", "STATE", "TIME", "CPU", "MEMORY", "AGE", "NAME"),
         (
             (
-                one.which,
-                one.state.says,
-                _part(duration(one.seconds), one.seconds, one.limit),
-                _share(one.cpu_seconds, one.cpus * one.seconds),
-                _record_memory(one),
-                ago(one.submitted),
-                one.name,
+                record.which,
+                record.state.says,
+                _part(duration(record.seconds), record.seconds, record.limit),
+                _share(record.cpu_seconds, record.cpus * record.seconds),
+                _record_memory(record),
+                ago(record.submitted),
+                record.name,
             )
-            for one in shown
+            for record in shown
         ),
-    )  # fmt: skip
+    )
     if len(found) > len(shown):
         say(f"there are {len(found) - len(shown)} more: -l {len(found)} lists them")
     return 0
@@ -300,9 +238,3 @@ def _record_memory(one: Record) -> str:
     if one.memory_peak is None:
         return "-"
     return _part(memory_text(one.memory_peak), one.memory_peak, one.memory_asked)
-
-
-def _record_json(one: Record) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {**asdict(one), "state": one.state.name}

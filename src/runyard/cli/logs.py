@@ -14,11 +14,12 @@ from __future__ import annotations
 import argparse
 import time
 
-from runyard.cli import naming
+from runyard.actions import naming
+from runyard.actions.naming import find_run
+from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.parser import count
-from runyard.cli.show import find_run
 from runyard.cli.streams import print_console
 from runyard.client.api import Api, Console, RunDetail
 from runyard.errors import NotFoundError, ServerError
@@ -29,9 +30,9 @@ _PAUSES = (0.1, 1.0, 3.0)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument(
-        "what", nargs="?", metavar=naming.METAVAR, help="which one (default: the newest run)"
+        "what", nargs="?", metavar=NAMED, help="which one (default: the newest run)"
     )
-    which.completer = naming.complete  # type: ignore[attr-defined]
+    which.completer = complete_named  # type: ignore[attr-defined]
     parser.add_argument(*spelled("--follow"), action="store_true", help="go on until it ends")
     parser.add_argument(
         *spelled("--lines"), type=count, help="only the last so many lines, then go on"

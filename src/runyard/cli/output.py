@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runyard.actions.events import Event, Notice
 from runyard.cli.streams import unfiltered
 from runyard.printable import json_escaped
+from runyard.reading.units import ago as ago
 from runyard.reading.units import duration as duration
 from runyard.reading.units import number as number
+from runyard.reading.units import size as size
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,20 +93,6 @@ def state_text(state: str) -> Any:
     from rich.text import Text
 
     return Text(state, style=STATE_COLOURS.get(state, ""))
-
-
-def ago(then: float | None) -> str:
-    return "-" if then is None else f"{duration(max(0.0, time.time() - then))} ago"
-
-
-def size(count: int) -> str:
-    """Bytes, as short as they can be said."""
-    left: float = count
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if left < 1000:
-            return f"{left:.3g} {unit}"
-        left /= 1000
-    return f"{left:.3g} TB"
 
 
 def _speaks_unicode() -> bool:

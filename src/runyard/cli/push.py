@@ -17,10 +17,11 @@ import os
 import sys
 from pathlib import Path
 
-from runyard.cli.connect import complete_run, server
+from runyard.actions.naming import find_run
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
-from runyard.cli.show import find_run
 from runyard.client.api import Api, Run
 from runyard.client.keys import find_key
 from runyard.client.push import Report, Target, Tell, push_run

@@ -21,8 +21,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.cli import naming
-from runyard.cli.connect import complete_file, complete_project, complete_sweep, server
+from runyard.cli.completers import complete_file, complete_job, complete_project, complete_sweep
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.streams import unfiltered
@@ -66,20 +66,20 @@ def run(args: argparse.Namespace) -> int:
     if args.plot and not args.output:
         raise UsageError("--plot is for pictures", mend="name one: -o convergence.png")
     # What can be wrong with the words is said before anything is asked or started.
-    from runyard.cli import reporting
+    from runyard.actions.results import reports
 
     api = server()
     if args.project is not None:
-        report = reporting.report_on_project(api, args.project)
+        report = reports.report_on_project(api, args.project)
     elif args.what is not None:
-        report = reporting.report_on(api, args.what)
+        report = reports.report_on(api, args.what)
     else:
         newest = api.sweeps.sweeps(limit=1)
         if not newest:
             say("no sweeps yet: `runyard sweep sweep.yaml` makes one; `runyard report JOB` and "
                 "`--project NAME` report on others")  # fmt: skip
             return 0
-        report = reporting.report_on_sweep(api, newest[0])
+        report = reports.report_on_sweep(api, newest[0])
     for target in args.output:
         for written in write(report, target, args.plot):
             say(f"wrote {written}")
@@ -108,6 +108,6 @@ def _print(report: Report) -> None:
 def _complete(prefix: str, **rest: object) -> list[str]:
     return [
         *complete_sweep(prefix, **rest),
-        *naming.complete_job(prefix, **rest),
+        *complete_job(prefix, **rest),
         *complete_project(prefix, **rest),
     ]

@@ -13,9 +13,10 @@ import argparse
 import shlex
 from pathlib import Path
 
-from runyard.cli.connect import complete_run, server
+from runyard.actions.naming import find_run
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
 from runyard.cli.farm import add_work_arguments, preview, start
-from runyard.cli.show import find_run
 from runyard.client.api import Api, RunDetail
 from runyard.errors import NotFoundError, UsageError
 

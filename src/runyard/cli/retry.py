@@ -23,15 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runyard.actions import naming
+from runyard.actions.naming import find_sweep
 from runyard.actions.tracking import agent_variables
-from runyard.cli import naming
 from runyard.cli.asked_before import KEPT, keep_asked
+from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say, show
 from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
-from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial
@@ -47,10 +48,8 @@ _MEMORY, _TIME, _EXCLUDE = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "runyard retry [options] [SWEEP|TRIAL|JOB]"
-    which = parser.add_argument(
-        "what", nargs="?", metavar=naming.METAVAR, help="default: the newest sweep"
-    )
-    which.completer = naming.complete  # type: ignore[attr-defined]
+    which = parser.add_argument("what", nargs="?", metavar=NAMED, help="default: the newest sweep")
+    which.completer = complete_named  # type: ignore[attr-defined]
     parser.add_argument(
         "--cause",
         metavar="CAUSE",

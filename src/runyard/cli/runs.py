@@ -13,11 +13,12 @@ from __future__ import annotations
 import argparse
 import time
 
-from runyard.cli.connect import complete_sweep, server
+from runyard.actions.naming import find_sweep
+from runyard.cli.completers import complete_sweep
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say, state_text
 from runyard.cli.parser import count
-from runyard.cli.sweeps import find_sweep
 from runyard.client.api import Run
 
 STATES = (

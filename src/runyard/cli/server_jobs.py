@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import runyard
+from runyard.actions.own_jobs import remember
 from runyard.cli.output import print_json, say
-from runyard.cli.own_jobs import remember
 from runyard.cli.server_access import access_options
 from runyard.client.discover import find_server, stop_server, take_over
 from runyard.client.server_jobs import ServerJobs, forget_server_jobs, read_server_jobs

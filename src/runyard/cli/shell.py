@@ -18,8 +18,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from runyard.cli import naming
+from runyard.actions import naming
 from runyard.cli.allocation import SCRIPT, allocate_for, enter_job, give_back, inside
+from runyard.cli.completers import complete_job
 from runyard.cli.connect import server
 from runyard.cli.on_slurm import Submission, plan_submission
 from runyard.cli.output import print_json, say
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_slurm_arguments(parser, default=SLURM)
     words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[JOB] [-- PROGRAM ...]",
                                 help="a job that runs; a program instead of a shell")  # fmt: skip
-    words.completer = naming.complete_job  # type: ignore[attr-defined]
+    words.completer = complete_job  # type: ignore[attr-defined]
     parser.set_defaults(parser=parser, no_snapshot=True)
 
 

@@ -15,8 +15,10 @@ import shlex
 import time
 from collections.abc import Iterator
 
+from runyard.actions.naming import find_run_or_sweep
 from runyard.cli.attempt_usage import usage_text
-from runyard.cli.connect import complete_run, server
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
 from runyard.cli.output import (
     STATE_COLOURS,
     ago,
@@ -28,7 +30,6 @@ from runyard.cli.output import (
 from runyard.cli.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api, RunDetail, Series
 from runyard.client.sweeps import Sweep
-from runyard.errors import NotFoundError
 
 _CURVE, _LONGEST_NAME = 32, 28
 _BEST = 5
@@ -48,39 +49,13 @@ def add_run_argument(parser: argparse.ArgumentParser) -> None:
     argument.completer = complete_run  # type: ignore[attr-defined]
 
 
-def find_run(api: Api, words: str | None) -> RunDetail:
-    """The run that the user named, or the newest."""
-    if words is None:
-        newest = api.runs(limit=1)
-        if not newest:
-            raise NotFoundError(
-                "there are no runs yet", mend="`runyard run -- python train.py` makes one"
-            )
-        words = f"{newest[0]['project']}/{newest[0]['id']}"
-    try:
-        return api.run(words)
-    except NotFoundError as error:
-        error.mend = "`runyard runs` and `runyard sweeps` list what there is"
-        raise
-
-
-def sweep_instead(api: Api, words: str | None) -> Sweep | None:
-    """The sweep that the user may have meant, where there is no such run."""
-    try:
-        return api.sweeps.find(words) if words else None
-    except NotFoundError:
-        return None
-
-
 def run(args: argparse.Namespace) -> int:
     api = server()
-    try:
-        detail = find_run(api, args.run)
-    except NotFoundError:
-        sweep = sweep_instead(api, args.run)
-        if sweep is None:
-            raise
-        return _show_sweep(api, sweep, as_json=args.json)
+    named = find_run_or_sweep(api, args.run)
+    if named.run is None:
+        assert named.sweep is not None
+        return _show_sweep(api, named.sweep, as_json=args.json)
+    detail = named.run
     metrics = api.metrics(detail, points=_CURVE)
     if args.json:
         print_json({**detail, "metrics": metrics})
@@ -112,10 +87,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
-    from runyard.cli.best import best_of, print_best
+    from runyard.actions.results.best import best_of
+    from runyard.actions.watching.failures import failures
+    from runyard.cli.best import print_best
     from runyard.cli.estimating import estimate_against_truth
     from runyard.cli.sweep_view import print_report
-    from runyard.cli.sweep_watch import failures
 
     if as_json:
         print_json({**sweep, "all_trials": api.sweeps.trials(sweep["key"])})

@@ -15,13 +15,15 @@ import argparse
 import contextlib
 import sys
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from typing import Any
 
-from runyard.cli import naming
+from runyard.actions.watching.failures import is_list
+from runyard.actions.watching.status import MOST_FAILED, Status, StatusRequest, watch
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.best import values_text
-from runyard.cli.chain_view import ChainState, chain_json, chain_lines, chain_of
+from runyard.cli.chain_view import chain_json, chain_lines
+from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.job_view import (
     Line,
@@ -37,98 +39,42 @@ from runyard.cli.job_view import (
 from runyard.cli.letters import spelled
 from runyard.cli.output import ago, duration, number, print_json, say
 from runyard.cli.streams import unfiltered
-from runyard.cli.sweep_view import ENDED, STATES
-from runyard.cli.sweep_watch import failures, is_list
+from runyard.cli.sweep_view import STATES
 from runyard.cli.sweeps import progress
-from runyard.client.api import Api, Run, RunDetail
+from runyard.client.api import Api, Run
 from runyard.client.jobs import Job
-from runyard.client.sweeps import Sweep, SweepAgent, Trial
-from runyard.client.unreached import read_unreached
-from runyard.errors import NotFoundError, RunyardError
+from runyard.client.sweeps import ENDED_STATES, OPEN_STATES, Sweep, SweepAgent, Trial
+from runyard.errors import RunyardError
 from runyard.home import locate
-from runyard.launch.watching import Looked, look
+from runyard.launch.watching import Looked
 
-_OPEN = ("running", "paused")
-_EVERY = 2.0
-# The controller serves a whole site: it is not asked as often as our own server.
-_ASK_SLURM_EVERY = 15.0
 # A client ends its run a moment before its program ends.
 _MAY_HANG_SECONDS = 60.0
-_MOST_FAILED, _MOST_AGENTS, _MOST_JOBS = 5, 6, 50
+_MOST_AGENTS = 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument(
-        "what", nargs="?", metavar=naming.METAVAR, help="which one (default: all that is at work)"
+        "what", nargs="?", metavar=NAMED, help="which one (default: all that is at work)"
     )
-    which.completer = naming.complete  # type: ignore[attr-defined]
+    which.completer = complete_named  # type: ignore[attr-defined]
     parser.add_argument(
         *spelled("--watch"), action="store_true", help="show it anew until it is over"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-@dataclass
-class Shown:
-    """What is told: sweeps with their failures, jobs, runs."""
-
-    sweeps: list[tuple[Sweep, list[tuple[Trial, str]]]] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-    jobs: list[Job] = field(default_factory=list)
-    looked: Looked = field(default_factory=lambda: Looked([]))
-    task: str | None = None
-    chains: dict[int, ChainState | None] = field(default_factory=dict)
-    """By the sweep's key."""
-
-    def of(self, sweep: Sweep) -> list[Job]:
-        return [job for job in self.jobs if job["sweep"] == sweep["key"]]
-
-    @property
-    def others(self) -> list[Job]:
-        """Jobs whose sweep is not among those shown."""
-        keys = {sweep["key"] for sweep, _ in self.sweeps}
-        return [job for job in self.jobs if job["sweep"] not in keys]
-
-    @property
-    def is_over(self) -> bool:
-        return (
-            all(sweep["state"] not in _OPEN for sweep, _ in self.sweeps)
-            and all(run["state"] not in ("running", "pending") for run in self.runs)
-            and all(job["ended_at"] is not None for job in self.jobs)
-        )
-
-
 def run(args: argparse.Namespace) -> int:
-    api, before, asked_at = server(), None, 0.0
+    api = server()
     _send_held(api)
-    while True:
-        shown = _gather(api, args.what)
-        if before is None or time.monotonic() - asked_at >= _ASK_SLURM_EVERY:
-            before, asked_at = look(api.jobs, shown.jobs), time.monotonic()
-        shown = _with(shown, before)
-        shown.chains = _chains(api, shown)
+    for status in watch(StatusRequest(args.what, watch=args.watch), api, server):
         if args.json:
-            print_json(_as_json(shown))
-        else:
-            if args.watch and sys.stdout.isatty():
-                print("\033[2J\033[H", end="", file=unfiltered(sys.stdout))
-            _print(shown)
-        if not args.watch or shown.is_over:
-            return 0
-        time.sleep(_EVERY)
-        api = server()
-
-
-def _chains(api: Api, shown: Shown) -> dict[int, ChainState | None]:
-    if not any(job["asked"].get("chain") for job in shown.jobs):
-        return {}
-    from runyard.launch.held import count_held
-
-    held = count_held(locate().path)
-    return {
-        sweep["key"]: chain_of(api, shown.of(sweep), held.get(sweep["key"], 0))
-        for sweep, _ in shown.sweeps
-    }
+            print_json(_as_json(status))
+            continue
+        if args.watch and sys.stdout.isatty():
+            print("\033[2J\033[H", end="", file=unfiltered(sys.stdout))
+        _print(status)
+    return 0
 
 
 def _send_held(api: Api) -> None:
@@ -149,49 +95,7 @@ def _send_held(api: Api) -> None:
             say(f"sweep {name}: {count} agents are held back until Slurm takes more of your jobs")
 
 
-def _gather(api: Api, words: str | None) -> Shown:
-    if words is None:
-        sweeps = api.sweeps.sweeps(open_only=True)
-        return Shown(
-            [_with_failures(api, one) for one in sweeps],
-            api.runs(state="running", alone=True),
-            api.jobs.jobs(open_only=True),
-        )
-    found = naming.find(api, words)
-    if found.sweep is not None:
-        jobs = api.jobs.jobs(sweep=found.sweep["key"], limit=_MOST_JOBS)
-        return Shown([_with_failures(api, found.sweep)], jobs=jobs)
-    if found.run is not None:
-        return Shown(runs=[found.run], jobs=_jobs_of(api, found.run))
-    if found.job is not None:
-        return Shown(jobs=[found.job], task=found.task)
-    from runyard.cli.foreign_jobs import look_at
-
-    looked = look_at(found.number or words)
-    return Shown(jobs=looked.jobs, looked=looked, task=found.task)
-
-
-def _with_failures(api: Api, sweep: Sweep) -> tuple[Sweep, list[tuple[Trial, str]]]:
-    return sweep, failures(api, sweep, last=_MOST_FAILED)
-
-
-def _jobs_of(api: Api, found: RunDetail) -> list[Job]:
-    if found["job"] is None:
-        return []
-    try:
-        return [api.jobs.job(found["job"])]
-    except NotFoundError:
-        return []
-
-
-def _with(shown: Shown, before: Looked) -> Shown:
-    known = {job["key"]: job for job in before.jobs}
-    jobs = [known.get(job["key"], job) for job in shown.jobs]
-    looked = replace(before, jobs=jobs, queue={**shown.looked.queue, **before.queue})
-    return replace(shown, jobs=jobs, looked=looked)
-
-
-def _as_json(shown: Shown) -> dict[str, Any]:
+def _as_json(shown: Status) -> dict[str, Any]:
     return {
         "sweeps": [
             {
@@ -205,17 +109,17 @@ def _as_json(shown: Shown) -> dict[str, Any]:
         "runs": shown.runs,
         "jobs": [job_json(job, shown.looked) for job in shown.others],
         "slurm": slurm_json(shown.looked),
-        "unreached": [asdict(one) for one in read_unreached(locate())],
+        "unreached": [asdict(one) for one in shown.unreached],
     }
 
 
-def _print(shown: Shown) -> None:
+def _print(shown: Status) -> None:
     if not shown.sweeps and not shown.runs and not shown.jobs:
         say("nothing is at work; `runyard sweeps`, `runyard runs` and `runyard jobs` list what was")
     for sweep, failed in shown.sweeps:
         jobs = shown.of(sweep)
         print_lines(sweep_lines(sweep, failed, jobs))
-        is_open = sweep["state"] in _OPEN
+        is_open = sweep["state"] in OPEN_STATES
         print_lines(chain_lines(shown.chains.get(sweep["key"]), is_open=is_open))
         print_lines(jobs_lines(jobs, shown.looked, sweep["id"]))
     for one in shown.runs:
@@ -225,15 +129,12 @@ def _print(shown: Shown) -> None:
         if shown.task is not None and job["array"] is not None:
             print_lines(task_lines(job, shown.task, shown.looked))
     print_lines(age_lines(shown.looked))
-    print_lines(_unreached_lines())
-
-
-def _unreached_lines() -> list[Line]:
-    """Nodes whose agents wait for a server that they do not reach."""
-    return [
-        (f"{one.node}{f', job {one.job}' if one.job else ''}: {one.why}", "red")
-        for one in read_unreached(locate())
-    ]
+    print_lines(
+        [
+            (f"{one.node}{f', job {one.job}' if one.job else ''}: {one.why}", "red")
+            for one in shown.unreached
+        ]
+    )
 
 
 def _run_lines(one: Run) -> list[Line]:
@@ -278,7 +179,7 @@ def sweep_lines(
     lines: list[Line] = [(head, "bold")]
     parts = [f"{counts[state]} {state}" for state in STATES if counts[state]]
     left = sweep["eta_seconds"]
-    if sweep["state"] in _OPEN and left:
+    if sweep["state"] in OPEN_STATES and left:
         parts.append(f"about {duration(left)} left")
     lines.append((f"  {', '.join(parts) or 'no trials yet'}", None))
     if sweep["cause"]:
@@ -288,16 +189,16 @@ def sweep_lines(
         value = f"{sweep['metric']} {number(best['value'])}"
         lines.append((f"  best  {value}  {best['name']}  {values_text(best['values'])}", "green"))
     lines += _agent_lines(sweep)
-    unfinished = sum(counts.values()) > sum(counts[state] for state in ENDED)
+    unfinished = sum(counts.values()) > sum(counts[state] for state in ENDED_STATES)
     are_coming = any(job["ended_at"] is None for job in jobs or ())
     if sweep["state"] == "running" and not sweep["agents"] and not are_coming:
         more = "unfinished trials" if unfinished else "more to do"
         lines.append((f"  nobody works on it, and it has {more}: `runyard sweep {sweep['id']}`",
                       "yellow"))  # fmt: skip
-    for trial, why in failed[-_MOST_FAILED:]:
+    for trial, why in failed[-MOST_FAILED:]:
         lines.append((f"  failed  {trial['name']}  {why}", "red"))
-    if counts["failed"] > _MOST_FAILED:
-        lines.append((f"  ... and {counts['failed'] - _MOST_FAILED} more failed", "red"))
+    if counts["failed"] > MOST_FAILED:
+        lines.append((f"  ... and {counts['failed'] - MOST_FAILED} more failed", "red"))
     return lines
 
 

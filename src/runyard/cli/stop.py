@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import argparse
 
-from runyard.cli.connect import complete_run, server
+from runyard.actions.naming import find_run_or_sweep
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
-from runyard.cli.show import find_run, sweep_instead
 from runyard.cli.sweep_steer import steer
-from runyard.errors import NotFoundError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,19 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     api = server()
-    try:
-        found = find_run(api, args.run)
-    except NotFoundError:
-        sweep = sweep_instead(api, args.run)
-        if sweep is None:
-            raise
-        return steer(api, sweep, "stop", as_json=args.json)
-    asked = api.stop_run(found)
+    named = find_run_or_sweep(api, args.run)
+    if named.run is None:
+        assert named.sweep is not None
+        return steer(api, named.sweep, "stop", as_json=args.json)
+    asked = api.stop_run(named.run)
     if args.json:
         print_json(asked)
     elif asked["stop_asked"] and asked["state"] != "killed":
         say(f"run {asked['id']} was asked to stop; `runyard show {asked['id']}` says when it has")
-    elif found["state"] == "pending":
+    elif named.run["state"] == "pending":
         say(f"run {asked['id']} had not started, and will not")
     else:
         say(f"run {asked['id']} has ended already ({asked['state']})")

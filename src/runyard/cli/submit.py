@@ -109,8 +109,8 @@ def submit_command(
 
 def _submit_project(args: argparse.Namespace) -> int:
     """What runyard.yaml says is to be run, in the project's root."""
+    from runyard.actions.naming import find_sweep
     from runyard.cli.resource_flags import given_flags
-    from runyard.cli.sweeps import find_sweep
     from runyard.config.flags import Given
     from runyard.config.project_file import read_project
 

@@ -24,8 +24,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.actions.naming import find_sweep
 from runyard.actions.tracking import agent_variables
-from runyard.cli.connect import complete_sweep_or_file, server
+from runyard.cli.completers import complete_sweep_or_file
+from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say, show
@@ -34,7 +36,6 @@ from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.cli.sweep_steer import STEERING, steer
-from runyard.cli.sweeps import find_sweep
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from runyard.cli.best import values_text
 from runyard.cli.output import STATE_COLOURS, console, duration, number
 from runyard.cli.sparkline import terminal_is_plain
-from runyard.client.sweeps import Sweep, Trial
+from runyard.client.sweeps import ENDED_STATES, Sweep, Trial
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 _BAR = 16
 _MOST_RUNNING, _MOST_FAILED = 6, 3
-ENDED = ("finished", "failed", "stopped", "canceled")
-STATES = (*ENDED, "running", "waiting", "paused")
+STATES = (*ENDED_STATES, "running", "waiting", "paused")
 
 
 def live(
@@ -81,7 +80,7 @@ def _bar(sweep: Sweep) -> Text:
     from rich.text import Text
 
     counts, whole = sweep["counts"], sweep["expected"]
-    ended = sum(counts[state] for state in ENDED)
+    ended = sum(counts[state] for state in ENDED_STATES)
     full, empty = ("#", ".") if terminal_is_plain() else ("█", "░")
     parts = [f"{counts['running']} running"]
     parts += [

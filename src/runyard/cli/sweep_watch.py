@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol
 
 import runyard
+from runyard.actions.watching.failures import failures, is_list
 from runyard.cli.asking import Asked
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
@@ -29,8 +29,6 @@ from runyard.home import Home
 from runyard.node.agent import LET_GO
 
 _LOOK_EVERY = 0.5
-_LAST_WORDS = 2000
-_EXPLAINED = 20
 _MANY_FAILED = 101
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (
@@ -244,56 +242,6 @@ class _Watch:
             self.look()
 
 
-def failures(
-    api: Api,
-    sweep: Sweep,
-    known: Mapping[str, tuple[Trial, str]] = MappingProxyType({}),
-    *,
-    last: int | None = None,
-) -> list[tuple[Trial, str]]:
-    """The trials that failed, or the last so many, each with the reason; the newest is the last."""
-    if not sweep["counts"]["failed"]:
-        return []
-    failed = api.sweeps.trials(sweep["key"], state="failed", last=last)
-    failed.sort(key=lambda one: one["ended_at"] or 0.0)
-    # A reason is a question to the server: of many failures, only for those that are shown.
-    asked = {one["id"] for one in failed[-_EXPLAINED:]}
-    return [
-        known.get(one["id"])
-        or (one, why_failed(api, one) if one["id"] in asked else one["cause"] or "failed")
-        for one in failed
-    ]
-
-
-_NAN = (" is NaN", " is Infinity", " is -Infinity")
-
-
-def why_failed(api: Api, trial: Trial) -> str:
-    """The cause, and the last line that its program printed."""
-    code = trial["exit_code"]
-    cause = trial["cause"] or "failed"
-    how = f"exit code {code}" if cause == "program" and code is not None else cause
-    if cause == "killed":
-        how = f"killed {trial['attempts']} times by signal 9, for memory or by somebody"
-    try:
-        detail = api.run(trial["id"])
-        size = sum(attempt["console_bytes"] for attempt in detail["attempts"])
-        text = api.console(detail, max(0, size - _LAST_WORDS))["text"]
-    except RunyardError:
-        return how
-    if cause == "nan":
-        # The server's own words, where it was the one that noticed: "loss is NaN".
-        noticed = [alert["title"] for alert in detail["alerts"] if alert["title"].endswith(_NAN)]
-        how = noticed[-1] if noticed else "a value became NaN or infinite"
-    last = next((line.strip() for line in reversed(text.splitlines()) if _speaks(line)), "")
-    return f"{how}: {last}" if last else how
-
-
-def _speaks(line: str) -> bool:
-    # The wandb client's closing words come after the program's own.
-    return bool(line.strip()) and not line.lstrip().startswith("wandb:")
-
-
 def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: Asked, is_timed: bool) -> int:
     watch.look_once_more()
     sweep = watch.sweep
@@ -314,8 +262,3 @@ def _report(watch: _Watch, *, as_json: bool, seconds: float, asked: Asked, is_ti
             1 if sweep["state"] != "finished" else 0
         )
     return 1 if sweep["state"] == "failed" or not sweep["counts"]["finished"] else 0
-
-
-def is_list(sweep: Sweep) -> bool:
-    """Whether it is a list of command lines."""
-    return bool(sweep["config"].get("runyard", {}).get("tasks"))

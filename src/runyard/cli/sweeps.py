@@ -16,10 +16,7 @@ from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say, state_text
 from runyard.cli.parser import count
-from runyard.client.api import Api
-from runyard.client.sweeps import Sweep
-from runyard.errors import NotFoundError
-from runyard.reading.problems import nearest
+from runyard.client.sweeps import ENDED_STATES, Sweep
 
 STATES = ("running", "paused", "finished", "canceled", "failed")
 _LIMIT = 20
@@ -66,28 +63,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def find_sweep(api: Api, words: str | None) -> Sweep:
-    """The sweep that the user named, or the newest; an unknown one with the closest names."""
-    if words is None:
-        newest = api.sweeps.sweeps(limit=1)
-        if not newest:
-            raise NotFoundError(
-                "there are no sweeps yet", mend="`runyard sweep sweep.yaml` makes one"
-            )
-        return newest[0]
-    try:
-        return api.sweeps.find(words)
-    except NotFoundError as error:
-        names = [name for one in api.sweeps.sweeps() for name in (one["id"], one["name"])]
-        guess = nearest(words.rpartition("/")[2], names)
-        error.mend = f"did you mean {guess}?" if guess else "`runyard sweeps` lists them"
-        raise
-
-
 def progress(one: Sweep) -> str:
     """How many trials have ended, of how many."""
     counts = one["counts"]
-    ended = sum(counts[state] for state in ("finished", "failed", "stopped", "canceled"))
+    ended = sum(counts[state] for state in ENDED_STATES)
     whole = one["expected"]
     return f"{ended}/{whole}" if whole is not None else str(ended)
 

@@ -16,25 +16,23 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from runyard.cli import naming
+from runyard.actions.watching.usage_now import usage_now
+from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.job_view import memory_text
 from runyard.cli.letters import spelled
 from runyard.cli.output import console, duration, print_json, print_table, say
-from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, Trial
-from runyard.errors import UsageError
-from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
-from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
+from runyard.client.sweeps import Trial
+from runyard.schedulers.slurm.live_usage import RunningTask
 
 _EVERY = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument(
-        "what", nargs="?", metavar=naming.METAVAR, help="which one (default: all that runs)"
+        "what", nargs="?", metavar=NAMED, help="which one (default: all that runs)"
     )
-    which.completer = naming.complete  # type: ignore[attr-defined]
+    which.completer = complete_named  # type: ignore[attr-defined]
     parser.add_argument(*spelled("--watch"), action="store_true", help="show it anew until Ctrl-C")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -42,74 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     api = server()
     while True:
-        trials, tasks, trouble = _gather(api, args.what)
+        usage = usage_now(api, args.what)
         if args.json:
-            print_json({"trials": [_trial_json(one) for one in trials],
-                        "jobs": [asdict(one) for one in tasks], "trouble": trouble})  # fmt: skip
+            print_json({"trials": [_trial_json(trial) for trial in usage.trials],
+                        "jobs": [asdict(task) for task in usage.tasks],
+                        "trouble": usage.trouble})  # fmt: skip
         else:
             if args.watch:
                 console().clear()
-            _print(trials, tasks, trouble)
+            _print(usage.trials, usage.tasks, usage.trouble)
         if not args.watch:
             return 0
         time.sleep(_EVERY)
         api = server()
-
-
-def _gather(api: Api, words: str | None) -> tuple[list[Trial], list[RunningTask], str | None]:
-    """Running trials, running tasks, and what kept Slurm from telling."""
-    only: set[str] | None = None
-    if words is None:
-        trials = [
-            one for sweep in api.sweeps.sweeps(open_only=True) for one in _running(api, sweep)
-        ]
-    else:
-        found = naming.find(api, words)
-        if found.sweep is not None:
-            trials = _running(api, found.sweep)
-            only = {_job(one) for one in trials if one["job"]}
-        elif found.run is not None:
-            trials = _trial_of(api, found.run["id"])
-            if not trials:
-                raise UsageError(
-                    f"{found.run['name']} ({found.run['id']}) is no trial of a sweep that runs",
-                    mend="`runyard top` shows all that runs",
-                )
-            only = {_job(one) for one in trials if one["job"]}
-        elif found.job is not None:
-            job, of = found.job["job_id"], found.job["sweep"]
-            trials = [] if of is None else api.sweeps.trials(of, state="running")
-            trials = [one for one in trials if _job(one) == job]
-            only = {job}
-        else:
-            trials, only = [], {found.number or ""}
-    if only is not None and not only:
-        return trials, [], None
-    try:
-        return trials, running_tasks(only=only), None
-    except SlurmMissing:
-        return trials, [], None
-    except SlurmError as error:
-        return trials, [], f"{error.what} ({error.said})"
-
-
-def _running(api: Api, sweep: Sweep) -> list[Trial]:
-    if not sweep["counts"]["running"]:
-        return []
-    return api.sweeps.trials(sweep["key"], state="running")
-
-
-def _trial_of(api: Api, run_id: str) -> list[Trial]:
-    return [
-        one
-        for sweep in api.sweeps.sweeps(open_only=True)
-        for one in _running(api, sweep)
-        if one["id"] == run_id
-    ]
-
-
-def _job(trial: Trial) -> str:
-    return (trial["job"] or "").partition("_")[0]
 
 
 def _print(trials: Sequence[Trial], tasks: Sequence[RunningTask], trouble: str | None) -> None:

@@ -21,11 +21,11 @@ import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runyard.cli.connect import complete_run, server
+from runyard.actions.naming import find_run_or_sweep
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
 from runyard.cli.output import print_json
-from runyard.cli.show import find_run, sweep_instead
 from runyard.client.api import Api
-from runyard.errors import NotFoundError
 from runyard.home import Discovery, Home, locate, read_discovery, write_whole
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -104,14 +104,11 @@ def _path(api: Api, name: str | None) -> str:
     projects = {(run["entity"], run["project"]) for run in api.runs(project=name, limit=1)}
     if projects:
         return _quoted(*projects.pop())
-    try:
-        found = find_run(api, name)
-    except NotFoundError:
-        sweep = sweep_instead(api, name)
-        if sweep is None:
-            raise
-        return _quoted(sweep["entity"], sweep["project"], "sweeps", sweep["id"])
-    return _quoted(found["entity"], found["project"], "runs", found["id"])
+    named = find_run_or_sweep(api, name)
+    if named.run is not None:
+        return _quoted(named.run["entity"], named.run["project"], "runs", named.run["id"])
+    assert named.sweep is not None
+    return _quoted(named.sweep["entity"], named.sweep["project"], "sweeps", named.sweep["id"])
 
 
 def _quoted(*parts: str) -> str:

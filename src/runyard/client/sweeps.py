@@ -11,6 +11,11 @@ from typing import Any, Literal, TypedDict
 
 from runyard.client.http import Connection
 
+OPEN_STATES = ("running", "paused")
+"""Of a sweep: it may still hand out trials."""
+ENDED_STATES = ("finished", "failed", "stopped", "canceled")
+"""Of a trial: it is over."""
+
 
 class Problem(TypedDict):
     """What is wrong in a sweep's file, where, and what to write instead."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from typing import Any
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -109,6 +110,21 @@ def duration(seconds: float) -> str:
         return f"{minutes} min"
     hours = minutes // 60
     return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} days"
+
+
+def ago(then: float | None) -> str:
+    """How long ago a moment was."""
+    return "-" if then is None else f"{duration(max(0.0, time.time() - then))} ago"
+
+
+def size(count: int) -> str:
+    """Bytes, as short as they can be said."""
+    left: float = count
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if left < 1000:
+            return f"{left:.3g} {unit}"
+        left /= 1000
+    return f"{left:.3g} TB"
 
 
 def memory_text(count: int) -> str:

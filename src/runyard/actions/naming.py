@@ -14,15 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from runyard.cli.connect import complete_run, complete_sweep
 from runyard.client.api import Api, RunDetail
-from runyard.client.discover import find_server
 from runyard.client.jobs import JobDetail
 from runyard.client.sweeps import Sweep
 from runyard.errors import NotFoundError, UsageError
-from runyard.home import locate
+from runyard.reading.problems import nearest
 
-METAVAR = "SWEEP|TRIAL|JOB"
 _NUMBER = re.compile(r"(?:[^/]+/)?([0-9]+)(?:_([0-9]+))?(?:\.\w+)?")
 _KINDS = {"job": "job", "sweep": "sweep", "trial": "run", "run": "run"}
 _PART = 2
@@ -78,18 +75,52 @@ def find(api: Api, words: str) -> Named:
     raise NotFoundError(f"there is no sweep, trial or job {words!r}", mend=_LIST)
 
 
-def complete(prefix: str, **_: object) -> list[str]:
-    return [*complete_sweep(prefix), *complete_run(prefix), *complete_job(prefix)]
-
-
-def complete_job(prefix: str, **_: object) -> list[str]:
-    """Completion of a job's number. Never starts anything, and never fails."""
+def find_run(api: Api, words: str | None) -> RunDetail:
+    """The run that the user named, or the newest."""
+    if words is None:
+        newest = api.runs(limit=1)
+        if not newest:
+            raise NotFoundError(
+                "there are no runs yet", mend="`runyard run -- python train.py` makes one"
+            )
+        words = f"{newest[0]['project']}/{newest[0]['id']}"
     try:
-        api = find_server(locate())
-        found = api.jobs.jobs(limit=100) if api else []
-    except Exception:
-        return []
-    return [job["job_id"] for job in found if job["job_id"].startswith(prefix)]
+        return api.run(words)
+    except NotFoundError as error:
+        error.mend = "`runyard runs` and `runyard sweeps` list what there is"
+        raise
+
+
+def find_sweep(api: Api, words: str | None) -> Sweep:
+    """The sweep that the user named, or the newest; an unknown one with the closest names."""
+    if words is None:
+        newest = api.sweeps.sweeps(limit=1)
+        if not newest:
+            raise NotFoundError(
+                "there are no sweeps yet", mend="`runyard sweep sweep.yaml` makes one"
+            )
+        return newest[0]
+    try:
+        return api.sweeps.find(words)
+    except NotFoundError as error:
+        names = [name for sweep in api.sweeps.sweeps() for name in (sweep["id"], sweep["name"])]
+        guess = nearest(words.rpartition("/")[2], names)
+        error.mend = f"did you mean {guess}?" if guess else "`runyard sweeps` lists them"
+        raise
+
+
+def find_run_or_sweep(api: Api, words: str | None) -> Named:
+    """A run, or the sweep of that name where there is no such run."""
+    try:
+        return Named(run=find_run(api, words))
+    except NotFoundError:
+        try:
+            sweep = api.sweeps.find(words) if words else None
+        except NotFoundError:
+            sweep = None
+        if sweep is None:
+            raise
+    return Named(sweep=sweep)
 
 
 def _of_kind(api: Api, kind: str, words: str) -> Named:

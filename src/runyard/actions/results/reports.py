@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runyard.cli import naming
-from runyard.cli.best import best_of
-from runyard.cli.output import ago, duration
+from runyard.actions import naming
+from runyard.actions.results.best import best_of
+from runyard.actions.watching.failures import is_list
 from runyard.client.api import Api, Project
 from runyard.client.jobs import Job
-from runyard.client.sweeps import Sweep, Work
+from runyard.client.sweeps import OPEN_STATES, Sweep, Work
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.launch.watching import account_for, look
+from runyard.reading.units import ago, duration
 from runyard.report.advice import Margins
 from runyard.report.efficiency import is_in
 from runyard.report.failures import failures
@@ -29,8 +30,6 @@ from runyard.report.findings import (
 )
 from runyard.report.repeats import repeats_of
 from runyard.schedulers.slurm.states import states_text
-
-_OPEN = ("running", "paused")
 
 
 def report_on(api: Api, words: str) -> Report:
@@ -69,7 +68,7 @@ def report_on_sweep(api: Api, sweep: Sweep) -> Report:
     jobs, notes = _looked(api, api.jobs.jobs(sweep=sweep["key"]))
     outcome = _outcome(api, sweep)
     works = {sweep["key"]: work}
-    is_open = sweep["state"] in _OPEN
+    is_open = sweep["state"] in OPEN_STATES
     if is_open:
         ended = sum(outcome.counts.get(state, 0) for state in ("finished", "failed", "stopped"))
         of = f" of {sweep['expected']}" if sweep["expected"] else ""
@@ -84,7 +83,7 @@ def report_on_sweep(api: Api, sweep: Sweep) -> Report:
         about=[
             f"sweep {sweep['id']} in {sweep['entity']}/{sweep['project']}",
             f"{sweep['trials']} trials ({counts})" if counts else "no trials yet",
-            f"{sweep['method']} search" if not _is_list(sweep) else "a list",
+            f"{sweep['method']} search" if not is_list(sweep) else "a list",
             _lasted(sweep["started_at"], sweep["ended_at"]),
         ],
         groups=_groups(jobs, works, now),
@@ -102,7 +101,7 @@ def report_on_job(api: Api, found: naming.Named) -> Report:
     if found.job is not None:
         listed: Job = found.job
     else:
-        from runyard.cli.foreign_jobs import foreign_job
+        from runyard.actions.watching.foreign_jobs import foreign_job
 
         listed = foreign_job(found.number or "")
     [job], notes = _looked(api, [listed])
@@ -161,7 +160,7 @@ def report_on_project(api: Api, words: str) -> Report:
     works = {one["key"]: api.sweeps.work(one["key"]) for one in sweeps}
     jobs, notes = _looked(api, [job for job in api.jobs.jobs() if job["sweep"] in works])
     outcomes = [Outcome(one, api.sweeps.trials(one["key"])) for one in sweeps]
-    running = sum(one["state"] in _OPEN for one in sweeps)
+    running = sum(one["state"] in OPEN_STATES for one in sweeps)
     if running:
         notes.insert(0, f"{running} of its sweeps still run: all figures are those so far.")
     return Report(
@@ -239,10 +238,6 @@ def _alone(api: Api, place: str, now: float) -> dict[str, Any] | None:
     seconds = sum((one["ended_at"] or now) - one["started_at"] for one in runs
                   if one["started_at"] is not None)  # fmt: skip
     return {"runs": len(runs), "states": states, "seconds": seconds}
-
-
-def _is_list(sweep: Sweep) -> bool:
-    return bool((sweep["config"].get("runyard") or {}).get("tasks"))
 
 
 def _lasted(begin: float | None, end: float | None) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from runyard.cli.output import say
+from runyard.actions.events import Notify, in_words
 from runyard.client.keys import CREDENTIALS, netrc_path, project_keys
 from runyard.clusters.asking import Ask
 from runyard.clusters.profile import Profile
@@ -25,10 +25,9 @@ _SECONDS = 300.0
 
 
 def look_from_inside(
-    ask: Ask, profile: Profile, flags: Flags, home: Home, wait: float
+    ask: Ask, profile: Profile, flags: Flags, home: Home, folder: Path, wait: float, notify: Notify
 ) -> tuple[Outcome, dict[str, str]]:
     """The outcome of the job, and the folders it was told to look for."""
-    folder = Path.cwd()
     try:
         request = check(read_project(folder, flags)).request
         prepare(home)
@@ -54,7 +53,7 @@ def look_from_inside(
         home=home.path,
         keys=keys,
         wait=wait + profile.elasticity.start_wait,
-        say=say,
+        say=in_words(notify),
     )
     return outcome, {name: str(path) for name, path in folders.items()}
 

@@ -1,0 +1,1 @@
+"""The cluster and this project's place on it."""

@@ -1,0 +1,121 @@
+"""An examination of the cluster, the project, and what jobs can reach."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runyard.actions.cluster.probe import look_from_inside
+from runyard.actions.cluster.project_checks import check_project
+from runyard.actions.events import Notify, ignore
+from runyard.clusters.asking import asker
+from runyard.clusters.findings import Finding
+from runyard.clusters.load import load_profile, profile_folders
+from runyard.clusters.place import Recognised, recognise, this_place
+from runyard.clusters.profile import Profile
+from runyard.clusters.site_checks import check_site, container_kinds, cuda_modules
+from runyard.config.flags import Flags
+from runyard.errors import StateError, UsageError
+from runyard.home import locate, write_whole
+from runyard.schedulers.slurm.doctor.checks import check_slurm
+from runyard.schedulers.slurm.doctor.draft import draft, draft_name
+from runyard.schedulers.slurm.doctor.node_checks import check_nodes
+from runyard.schedulers.slurm.facts import SlurmFacts, gather
+
+
+@dataclass(frozen=True)
+class DoctorRequest:
+    """`job`: look from a compute node too, for at most `wait` seconds; `write`: draft a profile."""
+
+    flags: Flags
+    folder: Path
+    job: bool = False
+    wait: float = 300.0
+    write: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Examination:
+    """`node`: what a compute node answered; `draft`: the profile that was written."""
+
+    cluster: Recognised
+    profile: Profile
+    findings: list[Finding]
+    facts: SlurmFacts
+    node: Mapping[str, Any] | None
+    draft: Path | None
+
+    @property
+    def fails(self) -> bool:
+        return any(finding.state == "fail" for finding in self.findings)
+
+
+def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
+    """Look at everything; nothing is changed but by `write`."""
+    flags = request.flags
+    place = this_place()
+    here = recognise(place)
+    named = flags["cluster"]
+    if named:
+        here = Recognised(named, "--cluster says so")
+    profile = load_profile(here.name)
+    ask = asker(os.environ)
+    facts = gather(ask, _user())
+    home = locate()
+    findings = [*check_slurm(facts, profile, here), *check_site(profile, ask, os.environ)]
+    findings += check_project(request.folder, flags, home)
+    answers = None
+    if request.job and facts.is_here:
+        outcome, folders = look_from_inside(
+            ask, profile, flags, home, request.folder, request.wait, notify
+        )
+        answers = outcome.answers
+        findings += check_nodes(outcome, profile, folders)
+    elif request.job:
+        findings.append(Finding("compute nodes", "job", "skip", "without Slurm there are none"))
+    written = None
+    if request.write:
+        written = _write(facts, place.hosts[0], answers, force=request.force)
+    return Examination(here, profile, findings, facts, answers, written)
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return os.environ.get("USER") or str(os.getuid())
+
+
+def _write(facts: SlurmFacts, host: str, answers: Mapping[str, Any] | None, *, force: bool) -> Path:
+    if not facts.is_here:
+        raise UsageError(
+            "there is no Slurm here to describe", mend="call it on a cluster's login node"
+        )
+    folder = profile_folders()[-2]
+    file = folder / f"{draft_name(facts, host)}.yaml"
+    if file.exists() and not force:
+        raise UsageError(
+            f"there is a profile {file} already", mend="edit it, or write over it with --force"
+        )
+    text = draft(
+        facts,
+        host,
+        answers if isinstance(answers, dict) else None,
+        date=time.strftime("%Y-%m-%d"),
+        containers=container_kinds(os.environ),
+        cuda=cuda_modules(asker(os.environ), os.environ),
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(file, text)
+        file.chmod(0o644)
+    except OSError as error:
+        raise StateError(f"cannot write {file}", said=error.strerror) from None
+    load_profile(file.stem)  # What we write, we can read.
+    return file

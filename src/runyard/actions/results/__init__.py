@@ -1,0 +1,1 @@
+"""What came of sweeps and runs: the best, comparisons, reports, tables."""

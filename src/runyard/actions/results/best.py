@@ -1,0 +1,46 @@
+"""The best trials of a sweep, or its Pareto front."""
+
+from __future__ import annotations
+
+from runyard.client.api import Api
+from runyard.client.sweeps import Sweep, Trial
+from runyard.report.settings import Aim, Setting, ranked, settings_of
+
+_COUNTED_STATES = ("finished", "stopped")
+
+
+def best_of(api: Api, sweep: Sweep) -> tuple[list[Setting], list[Aim]]:
+    """A sweep's settings, the best first, or its Pareto front; and what it is after."""
+    from runyard.search.sweep import read_sweep
+
+    config, _ = read_sweep(sweep["config"])
+    if config is None or not config.metrics:
+        return [], []
+    aims = [Aim(metric.name, metric.goal == "maximize") for metric in config.metrics]
+    if config.options.tasks:
+        return _best_tasks(api.sweeps.trials(sweep["key"]), aims)
+    seed_parameter = config.options.seed_parameter if config.options.seeds else None
+    trials = [
+        trial for trial in api.sweeps.trials(sweep["key"]) if trial["state"] in _COUNTED_STATES
+    ]
+    for trial in trials:
+        # What all have in common tells nothing.
+        seed = {k: v for k, v in trial["values"].items() if k == seed_parameter}
+        trial["values"] = {**config.space.swept(trial["values"]), **seed}
+    return ranked(settings_of(trials, aims, seed_parameter), aims), aims
+
+
+def _best_tasks(trials: list[Trial], aims: list[Aim]) -> tuple[list[Setting], list[Aim]]:
+    """Of a list of command lines: by what stands in them, those of several seeds together."""
+    from runyard.config.task_list import SEED
+    from runyard.search.tasks import COMMAND_LINE, NUMBER
+
+    counted = [trial for trial in trials if trial["state"] in _COUNTED_STATES]
+    for trial in counted:
+        trial["values"] = {
+            name: value
+            for name, value in trial["values"].items()
+            if name not in (NUMBER, COMMAND_LINE)
+        }
+    has_seeds = any(SEED in trial["values"] for trial in counted)
+    return ranked(settings_of(counted, aims, SEED if has_seeds else None), aims), aims

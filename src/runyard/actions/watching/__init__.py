@@ -1,0 +1,1 @@
+"""How things stand: status, jobs, logs, use of machines."""

@@ -1,0 +1,140 @@
+"""How all that is at work stands, or one sweep, trial or job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from runyard.actions import naming
+from runyard.actions.watching.chains import ChainState, chain_of
+from runyard.actions.watching.failures import failures
+from runyard.client.api import Api, Run, RunDetail
+from runyard.client.jobs import Job
+from runyard.client.sweeps import OPEN_STATES, Sweep, Trial
+from runyard.client.unreached import Unreached, read_unreached
+from runyard.errors import NotFoundError
+from runyard.home import locate
+from runyard.launch.watching import Looked, look
+
+MOST_FAILED, _MOST_JOBS = 5, 50
+_EVERY_SECONDS = 2.0
+# The controller serves a whole site: it is not asked as often as our own server.
+_ASK_SLURM_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class StatusRequest:
+    """`what`: a sweep, a trial or a job in the user's words; None: all that is at work.
+
+    `watch`: look again until it is over.
+    """
+
+    what: str | None = None
+    watch: bool = False
+
+
+@dataclass(frozen=True)
+class Status:
+    """Sweeps with their failures, jobs and runs, as they are at one moment."""
+
+    sweeps: list[tuple[Sweep, list[tuple[Trial, str]]]] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    looked: Looked = field(default_factory=lambda: Looked([]))
+    task: str | None = None
+    chains: dict[int, ChainState | None] = field(default_factory=dict)
+    """By the sweep's key."""
+    unreached: list[Unreached] = field(default_factory=list)
+    """Nodes whose agents wait for a server that they do not reach."""
+
+    def of(self, sweep: Sweep) -> list[Job]:
+        return [job for job in self.jobs if job["sweep"] == sweep["key"]]
+
+    @property
+    def others(self) -> list[Job]:
+        """Jobs whose sweep is not among those shown."""
+        keys = {sweep["key"] for sweep, _ in self.sweeps}
+        return [job for job in self.jobs if job["sweep"] not in keys]
+
+    @property
+    def is_over(self) -> bool:
+        return (
+            all(sweep["state"] not in OPEN_STATES for sweep, _ in self.sweeps)
+            and all(run["state"] not in ("running", "pending") for run in self.runs)
+            and all(job["ended_at"] is not None for job in self.jobs)
+        )
+
+
+def watch(request: StatusRequest, api: Api, connect: Callable[[], Api]) -> Iterator[Status]:
+    """The status now; with `watch`, again and again until all of it is over.
+
+    `connect` gives the server anew, which may have been restarted meanwhile.
+    """
+    before, asked_at = None, 0.0
+    while True:
+        status = _gather(api, request.what)
+        if before is None or time.monotonic() - asked_at >= _ASK_SLURM_SECONDS:
+            before, asked_at = look(api.jobs, status.jobs), time.monotonic()
+        status = _with_queue(status, before)
+        status = replace(
+            status, chains=_chains(api, status), unreached=list(read_unreached(locate()))
+        )
+        yield status
+        if not request.watch or status.is_over:
+            return
+        time.sleep(_EVERY_SECONDS)
+        api = connect()
+
+
+def _gather(api: Api, words: str | None) -> Status:
+    if words is None:
+        return Status(
+            [_with_failures(api, sweep) for sweep in api.sweeps.sweeps(open_only=True)],
+            api.runs(state="running", alone=True),
+            api.jobs.jobs(open_only=True),
+        )
+    named = naming.find(api, words)
+    if named.sweep is not None:
+        jobs = api.jobs.jobs(sweep=named.sweep["key"], limit=_MOST_JOBS)
+        return Status([_with_failures(api, named.sweep)], jobs=jobs)
+    if named.run is not None:
+        return Status(runs=[named.run], jobs=_jobs_of(api, named.run))
+    if named.job is not None:
+        return Status(jobs=[named.job], task=named.task)
+    from runyard.actions.watching.foreign_jobs import look_at
+
+    looked = look_at(named.number or words)
+    return Status(jobs=looked.jobs, looked=looked, task=named.task)
+
+
+def _with_failures(api: Api, sweep: Sweep) -> tuple[Sweep, list[tuple[Trial, str]]]:
+    return sweep, failures(api, sweep, last=MOST_FAILED)
+
+
+def _jobs_of(api: Api, run: RunDetail) -> list[Job]:
+    if run["job"] is None:
+        return []
+    try:
+        return [api.jobs.job(run["job"])]
+    except NotFoundError:
+        return []
+
+
+def _with_queue(status: Status, before: Looked) -> Status:
+    known = {job["key"]: job for job in before.jobs}
+    jobs = [known.get(job["key"], job) for job in status.jobs]
+    looked = replace(before, jobs=jobs, queue={**status.looked.queue, **before.queue})
+    return replace(status, jobs=jobs, looked=looked)
+
+
+def _chains(api: Api, status: Status) -> dict[int, ChainState | None]:
+    if not any(job["asked"].get("chain") for job in status.jobs):
+        return {}
+    from runyard.launch.held import count_held
+
+    held = count_held(locate().path)
+    return {
+        sweep["key"]: chain_of(api, status.of(sweep), held.get(sweep["key"], 0))
+        for sweep, _ in status.sweeps
+    }

@@ -1,0 +1,77 @@
+"""What runs now, and how much of its machine it uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runyard.actions import naming
+from runyard.client.api import Api
+from runyard.client.sweeps import Sweep, Trial
+from runyard.errors import UsageError
+from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
+
+
+@dataclass(frozen=True)
+class UsageNow:
+    """Running trials, running tasks, and what kept Slurm from telling."""
+
+    trials: list[Trial]
+    tasks: list[RunningTask]
+    trouble: str | None = None
+
+
+def usage_now(api: Api, words: str | None) -> UsageNow:
+    """Of all that runs, or of a sweep, a trial or a job that is named."""
+    only: set[str] | None = None
+    if words is None:
+        trials = [
+            trial for sweep in api.sweeps.sweeps(open_only=True) for trial in _running(api, sweep)
+        ]
+    else:
+        named = naming.find(api, words)
+        if named.sweep is not None:
+            trials = _running(api, named.sweep)
+            only = {_job(trial) for trial in trials if trial["job"]}
+        elif named.run is not None:
+            trials = _trial_of(api, named.run["id"])
+            if not trials:
+                raise UsageError(
+                    f"{named.run['name']} ({named.run['id']}) is no trial of a sweep that runs",
+                    mend="`runyard top` shows all that runs",
+                )
+            only = {_job(trial) for trial in trials if trial["job"]}
+        elif named.job is not None:
+            job, of = named.job["job_id"], named.job["sweep"]
+            trials = [] if of is None else api.sweeps.trials(of, state="running")
+            trials = [trial for trial in trials if _job(trial) == job]
+            only = {job}
+        else:
+            trials, only = [], {named.number or ""}
+    if only is not None and not only:
+        return UsageNow(trials, [])
+    try:
+        return UsageNow(trials, running_tasks(only=only))
+    except SlurmMissing:
+        return UsageNow(trials, [])
+    except SlurmError as error:
+        return UsageNow(trials, [], f"{error.what} ({error.said})")
+
+
+def _running(api: Api, sweep: Sweep) -> list[Trial]:
+    if not sweep["counts"]["running"]:
+        return []
+    return api.sweeps.trials(sweep["key"], state="running")
+
+
+def _trial_of(api: Api, run_id: str) -> list[Trial]:
+    return [
+        trial
+        for sweep in api.sweeps.sweeps(open_only=True)
+        for trial in _running(api, sweep)
+        if trial["id"] == run_id
+    ]
+
+
+def _job(trial: Trial) -> str:
+    return (trial["job"] or "").partition("_")[0]
