@@ -279,7 +279,7 @@ def test_where_the_first_node_alone_has_a_way_out_the_others_go_through_it() -> 
     asked = replace(asked, tracking=replace(asked.tracking, mode="relay"))
     text = script(planned(asked))
     assert 'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"' in text
-    assert text.index("runyard.node.relay") < text.index("srun ")
+    assert text.index("runyard.node.link.relay") < text.index("srun ")
     assert 'kill "$relay"' in text
     for shell in SHELLS:
         assert accepts(shell, text) == ""

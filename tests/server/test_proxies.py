@@ -19,7 +19,7 @@ import pytest
 from runyard.client.discover import restart_server, start_server
 from runyard.errors import ServerError
 from runyard.home import Home, read_discovery
-from runyard.node.ports import Port
+from runyard.node.ranks.ports import Port
 from runyard.server.certificates import make_authority, sign_server
 from runyard.server.proxies import CAME_BY, ProxyMiddleware, ProxyWish
 from runyard.trust import SERVER_NAME

@@ -22,10 +22,10 @@ from runyard.client.discover import start_server, stop_server
 from runyard.errors import ServerError
 from runyard.home import Discovery, Home, prepare, read_discovery, write_discovery
 from runyard.locks import FolderLock
-from runyard.node.channel import Answer
-from runyard.node.loop import Loop
-from runyard.node.place import Place
-from runyard.node.unreached import explain
+from runyard.node.link.channel import Answer, Channel
+from runyard.node.link.place import Place
+from runyard.node.link.unreached import explain
+from runyard.node.system.loop import Loop
 from runyard.server import certificates
 from runyard.server.certificates import Pair
 from runyard.server.listening import find_listening
@@ -296,7 +296,7 @@ def test_a_stranger_with_another_certificate_is_refused_and_told_nothing(
 
             loop = Loop()
             answers: list[Answer] = []
-            channel = Place(str(state_folder.path), lambda _words: None).channel(loop)
+            channel = Channel(loop, Place(str(state_folder.path), lambda _words: None))
             channel.post("/api/agents", {"secret": "of the agent"}, answers.append)
 
             def is_refused() -> bool:

@@ -54,9 +54,10 @@ def _clean_nodes(args: argparse.Namespace) -> int:
     import runyard
     from runyard.config.flags import Flags, Given
     from runyard.config.project_file import read_project
-    from runyard.launch.node_cleaning import clean_nodes, nodes_of
+    from runyard.launch.node_cleaning import clean_nodes
     from runyard.launch.plan import Interpreter
     from runyard.schedulers.slurm.commands import find_slurm
+    from runyard.schedulers.slurm.partitions import nodes_of
 
     find_slurm()
     asked = {"partition": args.partition, "account": args.account}
@@ -108,7 +109,7 @@ def _clean_copies(args: argparse.Namespace) -> int:
 def clean_snapshots(api: Api, home: Home, *, dry_run: bool = False) -> list[str]:
     """The digests of the copies that went."""
     from runyard.launch.snapshot import MANIFEST, clean, snapshots_of
-    from runyard.node.bring_back import bring_back
+    from runyard.node.data.bring_back import bring_back
 
     needed = _needed(api)
     before = time.time() - _YOUNG_SECONDS

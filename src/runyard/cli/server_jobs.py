@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _DAY = 86_400.0
 _LINKS = 7
 _TAKE_OVER_SECONDS = 120.0
-_ENDED = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "UNKNOWN",
-          "PREEMPTED", "BOOT_FAIL", "DEADLINE")  # fmt: skip
 
 
 def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -157,7 +155,7 @@ def _alive(jobs: ServerJobs) -> list[str]:
     from runyard.schedulers.slurm.queue import poll
 
     found = poll(jobs.ids)
-    return [one for one in jobs.ids if any(state not in _ENDED for state in found[one].states)]
+    return [job_id for job_id in jobs.ids if found[job_id].is_open]
 
 
 def _request(args: argparse.Namespace) -> Request:

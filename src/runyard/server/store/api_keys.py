@@ -22,7 +22,8 @@ FOLDER, NODES, PERSON, SHELL, RUN, JOB = "folder", "nodes", "person", "shell", "
 HANDED_OUT = (SHELL, RUN, JOB)
 
 # In place of the server's port: programs of agents and of `runyard run` log through a door beside
-# them (`node/relay.py`), which lets the server prove itself first. Their keys never go to its port.
+# them (`node/link/relay.py`), which lets the server prove itself first. Their keys never go to its
+# port.
 BEHIND_DOOR = 0
 
 DAY = 24 * 3600.0
