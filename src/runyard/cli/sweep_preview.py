@@ -8,7 +8,7 @@ from typing import Any
 
 from runyard.actions.sweep_plan import Plan
 from runyard.cli.output import console, print_json
-from runyard.node.commands import expand
+from runyard.node.attempt.command_line import expand
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
 

@@ -26,13 +26,14 @@ from runyard.client.discover import find_server
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError
 from runyard.home import Home
-from runyard.node.agent import LET_GO
+from runyard.node.agent.options import DETACH
 
 _LOOK_EVERY = 0.5
 _MANY_FAILED = 101
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (
-    "import sys; sys.path.insert(0, {0!r}); from runyard.node.agent import main; sys.exit(main())"
+    "import sys; sys.path.insert(0, {0!r}); "
+    "from runyard.node.agent.__main__ import main; sys.exit(main())"
 )
 
 
@@ -129,7 +130,7 @@ def work(
                 view.update(asked.note)
                 asked.wait(process, _LOOK_EVERY)
         if asked.is_left:
-            os.write(held, LET_GO)
+            os.write(held, DETACH)
         os.close(held)
     if asked.is_left:
         process.returncode = 0  # It lives on; Popen must not warn about that.

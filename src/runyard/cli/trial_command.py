@@ -7,7 +7,7 @@ import shlex
 
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
-from runyard.node.commands import expand
+from runyard.node.attempt.command_line import expand
 from runyard.search.tasks import COMMAND_LINE
 
 

@@ -12,8 +12,9 @@ from runyard.actions.events import Notice, Notify, ignore
 from runyard.client.api import Api
 from runyard.errors import RunyardError
 from runyard.launch.watching import account_for, look
-from runyard.schedulers.slurm.accounting import NoAccounting, own_records
-from runyard.schedulers.slurm.commands import SlurmError, ask, for_reading
+from runyard.schedulers.errors import NoAccounting, SchedulerError
+from runyard.schedulers.slurm.accounting import own_records
+from runyard.schedulers.slurm.commands import ask, for_reading
 
 _DAY = 86400.0
 _SECONDS = 60.0
@@ -104,7 +105,7 @@ def _fair_shares() -> dict[str, float]:
     words = ["sshare", "-U", "--parsable2", "--noheader", "--format=Account,FairShare"]
     try:
         answer = ask(words, environ=for_reading(), patience=0.0, seconds=_SECONDS)
-    except SlurmError:
+    except SchedulerError:
         return {}
     return dict(_shares(answer.said.splitlines()))
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 DAY = 86_400.0
 LINKS = 7
 _TAKE_OVER_SECONDS = 120.0
-_ENDED = ("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "UNKNOWN",
-          "PREEMPTED", "BOOT_FAIL", "DEADLINE")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ def _alive(jobs: ServerJobs) -> list[str]:
     from runyard.schedulers.slurm.queue import poll
 
     states = poll(jobs.ids)
-    return [job for job in jobs.ids if any(state not in _ENDED for state in states[job].states)]
+    return [job_id for job_id in jobs.ids if states[job_id].is_open]
 
 
 def _source() -> str:

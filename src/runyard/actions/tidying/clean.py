@@ -40,6 +40,7 @@ def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cle
     from runyard.launch import node_cleaning
     from runyard.launch.plan import Interpreter
     from runyard.schedulers.slurm.commands import find_slurm
+    from runyard.schedulers.slurm.partitions import nodes_of
 
     find_slurm()
     options = {"partition": request.partition, "account": request.account}
@@ -49,7 +50,7 @@ def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cle
         if value is not None
     }
     project = read_project(request.folder, Flags(flags))
-    up, away = node_cleaning.nodes_of(project.resources.partition, os.environ)
+    up, away = nodes_of(project.resources.partition, os.environ)
     for node in away:
         notify(Notice(f"{node} is away: what is there is removed by the next job on it"))
     source = str(Path(runyard.__file__).resolve().parents[1])
@@ -63,7 +64,7 @@ def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cle
 def clean_snapshots(api: Api, home: Home, *, dry_run: bool = False) -> list[str]:
     """The digests of the copies that went."""
     from runyard.launch.snapshot import MANIFEST, clean, snapshots_of
-    from runyard.node.bring_back import bring_back
+    from runyard.node.data.bring_back import bring_back
 
     needed = _needed(api)
     before = time.time() - _YOUNG_SECONDS
