@@ -171,6 +171,6 @@ def _obstacles(url: str, source: str) -> list[str]:
 
 
 def _is_shared(path: Path) -> bool:
-    from runyard.server.filesystems import is_network_folder
+    from runyard.server.store.filesystems import is_network_folder
 
     return is_network_folder(path.parent)

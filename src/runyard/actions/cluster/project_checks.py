@@ -16,7 +16,7 @@ from runyard.config.project_text import FILE_NAME, find_project_file
 from runyard.config.request import Request
 from runyard.errors import RunyardError
 from runyard.home import Home, read_discovery
-from runyard.server.filesystems import is_network_folder
+from runyard.server.store.filesystems import is_network_folder
 
 GROUP = "this project"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -86,8 +86,8 @@ def _certificate(home: Home) -> Iterator[Finding]:
     discovery = read_discovery(home)
     if discovery is None or not discovery.tls_cert:
         return
-    from runyard.server.certificates import describe
-    from runyard.server.tls import ending_soon
+    from runyard.server.http.certificates import describe
+    from runyard.server.http.tls import ending_soon
 
     try:
         about = describe(Path(discovery.tls_cert).read_text())
