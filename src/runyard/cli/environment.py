@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import runyard
-from runyard.actions.own_jobs import remember
 from runyard.cli.output import print_json, say
 from runyard.errors import ConfigError
 from runyard.home import locate, prepare
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
-    from runyard.launch.building import Builder
 
 
 def add_environment_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,18 +32,6 @@ def act(args: argparse.Namespace) -> int:
         return _build_planned(args.plan)
     request = _request(args)
     return {"build": _build, "check": _check, "show": _show}[args.action](request, args)
-
-
-def builder() -> Builder:
-    """runyard as jobs find it."""
-    from runyard.launch.building import Builder
-
-    home, source = locate(), Path(runyard.__file__).resolve().parent.parent
-
-    def submitted(job_id: str, folder: str) -> None:
-        remember(home, "build", [job_id], folder, time.time())
-
-    return Builder(sys.executable, str(source), home.path, submitted)
 
 
 def _request(args: argparse.Namespace) -> Request:
@@ -76,6 +59,7 @@ def _request(args: argparse.Namespace) -> Request:
 
 
 def _build(request: Request, args: argparse.Namespace) -> int:
+    from runyard.actions.submitting.planning import builder
     from runyard.launch.building import is_built
     from runyard.launch.settling_environment import build_environment, plan_environment
 

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from runyard.cli.output import print_json, say
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, SweepApi
+from runyard.client.sweeps import Sweep
 
-STEERING: dict[str, tuple[str, Callable[[SweepApi, Sweep], Sweep]]] = {
-    "pause": (
-        "begin no more trials; those that run go on",
-        lambda api, sweep: api.set_state(sweep["key"], "paused"),
-    ),
-    "resume": (
-        "begin trials again",
-        lambda api, sweep: api.set_state(sweep["key"], "running"),
-    ),
-    "stop": (
-        "let those that run finish, then end the sweep",
-        lambda api, sweep: api.set_state(sweep["key"], "finished"),
-    ),
-    "cancel": (
-        "end the sweep and what runs, at once",
-        lambda api, sweep: api.set_state(sweep["key"], "canceled"),
-    ),
-    "retry-failed": (
-        "put the trials that failed back into the queue",
-        lambda api, sweep: api.retry(sweep["key"]),
-    ),
+STEERING = {
+    "pause": "begin no more trials; those that run go on",
+    "resume": "begin trials again",
+    "stop": "let those that run finish, then end the sweep",
+    "cancel": "end the sweep and what runs, at once",
+    "retry-failed": "put the trials that failed back into the queue",
 }
 
 
-def steer(api: Api, before: Sweep, action: str, *, as_json: bool) -> int:
-    after = STEERING[action][1](api.sweeps, before)
+def steer_sweep(api: Api, before: Sweep, action: str, *, as_json: bool) -> int:
+    from runyard.actions.sweep import steer
+
+    after = steer(api, before, action)
     if as_json:
         print_json(after)
         return 0
