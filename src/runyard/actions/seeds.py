@@ -15,7 +15,7 @@ class Spread(NamedTuple):
 
     mean: float
     deviation: float | None
-    count: int
+    values: int
 
 
 def spread_of(api: Api, sweep: Sweep) -> dict[str, Spread]:

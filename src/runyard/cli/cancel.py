@@ -20,7 +20,7 @@ from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
-from runyard.cli.sweep_steer import steer
+from runyard.cli.sweep_steer import steer_sweep
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep
@@ -64,7 +64,7 @@ def _cancel_sweep(api: Api, sweep: Sweep, args: argparse.Namespace) -> int:
         more = f" and {_these(jobs)} ({tasks} tasks)" if jobs else ""
         _ask(f"end sweep {sweep['id']} with {running} running trials{more}?", args)
     # First the sweep: what its agents hand back when they are ended must not be handed out again.
-    code = steer(api, sweep, "cancel", as_json=args.json)
+    code = steer_sweep(api, sweep, "cancel", as_json=args.json)
     if jobs:
         _end_jobs(api, jobs)
         say(f"{_these(jobs)} of it {'is' if len(jobs) == 1 else 'are'} cancelled")

@@ -132,7 +132,7 @@ class Submission:
         parts = parts_of(self.plan, size or self.plan.profile.limits.array_size)
         text, job = script(self.plan, parts[0]), self.plan.places.job
         words = command(text, key_of(job, parts[0]), arguments(job))
-        notify(ScriptShown(words, text, len(parts), parts[0].count, follows(self.plan)))
+        notify(ScriptShown(words, text, len(parts), parts[0].count, bool(follows(self.plan))))
         return try_plan(self.plan, parts[0], os.environ) if has_slurm else None
 
     def agreed(self, approval: Approval | None, notify: Notify) -> Submission | None:
