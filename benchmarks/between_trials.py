@@ -20,8 +20,8 @@ from pathlib import Path
 from runyard.client.discover import ensure_server, stop_server
 from runyard.client.environment import wandb_environment
 from runyard.home import Home, read_discovery
-from runyard.node.keeper import Keeper
-from runyard.node.launching import launch
+from runyard.node.attempt.keeper import Keeper
+from runyard.node.system.launching import launch
 
 LIMIT_MS = 20.0  # Over the floor.
 STOCK_TRIALS = 3
@@ -60,10 +60,11 @@ def measure_floor(trials: int) -> float:
 
 def measure_ours(home: Home, trials: int) -> tuple[float, float]:
     """Median time from an attempt's end to the next one's begin; and milliseconds a trial."""
-    from runyard.node import claiming
-    from runyard.node.agent import Agent
-    from runyard.node.attempts import Attempt
-    from runyard.node.setting import Setting
+    from runyard.node.agent import claiming
+    from runyard.node.agent.__main__ import Agent
+    from runyard.node.agent.job_end import JobEnd
+    from runyard.node.attempt.trial_attempt import Attempt
+    from runyard.node.attempt.workspace import Workspace
 
     ends, gaps = list[float](), list[float]()
 
@@ -72,15 +73,16 @@ def measure_ours(home: Home, trials: int) -> tuple[float, float]:
             ends.append(time.perf_counter())
             super()._is_over(exit_code)
 
-        def _launch(self, setting: Setting, output: int, keeper: Keeper) -> None:
-            super()._launch(setting, output, keeper)
+        def _launch(self, workspace: Workspace, output: int, keeper: Keeper) -> None:
+            super()._launch(workspace, output, keeper)
             if ends:
                 gaps.append(time.perf_counter() - ends[-1])
 
     setattr(claiming, "Attempt", Timed)  # noqa: B010  (a typed assignment is refused)
     key = create(home, trials)[0]
     begun = time.perf_counter()
-    agent = Agent(str(key), str(home.path), report=lambda _line: None)
+    end = JobEnd(None, time.time())
+    agent = Agent(str(key), str(home.path), end=end, report=lambda _line: None)
     assert agent.run() == 0
     return statistics.median(gaps) * 1e3, (time.perf_counter() - begun) / trials * 1e3
 

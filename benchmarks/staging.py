@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from runyard.node.staging import fill, prepare
+from runyard.node.data.staging import fill, prepare
 
 _EACH = 4096
 _LARGE = 256 << 20

@@ -3,15 +3,16 @@
     python3 scripts/record_nvml.py recording.json
 
 Runs on any Linux machine with an NVIDIA GPU that nobody else uses, in about four minutes. It needs
-Python 3.10 and no package: NVML is asked by `runyard.node.nvml`, and the programs that share the
-GPU call CUDA's driver directly (`gpu_program.py`). Where PyTorch is there, one scene compares the
-driver's figures with PyTorch's; where `nvidia-cuda-mps-control` is there, the scenes with MPS are
-recorded too. What cannot be had is recorded as its reason.
+Python 3.10 and no package: NVML is asked by `runyard.node.devices.nvml`, and the programs that
+share the GPU call CUDA's driver directly (`gpu_program.py`). Where PyTorch is there, one scene
+compares the driver's figures with PyTorch's; where `nvidia-cuda-mps-control` is there, the scenes
+with MPS are recorded too. What cannot be had is recorded as its reason.
 
 Each scene has `programs` (which processes there are and what each holds), `calls` (every call of
 the library with its arguments, answers and return code), `seen` (what runyard's sampler made of
-them there and then) and `card`. A `pack` has the looks by which `runyard.node.packing` decided how
-many programs share the GPU, and what it decided. `tests/node/recorded_driver.py` plays it back.
+them there and then) and `card`. A `pack` has the looks by which `runyard.node.devices.packing`
+decided how many programs share the GPU, and what it decided. `tests/node/recorded_driver.py` plays
+it back.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from typing import Any
 _ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(_ROOT / "src"))
 
-from runyard.node import nvml, sampler  # noqa: E402
-from runyard.node.keeper import Keeper, start_keeper  # noqa: E402
-from runyard.node.mps import start_mps  # noqa: E402
-from runyard.node.packing import Pack, Reading  # noqa: E402
+from runyard.node.attempt.keeper import Keeper, start_keeper  # noqa: E402
+from runyard.node.devices import nvml, sampler  # noqa: E402
+from runyard.node.devices.mps import start_mps  # noqa: E402
+from runyard.node.devices.packing import Pack, Reading  # noqa: E402
 
 _GIB = 1 << 30
 # The driver's figure of how busy a GPU is covers up to a second.

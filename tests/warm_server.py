@@ -21,7 +21,12 @@ from typing import Any
 import runyard.cli
 
 # What commands import only when they need it.
-_LATE = ("rich.live", "rich.table", "runyard.node.agent", "runyard.node.attempt")
+_LATE = (
+    "rich.live",
+    "rich.table",
+    "runyard.node.agent.__main__",
+    "runyard.node.attempt.run_attempt",
+)
 
 
 def take_orders(listener: socket.socket) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Discovery, Home, prepare, read_discovery, write_discovery
-from runyard.node.ports import Port
+from runyard.node.ranks.ports import Port
 from tests.conftest import RunRunyard, end_server, server_pids
 from tests.node.terminals import PATIENCE, RUNYARD, started, until
 

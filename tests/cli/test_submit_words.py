@@ -291,14 +291,23 @@ def test_source_dir_is_the_projects_absolute_root(runyard: RunRunyard, project: 
     (project / "runyard.yaml").write_text("command: python train.py\n")
     below = project / "scripts"
     below.mkdir()
-    env = {"SCRATCH": "/scratch/kim"}
-    shown = runyard("submit", "--dry-run", "--no-snapshot", "--cluster", "plai", cwd=below, env=env)
-    assert f"export source_dir={project}\n" in shown.stdout
-    assert "export project_name=cats " in shown.stdout
-    copied = runyard("submit", "--dry-run", "--cluster", "plai", cwd=below, env=env)
-    (source,) = re.findall(r"export source_dir=(\S+)\n", copied.stdout)
-    assert Path(source).is_absolute()
-    assert f"cd {source} || " in copied.stdout
+    (below / "own.py").touch()
+
+    def show(*words: str) -> str:
+        dry = ("submit", "--dry-run", "--cluster", "plai")
+        return runyard(*dry, *words, cwd=below, env={"SCRATCH": "/scratch/kim"}).stdout
+
+    own = ("--", "python", "own.py")
+    for words, work in (((), project), (own, below)):
+        shown = show("--no-snapshot", *words)
+        assert f"export source_dir={project}\n" in shown
+        assert f"cd {work} || " in shown
+        assert "export project_name=cats " in shown
+    for words, behind in (((), ""), (own, "/scripts")):
+        shown = show(*words)
+        (source,) = re.findall(r"export source_dir=(\S+)\n", shown)
+        assert Path(source).is_absolute()
+        assert f"cd {source}{behind} || " in shown
 
 
 def advice_for(asked: Request, trials: int | None = None) -> str:

@@ -16,9 +16,9 @@ from runyard.client.discover import ensure_server, find_server, restart_server
 from runyard.client.http import Connection, Impostor, Unreachable
 from runyard.errors import ServerError
 from runyard.home import Discovery, Home, read_discovery, write_discovery
-from runyard.node.channel import Answer, Channel
-from runyard.node.loop import Loop
-from runyard.node.place import Place
+from runyard.node.link.channel import Answer, Channel
+from runyard.node.link.place import Place
+from runyard.node.system.loop import Loop
 from tests.conftest import wait_until
 from tests.node.doors import open_door
 from tests.strangers import Stranger
@@ -164,7 +164,7 @@ def test_a_stranger_at_a_killed_relays_port_gets_no_key(
 ) -> None:
     """He passes everything on to the live server, which proves itself; the relay does not."""
     where = tmp_path / "relay"
-    relay = subprocess.Popen([sys.executable, "-m", "runyard.node.relay", str(where)])
+    relay = subprocess.Popen([sys.executable, "-m", "runyard.node.link.relay", str(where)])
     wait_until(where.exists)
     loop, answers = Loop(), list[Answer]()
     try:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
-from runyard.node.saved import saved_at
+from runyard.node.attempt.checkpoints import saved_at
 from tests.conftest import run_runyard
 from tests.node.terminals import until
 from tests.train.frameworks import ROOT

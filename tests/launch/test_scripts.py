@@ -84,10 +84,12 @@ def test_the_script_of_every_profile_is_as_it_was_and_valid(profile: str) -> Non
         assert accepts(one, text) == ""
 
 
-@pytest.mark.parametrize("form", ["array", "nodes", "jobs"])
-def test_the_three_forms_of_a_job(form: str) -> None:
-    asked = request(agents=Agents(count=4, form=form), gpus=1, cpus=4)
-    text = script(planned(asked)).replace(f"runyard {__version__}", "runyard VERSION")
+@pytest.mark.parametrize(("form", "log"), [("array", "%A_%a"), ("nodes", "%j"), ("jobs", "%j")])
+def test_the_three_forms_of_a_job(form: str, log: str) -> None:
+    plan = planned(request(agents=Agents(count=4, form=form), gpus=1, cpus=4))
+    text = script(plan).replace(f"runyard {__version__}", "runyard VERSION")
+    assert f"#SBATCH --chdir={plan.places.job}\n" in text
+    assert f"#SBATCH --output={plan.logs}/{plan.log_prefix}{log}.log\n" in text
     file = GOLDEN / f"form-{form}.sh"
     if os.environ.get("RUNYARD_WRITE_GOLDEN"):
         file.write_text(text)
@@ -277,7 +279,7 @@ def test_where_the_first_node_alone_has_a_way_out_the_others_go_through_it() -> 
     asked = replace(asked, tracking=replace(asked.tracking, mode="relay"))
     text = script(planned(asked))
     assert 'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"' in text
-    assert text.index("runyard.node.relay") < text.index("srun ")
+    assert text.index("runyard.node.link.relay") < text.index("srun ")
     assert 'kill "$relay"' in text
     for shell in SHELLS:
         assert accepts(shell, text) == ""

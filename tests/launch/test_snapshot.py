@@ -23,7 +23,7 @@ from runyard.launch.snapshot import (
     snapshots_of,
     store,
 )
-from runyard.node.bring_back import bring_back
+from runyard.node.data.bring_back import bring_back
 from tests.slurm.yard import HOSTILE
 
 FILES = {

@@ -17,7 +17,7 @@ import pytest
 
 from runyard.client.discover import restart_server, stop_server
 from runyard.home import Home, read_discovery
-from runyard.node.ports import Port
+from runyard.node.ranks.ports import Port
 from tests.conftest import run_runyard
 from tests.live.programs import curves
 from tests.live.sweeping import api_of, write_sweep

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Home
-from runyard.node.wandb_file import read_rows
+from runyard.node.attempt.wandb_file import read_rows
 from tests.conftest import RunRunyard, isolate
 from tests.live.sweeping import (
     api_of,

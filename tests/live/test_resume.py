@@ -27,7 +27,9 @@ def log(values, **how):
     return run
 """
 FIRST = f"""{LOG}
-log(range(4), id="goes-on", resume="allow", config={{"lr": 1}}, tags=["a"]).finish()
+run = log(range(4), id="goes-on", resume="allow", config={{"lr": 1}}, tags=["a"])
+run.summary["once"] = 7
+run.finish()
 log(range(6), id="anew", config={{"old": 1}}).finish()
 log(range(6), id="back").finish()
 run = log(range(3), resume="auto", name="auto")
@@ -87,6 +89,7 @@ def test_resuming_goes_on(yard: Yard) -> None:
     assert _values(yard, "goes-on") == (list(range(8)), [0, 1, 2, 3, 100, 101, 102, 103])
     run = _run(yard, "goes-on")
     assert (run["state"], run["config"], run["tags"]) == ("finished", {"lr": 1, "more": 2}, ["a"])
+    assert (run["summary"]["once"], run["summary"]["v"]) == (7, 103)
     resumed, tags, config = yard[1]["resumed"]
     assert (resumed, tags, config) == (True, ["a"], {"lr": 1, "more": 2})
 

@@ -12,7 +12,7 @@ import pytest
 
 from runyard.client.discover import find_server
 from runyard.home import Home
-from runyard.node.channel import Answer, Channel
+from runyard.node.link.channel import Answer, Channel
 from tests.conftest import RunRunyard
 from tests.live.programs import PYTHON
 from tests.live.sweeping import WITHOUT_WANDB, sweep_json, trials_of, with_python, write_sweep

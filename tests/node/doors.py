@@ -11,7 +11,7 @@ from runyard.home import Home
 
 DOOR = """
 import os, sys
-from runyard.node.relay import Door
+from runyard.node.link.relay import Door
 door = Door(sys.argv[1])
 door.open()
 print(door.url, door.pid, flush=True)

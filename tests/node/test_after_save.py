@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node import after_save
+from runyard.node.attempt import after_save
 
 BEGIN = 1000.0
 

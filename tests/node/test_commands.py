@@ -13,8 +13,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.node.commands import default_command, expand
-from runyard.node.parameters import parameter_file
+from runyard.node.attempt.command_line import default_command, expand
+from runyard.node.attempt.parameter_file import parameter_file
 
 VALUES = {"lr": 3e-05, "batch": 64, "amp": True, "debug": False, "opt": {"name": "adam"}, "x": None}
 WITH_PYTHON = str(Path(sys.executable).parent)  # A virtual environment: it has a `python`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runyard.node.echo import OUTPUT_FILE, Show
+from runyard.node.attempt.echo import OUTPUT_FILE, Show
 
 
 def test_lines_are_whole_and_marked_and_every_byte_is_kept(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node.causes import final_cause
-from runyard.node.jobend import JobEnd, find_end
-from runyard.node.saved import asked_to_go_on, has_saved, is_used, saved_at
+from runyard.node.agent.job_end import JobEnd, find_end
+from runyard.node.attempt.causes import final_cause
+from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved, is_used, saved_at
 
 NOW = 1_000_000.0
 

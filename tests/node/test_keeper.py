@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node import processes, records
-from runyard.node.causes import cause_of
-from runyard.node.channel import parse_answer
-from runyard.node.launching import NotStarted, launch
-from runyard.node.records import Record
+from runyard.node.attempt import records
+from runyard.node.attempt.causes import cause_of
+from runyard.node.attempt.records import Record
+from runyard.node.link.channel import parse_answer
+from runyard.node.system import processes
+from runyard.node.system.launching import NotStarted, launch
 from tests.node.terminals import until
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -189,7 +190,7 @@ def test_an_answer_is_read_whole_or_not_at_all(
 
 
 def test_time_goes_on() -> None:
-    from runyard.node.loop import Loop
+    from runyard.node.system.loop import Loop
 
     loop, fired = Loop(), list[str]()
     loop.after(0.02, lambda: fired.append("second"))

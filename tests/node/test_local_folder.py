@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node.local_folder import LocalFolder, left_overs, make_private, sweep
+from runyard.node.data.local_folder import LocalFolder, left_overs, make_private, sweep
 
 HOLDER = """
 import sys, time
-from runyard.node.local_folder import LocalFolder
+from runyard.node.data.local_folder import LocalFolder
 folder = LocalFolder(sys.argv[1], sys.argv[2])
 folder.hold()
 if "remover" in sys.argv:
@@ -107,7 +107,7 @@ def test_a_base_of_somebody_else_is_refused(tmp_path: Path) -> None:
 def test_tasks_that_come_and_go_at_once_never_lose_a_held_folder(tmp_path: Path) -> None:
     program = (
         "import os, sys\n"
-        "from runyard.node.local_folder import LocalFolder\n"
+        "from runyard.node.data.local_folder import LocalFolder\n"
         "for _ in range(300):\n"
         "    folder = LocalFolder(sys.argv[1], 'job')\n"
         "    folder.hold()\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from runyard.node.loop import READ, Loop
+from runyard.node.system.loop import READ, Loop
 
 
 def test_a_signal_is_heard_before_what_happened_in_the_same_turn() -> None:

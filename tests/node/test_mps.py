@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node import processes
-from runyard.node.keeper import Keeper, start_keeper
-from runyard.node.mps import NoMps, end_stale, start_mps
+from runyard.node.attempt.keeper import Keeper, start_keeper
+from runyard.node.devices.mps import NoMps, end_stale, start_mps
+from runyard.node.system import processes
 from tests.node.recorded_driver import install_mps
 
 
@@ -27,7 +27,7 @@ def keeper(tmp_path: Path) -> Iterator[Keeper]:
 def short_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path_factory.mktemp("m")
     monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr("runyard.node.mps._LONGEST_FOLDER", 200)
+    monkeypatch.setattr("runyard.node.devices.mps._LONGEST_FOLDER", 200)
     return folder
 
 

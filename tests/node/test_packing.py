@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runyard.node.packing import Pack, Reading
-from runyard.node.shares import how_many_fit
+from runyard.node.devices.packing import Pack, Reading
+from runyard.node.devices.slot_shares import how_many_fit
 from tests.node.recorded_driver import RECORDING
 
 GIB = 1 << 30

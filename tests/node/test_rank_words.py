@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node.ports import Port, address, is_free, listen
-from runyard.node.rank_words import (
+from runyard.node.ranks.launchers import (
     Meeting,
     NotPython,
     count_gpus,
@@ -19,6 +18,7 @@ from runyard.node.rank_words import (
     program_words,
     rank_variables,
 )
+from runyard.node.ranks.ports import Port, address, is_free, listen
 
 TWO = Meeting(2, "gpu003", 23456, "77.1.ab")
 ONE = Meeting(1, "gpu003", 23456, "77.1.ab")
@@ -146,7 +146,7 @@ def test_no_two_attempts_on_a_machine_have_one_port() -> None:
         numbers = {held.enter_context(Port((23000, 23029))).number for _ in range(20)}
         assert len(numbers) == 20
         # Another process of ours keeps away from them too.
-        ask = "from runyard.node.ports import Port; print(Port((23000, 23029)).number)"
+        ask = "from runyard.node.ranks.ports import Port; print(Port((23000, 23029)).number)"
         asked = [sys.executable, "-c", ask]
         done = subprocess.run(asked, capture_output=True, text=True, check=True)
         assert int(done.stdout) not in numbers
@@ -154,7 +154,7 @@ def test_no_two_attempts_on_a_machine_have_one_port() -> None:
 
 def test_a_port_is_given_back_however_its_holder_ends_and_leaves_no_file(tmp_path: Path) -> None:
     take = (
-        "import time; from runyard.node.ports import Port; "
+        "import time; from runyard.node.ranks.ports import Port; "
         "held = Port((23040, 23040)); print(held.number, flush=True); time.sleep(600)"
     )
     environ = {**os.environ, "TMPDIR": str(tmp_path)}

@@ -98,7 +98,7 @@ def test_nodes_without_a_way_of_their_own_come_through_the_jobs_first_one(
     (lonely / "spool").mkdir()
     nowhere = replace(found, hostname="far", listen="127.0.0.1")
     write_discovery(Home(lonely), nowhere)
-    with subprocess.Popen([sys.executable, "-m", "runyard.node.relay", str(where)]) as relay:
+    with subprocess.Popen([sys.executable, "-m", "runyard.node.link.relay", str(where)]) as relay:
         try:
             until(where.exists, "the relay")
             assert where.stat().st_mode & 0o077 == 0

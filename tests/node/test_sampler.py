@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from runyard.node.gpus import ask_cards, ask_driver, refusing
-from runyard.node.processes import MARK
-from runyard.node.rows import RowCount
-from runyard.node.sampling import SAMPLER
-from runyard.node.wandb_file import RecordFile, histories, read_rows
+from runyard.node.attempt.wandb_file import RecordFile, histories, read_rows
+from runyard.node.devices.gpus import ask_cards, ask_driver, refusing
+from runyard.node.devices.row_rate import RowCount
+from runyard.node.devices.sampler_client import SAMPLER
+from runyard.node.system.processes import MARK
 from tests.node.recorded_driver import SCENES, TOTAL, UUID, answers, build_driver, invented
 
 # Takes 60 MB and a second of CPU, its child 40 MB; says so, and waits.

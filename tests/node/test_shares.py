@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from runyard.node.gpus import find_gpus
-from runyard.node.layout import free_port, lay_out, memory_mb
-from runyard.node.shares import PORTS_EACH, Share, share_out, variables
+from runyard.node.devices.gpus import find_gpus
+from runyard.node.devices.layout import free_port, lay_out, memory_mb
+from runyard.node.devices.slot_shares import PORTS_EACH, Share, share_out, variables
 
 CPUS = list(range(16))
 MIG = "MIG-2c5ca8fe-25f5-5d3b-a1d6-6b4f4b3f7f4a"

@@ -239,7 +239,7 @@ def test_an_impatient_user_is_not_held_up_by_the_delivery(yard: Home) -> None:
 HEARS_LATE = """
 import os, signal, sys
 from runyard.cli.main import main
-from runyard.node import attempt
+from runyard.node.attempt import run_attempt as attempt
 write = attempt._write_record
 def write_and_hear(path, content):
     write(path, content)

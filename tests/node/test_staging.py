@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node import staging
-from runyard.node.inventory import fingerprint, scan
-from runyard.node.parcels import pack, unpack
-from runyard.node.staging import StagingError, check_paths, fill, prepare, stage_in, stage_out
+from runyard.node.data import staging
+from runyard.node.data.archives import pack, unpack
+from runyard.node.data.inventory import fingerprint, scan
+from runyard.node.data.staging import StagingError, check_paths, fill, prepare, stage_in, stage_out
 
 NOBODY = 65534
 HOSTILE = 'it\'s a "folder"\nwith é and $(touch no)'
@@ -47,7 +47,7 @@ def node(tmp_path: Path) -> Path:
 
 
 def staging_in(scratch: Path, node: Path, path: str) -> list[str]:
-    module = [sys.executable, "-m", "runyard.node.staging"]
+    module = [sys.executable, "-m", "runyard.node.data.staging"]
     return [*module, "in", str(scratch), str(node), "--", path]
 
 

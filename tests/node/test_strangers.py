@@ -42,7 +42,7 @@ class Attempt:
         srun.chmod(srun.stat().st_mode | stat.S_IXUSR)
         self.process = subprocess.Popen(
             [
-                sys.executable, "-m", "runyard.node.ranks", json.dumps(SETTINGS), "0",
+                sys.executable, "-m", "runyard.node.ranks.leader", json.dumps(SETTINGS), "0",
                 sys.executable, "-c", WAITS, str(self._may_end),
             ],
             env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "CALLED": str(called)},

@@ -1,7 +1,7 @@
-"""Six ways in which a job on two nodes ends: results come back, and no node has anything left.
+"""Seven ways in which a job on two nodes ends: results come back, and no node has anything left.
 
 All jobs are sent at once, and each test looks at how its own one ends. `RUNYARD_LONG_JOBS=1` has
-Slurm itself cut a job at its time limit, whose grain is a minute, and call a node dead.
+Slurm call a node dead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.slurm.yard import Yard, batch_shells, open_yard
 pytestmark = pytest.mark.slurm
 
 LONG = os.environ.get("RUNYARD_LONG_JOBS") == "1"
-ENDINGS = ["success", "failure", "warning", "cancel", "kill", "node"]
+ENDINGS = ["success", "failure", "warning", "limit", "cancel", "kill", "node"]
 SECONDS = 120.0
 
 
@@ -34,11 +34,9 @@ class Jobs:
         self.yard, self.disk = yard, disk
         self.environ = {"TMPDIR": str(disk)}
         self.told = {how: self.send(how) for how in ENDINGS}
-        if LONG:
-            self.told["limit"] = self.send("limit", "--time", "1m")
 
     def send(self, how: str, *words: str) -> dict[str, list[dict[str, str]]]:
-        does = {"success": "", "failure": "fail"}.get(how, "wait")
+        does = {"success": "", "failure": "fail", "limit": "stay"}.get(how, "wait")
         done = self.yard.type(
             "submit", "--json", "--grace", "4s", "--distributed", "srun", "--nodes", "2",
             "--tasks-per-node", "1", "--memory", "100M", *words, "--data", "data",
@@ -118,6 +116,14 @@ def test_the_warning_before_the_time_limit(jobs: Jobs) -> None:
     jobs.check_end("warning")
 
 
+def test_time_limit(jobs: Jobs) -> None:
+    """Slurm cuts the job where no agent expects it; programs stay until they are killed."""
+    jobs.begin("limit")
+    jobs.yard.cluster.run("scontrol", "update", f"JobId={jobs.number('limit')}", "EndTime=now")
+    jobs.check_end("limit")
+    assert jobs.yard.cluster.show_job(jobs.number("limit"))[0]["JobState"] == "TIMEOUT"
+
+
 def test_cancel(jobs: Jobs) -> None:
     jobs.begin("cancel")
     jobs.yard.cluster.run("scancel", jobs.number("cancel"))
@@ -161,10 +167,3 @@ def is_up(cluster: SlurmCluster, nodes: str) -> bool:
     """Whether they take jobs again; tells Slurm to let them, which it refuses where they do."""
     cluster.run("scontrol", "update", f"NodeName={nodes}", "State=RESUME", check=False)
     return "down" not in cluster.run("sinfo", "-h", "-N", "-n", nodes, "-o", "%T").stdout
-
-
-@pytest.mark.skipif(not LONG, reason="RUNYARD_LONG_JOBS=1: Slurm's time limit has a minute's grain")
-def test_time_limit(jobs: Jobs) -> None:
-    jobs.check_end("limit")
-    state = jobs.yard.cluster.show_job(jobs.number("limit"))[0]["JobState"]
-    print(f"cut at its time limit, the job is {state}")

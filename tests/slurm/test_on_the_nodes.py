@@ -15,20 +15,22 @@ pytestmark = pytest.mark.slurm
 
 # Results first, so that they are there whatever comes.
 WRITES = """\
-import os, pathlib, sys, time
+import os, pathlib, signal, sys, time
+how = sys.argv[1] if len(sys.argv) > 1 else ""
+if how == "stay":  # Until it is killed.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 local = pathlib.Path(os.environ["SLURM_TMPDIR"])
 read = sorted(str(one.relative_to(local)) for one in (local / "data").rglob("*") if one.is_file())
 (local / "out").mkdir(exist_ok=True)
 (local / "out" / "sum.txt").write_text(str(len(read)))
 print("read", len(read), "in", local, flush=True)
-how = sys.argv[1] if len(sys.argv) > 1 else ""
 if how == "fail":  # When all ranks are there: the first that fails ends the others.
     beside = pathlib.Path(os.environ["RUNYARD_CHECKPOINT_DIR"])
     (beside / os.environ["RANK"]).touch()
     while len(list(beside.glob("[0-9]"))) < int(os.environ["WORLD_SIZE"]):
         time.sleep(0.02)
     sys.exit(3)
-if how == "wait":
+if how in ("wait", "stay"):
     time.sleep(900)
 """
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.node.ports import Port
+from runyard.node.ranks.ports import Port
 from runyard.train import Params
 from tests.slurm.workloads import EXAMPLES, place
 from tests.slurm.yard import Yard

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runyard.node.ports import Port
+from runyard.node.ranks.ports import Port
 from tests.train.frameworks import program_environment
 
 LONGEST = 600.0  # A guard against a hang, never a measure.

@@ -17,7 +17,7 @@ import pytest
 
 from runyard.client.discover import ensure_server, find_server
 from runyard.home import Discovery, Home, read_discovery
-from runyard.node.wandb_file import files_of, read_rows
+from runyard.node.attempt.wandb_file import files_of, read_rows
 from tests.conftest import (
     end_server,
     holder_pids,

@@ -16,7 +16,8 @@ from runyard.home import locate
 
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
 _START = (
-    "import sys; sys.path.insert(0, {0!r}); from runyard.node.agent import main; sys.exit(main())"
+    "import sys; sys.path.insert(0, {0!r}); "
+    "from runyard.node.agent.__main__ import main; sys.exit(main())"
 )
 
 

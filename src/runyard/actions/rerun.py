@@ -12,7 +12,7 @@ from runyard.client.api import Api, RunDetail
 from runyard.client.sweeps import Sweep, Trial
 from runyard.config.task_list import Line, TaskList, make_tasks
 from runyard.errors import NotFoundError, UsageError
-from runyard.node.commands import expand
+from runyard.node.attempt.command_line import expand
 from runyard.search.tasks import COMMAND_LINE
 
 

@@ -1,9 +1,9 @@
-"""Make a sweep of a file, for agents here or on the cluster; join one that is there; steer it."""
+"""Make a sweep of a file, for agents here or on the cluster; or join one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,23 +13,15 @@ from runyard.actions.events import Notice, Notify
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
 from runyard.actions.sweep_plan import Plan
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, SweepApi
+from runyard.client.sweeps import Sweep
 from runyard.config.flags import Flags
 from runyard.errors import UsageError
-from runyard.node.commands import expand
+from runyard.node.attempt.command_line import expand
 from runyard.search.grid import point_at
 from runyard.search.names import trial_name
 
 _OVER = ("finished", "canceled", "failed")
 _FIRST = 5
-
-STEERING: dict[str, Callable[[SweepApi, int], Sweep]] = {
-    "pause": lambda api, key: api.set_state(key, "paused"),
-    "resume": lambda api, key: api.set_state(key, "running"),
-    "stop": lambda api, key: api.set_state(key, "finished"),
-    "cancel": lambda api, key: api.set_state(key, "canceled"),
-    "retry-failed": lambda api, key: api.retry(key),
-}
 
 
 def create_sweep(plan: Plan, prior_runs: Sequence[str], notify: Notify) -> Sweep:
@@ -95,11 +87,6 @@ def join_sweep(api: Api, sweep: Sweep, run_cap: int | None, notify: Notify) -> S
         resume = f"`runyard sweep --resume {sweep['id']}` goes on"
         notify(Notice(f"sweep {sweep['id']} is paused; {resume}"))
     return sweep
-
-
-def steer(api: Api, sweep: Sweep, action: str) -> Sweep:
-    """Do one of STEERING to a sweep; the sweep as it is then."""
-    return STEERING[action](api.sweeps, sweep["key"])
 
 
 @dataclass(frozen=True)

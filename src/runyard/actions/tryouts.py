@@ -15,8 +15,8 @@ from typing import Any
 
 from runyard.actions.sweep_plan import Plan
 from runyard.gauge.tryout import CannotStart, Tryout
-from runyard.node.commands import expand
-from runyard.node.parameters import parameter_file
+from runyard.node.attempt.command_line import expand
+from runyard.node.attempt.parameter_file import parameter_file
 from runyard.reading.units import duration
 from runyard.search.draws import quasi_random
 from runyard.search.grid import point_at

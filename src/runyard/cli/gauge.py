@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
 def measure_here(args: argparse.Namespace, request: Request, words: list[str]) -> Raw:
     """Run it on this machine."""
     from runyard.gauge.measuring import cards_here
-    from runyard.node.layout import memory_mb
+    from runyard.node.devices.layout import memory_mb
 
     args.around = dict(os.environ)
     if not args.no_keep:

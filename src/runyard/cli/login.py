@@ -19,6 +19,7 @@ from pathlib import Path
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
 from runyard.client.api import Api
+from runyard.client.discover import LOOPBACK
 from runyard.client.keys import find_key, netloc, netrc_key, netrc_path, save_project_key
 from runyard.client.netrc_file import store_key
 from runyard.client.roots import trust_of
@@ -26,7 +27,6 @@ from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import RunyardError, ServerError, UsageError
 from runyard.home import locate, read_discovery
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHORTEST_KEY = 40
 # The key in netrc ends when it was not used for so long.
 _NETRC_DAYS = 90
@@ -158,7 +158,7 @@ def _check(args: argparse.Namespace) -> int:
 def _obstacles(url: str, source: str) -> list[str]:
     """What keeps a job on another machine from using this key there."""
     found = []
-    if urllib.parse.urlsplit(url).hostname in _LOOPBACK:
+    if urllib.parse.urlsplit(url).hostname in LOOPBACK:
         found.append(
             f"{url} is reached from this machine only: `runyard server restart --listen cluster` "
             "opens it to nodes; without that, jobs record on disk and `runyard sync` brings it in"
@@ -171,6 +171,6 @@ def _obstacles(url: str, source: str) -> list[str]:
 
 
 def _is_shared(path: Path) -> bool:
-    from runyard.server.filesystems import is_network_folder
+    from runyard.server.store.filesystems import is_network_folder
 
     return is_network_folder(path.parent)

@@ -41,7 +41,7 @@ from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
 if TYPE_CHECKING:
-    from runyard.node.relay import Door
+    from runyard.node.link.relay import Door
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
@@ -113,9 +113,9 @@ def _of_project(args: argparse.Namespace) -> list[str]:
 
 
 def _run(args: argparse.Namespace, command: list[str]) -> int:
-    from runyard.node.attempt import run_attempt
-    from runyard.node.process import Program
-    from runyard.node.relay import Door
+    from runyard.node.attempt.foreground import Program
+    from runyard.node.attempt.run_attempt import run_attempt
+    from runyard.node.link.relay import Door
 
     home = locate()
     new = _new_run(args, command)
@@ -163,9 +163,9 @@ def _run_offline(
     elsewhere: dict[str, str] | None,
 ) -> int:
     """The server cannot be reached from here: record on disk, and bring it in when it can be."""
-    from runyard.cli.sync import sync_owed
-    from runyard.node.offline import offline_environment, run_offline
-    from runyard.node.process import Program
+    from runyard.actions.tidying.sync import sync_owed
+    from runyard.node.attempt.foreground import Program
+    from runyard.node.attempt.offline import offline_environment, run_offline
 
     say(f"{error.what}; run {new['id']} is recorded in {home.path} and brought in later")
     with using(home):
@@ -192,7 +192,7 @@ def _run_offline(
 def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str, str]) -> None:
     """The server went away for good while the client was sending: some of it may be missing."""
     from runyard.client.owed import Owed, write_owed
-    from runyard.node.offline import find_interpreter
+    from runyard.node.attempt.offline import find_interpreter
 
     with contextlib.suppress(OSError):
         write_owed(

@@ -19,7 +19,7 @@ from runyard.actions.naming import find_run_or_sweep
 from runyard.cli.completers import complete_run
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
-from runyard.cli.sweep_steer import steer_sweep
+from runyard.cli.sweep_steer import steer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     named = find_run_or_sweep(api, args.run)
     if named.run is None:
         assert named.sweep is not None
-        return steer_sweep(api, named.sweep, "stop", as_json=args.json)
+        return steer(api, named.sweep, "stop", as_json=args.json)
     asked = api.stop_run(named.run)
     if args.json:
         print_json(asked)

@@ -24,6 +24,7 @@ import os
 from typing import TYPE_CHECKING
 
 from runyard.actions.naming import find_sweep
+from runyard.actions.steering import STEERING
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
@@ -32,7 +33,7 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
-from runyard.cli.sweep_steer import STEERING, steer_sweep
+from runyard.cli.sweep_steer import steer
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
@@ -89,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                       help="a run that the search knows of; may be repeated")  # fmt: skip
     add_slurm_arguments(parser)
     steering = parser.add_argument_group("steer a sweep").add_mutually_exclusive_group()
-    for name, help_text in STEERING.items():
+    for name, (help_text, _) in STEERING.items():
         steering.add_argument(f"--{name}", action="store_true", help=help_text)
 
 
@@ -99,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     action = next((name for name in STEERING if getattr(args, name.replace("-", "_"))), None)
     if action is not None:
         api = server()
-        return steer_sweep(api, find_sweep(api, args.sweep), action, as_json=args.json)
+        return steer(api, find_sweep(api, args.sweep), action, as_json=args.json)
     from runyard.actions.sweep_plan import looks_like_file
 
     if looks_like_file(args.sweep):

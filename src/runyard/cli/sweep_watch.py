@@ -25,7 +25,7 @@ from runyard.client.discover import find_server
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError
 from runyard.home import Home
-from runyard.node.agent import LET_GO
+from runyard.node.agent.options import DETACH
 
 _LOOK_EVERY = 0.5
 _MANY_FAILED = 101
@@ -104,7 +104,7 @@ def work(
                 view.update(asked.note)
                 asked.wait(process, _LOOK_EVERY)
         if asked.is_left:
-            os.write(held, LET_GO)
+            os.write(held, DETACH)
         os.close(held)
     if asked.is_left:
         process.returncode = 0  # It lives on; Popen must not warn about that.

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runyard.node.shares import how_many_fit
+from runyard.node.devices.slot_shares import how_many_fit
 from runyard.reading.units import round_memory, round_time
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from typing import Any
 from runyard.gauge.measured import Look, Measured, is_enough, summarise
 from runyard.gauge.steps import Mark
 from runyard.gauge.tryout import CannotStart, Tryout
-from runyard.node import layout as node_layout
-from runyard.node.gpus import ask_cards, find_gpus
-from runyard.node.keeper import Keeper, start_keeper
-from runyard.node.mps import NoMps, start_mps
-from runyard.node.sampling import SAMPLER
-from runyard.node.shares import share_out
+from runyard.node.attempt.keeper import Keeper, start_keeper
+from runyard.node.devices import layout as node_layout
+from runyard.node.devices.gpus import ask_cards, find_gpus
+from runyard.node.devices.mps import NoMps, start_mps
+from runyard.node.devices.sampler_client import SAMPLER
+from runyard.node.devices.slot_shares import share_out
 
 _EVERY = 0.5
 LEAST_SECONDS = 30.0

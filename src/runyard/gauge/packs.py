@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runyard.node.packing import NEEDED_GAIN
+from runyard.node.devices.packing import NEEDED_GAIN
 
 
 @dataclass(frozen=True)

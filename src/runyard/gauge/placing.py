@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from runyard.node.shares import rounded_peak
+from runyard.node.devices.slot_shares import rounded_peak
 
 
 @dataclass

@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from runyard.node.wandb_file import RecordFile, histories, read_row
+from runyard.node.attempt.wandb_file import RecordFile, histories, read_row
 
 Mark = tuple[int, float]
 """Steps done, and the epoch second by which."""

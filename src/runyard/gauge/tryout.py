@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from runyard.gauge.steps import Steps
-from runyard.node.processes import MARK, marked
+from runyard.node.system.processes import MARK, marked
 from runyard.train.progress_file import VARIABLE as PROGRESS_FILE
 from runyard.train.rehearsing import VARIABLE as REHEARSAL
 

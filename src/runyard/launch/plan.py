@@ -17,8 +17,9 @@ from runyard.errors import ConfigError
 from runyard.grace import usual_grace
 from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
+from runyard.schedulers.jobs import Header
 from runyard.schedulers.resources import follow_rules
-from runyard.schedulers.slurm.header import Header, header
+from runyard.schedulers.slurm.header import header
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
@@ -278,7 +279,7 @@ def _rank_words(
     }
     known = {name: value for name, value in settings.items() if value is not None}
     return [
-        *runyard.words("ranks"), json.dumps(known), str(len(wrapping.launcher)),
+        *runyard.words("ranks.leader"), json.dumps(known), str(len(wrapping.launcher)),
     ]  # fmt: skip
 
 

@@ -254,7 +254,7 @@ def _local_folder(plan: Plan, how: str) -> list[str]:
     only = "" if is_always else '[ -z "$RUNYARD_LOCAL" ] || '
     return [
         *lines,
-        f'steward=({start(plan, "steward")} "$job/job.json")',
+        f'steward=({start(plan, "data.steward")} "$job/job.json")',
         f'{only}"${{steward[@]}}" begin $${how} || exit 1  # Makes the folder, brings the data.',
     ]
 

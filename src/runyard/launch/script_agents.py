@@ -101,14 +101,14 @@ def _relay(plan: Plan) -> tuple[list[str], list[str]]:
     begin = [
         "# This node leads the others to the server.",
         'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"',
-        f'{start(plan, "relay")} "$RUNYARD_RELAY" &',
+        f'{start(plan, "link.relay")} "$RUNYARD_RELAY" &',
         "relay=$!",
     ]
     return begin, ['kill "$relay" 2>/dev/null']
 
 
 def _agent_words(plan: Plan) -> str:
-    return f'{start(plan, "agent")} --job "$job/job.json"'
+    return f'{start(plan, "agent.__main__")} --job "$job/job.json"'
 
 
 def start(plan: Plan, module: str) -> str:
@@ -130,7 +130,7 @@ def held_file(home: Path, job: Path) -> Path:
 
 def _bring_back(plan: Plan) -> list[str]:
     manifest = plan.places.manifest
-    return [] if manifest is None else [f"{start(plan, 'bring_back')} {quote(manifest)}"]
+    return [] if manifest is None else [f"{start(plan, 'data.bring_back')} {quote(manifest)}"]
 
 
 def clean_up(plan: Plan) -> list[str]:

@@ -32,7 +32,7 @@ case "$RUNYARD_LOCAL" in
   *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
   ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
 esac
-steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.steward import main; sys.exit(main())' "$job/job.json")
+steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.data.steward import main; sys.exit(main())' "$job/job.json")
 [ -z "$RUNYARD_LOCAL" ] || "${steward[@]}" begin $$ bare || exit 1  # Makes the folder, brings the data.
 if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi
 
@@ -53,7 +53,7 @@ echo "runyard: in $PWD, Python $(command -v python || command -v python3 || echo
 
 # One agent a node. They end when no trial is left or the time is up; one that dies is
 # told of, and the others go on. The job ends as they did.
-agent=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.agent import main; sys.exit(main())' --job "$job/job.json")
+agent=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.agent.__main__ import main; sys.exit(main())' --job "$job/job.json")
 on_node='
   trap "" USR2 TERM
   case "$RUNYARD_LOCAL" in
@@ -93,7 +93,7 @@ done
 rm -rf "$codes"
 
 # Whatever became of it.
-/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.bring_back import main; sys.exit(main())' /home/kim/.runyard/snapshots/d1gest-a1b2c3/manifest.json
+/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.data.bring_back import main; sys.exit(main())' /home/kim/.runyard/snapshots/d1gest-a1b2c3/manifest.json
 [ ! -e /home/kim/.runyard/held/20261115-093000-abcdef.json ] || /home/kim/venvs/runyard/bin/python -m runyard agents send-held  # Agents that Slurm did not take at first.
 "${steward[@]}" end  # Saves results, removes the folder.
 echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"

@@ -39,7 +39,7 @@ case "$RUNYARD_LOCAL" in
   *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
   ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
 esac
-steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.steward import main; sys.exit(main())' "$job/job.json")
+steward=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.data.steward import main; sys.exit(main())' "$job/job.json")
 [ -z "$RUNYARD_LOCAL" ] || "${steward[@]}" begin $$ || exit 1  # Makes the folder, brings the data.
 if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi
 
@@ -63,7 +63,7 @@ echo "runyard: in $PWD, Python $(command -v python || command -v python3 || echo
 
 # The agent takes trials until none is left or the time is up. A signal to the job is
 # passed on to it, so that programs can save; the job ends as it does.
-agent=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.agent import main; sys.exit(main())' --job "$job/job.json")
+agent=(/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.agent.__main__ import main; sys.exit(main())' --job "$job/job.json")
 ended="$SLURM_TMPDIR/.runyard-ended.${SLURM_JOB_ID:-$$}"
 pass_on() { [ -z "$process" ] || kill -s "$1" "$process" 2>/dev/null; }
 process="" early=""
@@ -80,7 +80,7 @@ left=""
 rm -f "$ended"
 
 # Whatever became of it.
-/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.bring_back import main; sys.exit(main())' /home/kim/.runyard/snapshots/d1gest-a1b2c3/manifest.json
+/home/kim/venvs/runyard/bin/python -I -S -c 'import sys; sys.path.insert(0, "/home/kim/venvs/runyard/lib"); from runyard.node.data.bring_back import main; sys.exit(main())' /home/kim/.runyard/snapshots/d1gest-a1b2c3/manifest.json
 [ ! -e /home/kim/.runyard/held/20261115-093000-abcdef.json ] || /home/kim/venvs/runyard/bin/python -m runyard agents send-held  # Agents that Slurm did not take at first.
 "${steward[@]}" end  # Saves results, removes the folder.
 echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), ended with code $code"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import runyard
+from runyard.actions.environments import builder
 from runyard.actions.events import Notify, ignore, in_words
-from runyard.actions.own_jobs import remember
 from runyard.actions.submitting.staging_check import check_staging
 from runyard.actions.submitting.submission import ClusterOptions, Submission
 from runyard.actions.tracking import require_key
@@ -24,7 +24,6 @@ from runyard.home import Home, locate, prepare
 if TYPE_CHECKING:
     from runyard.actions.estimates import Subject
     from runyard.config.request import Request
-    from runyard.launch.building import Builder
     from runyard.launch.environments import Wrapping
     from runyard.launch.plan import Places, Plan
     from runyard.launch.snapshot import Snapshot
@@ -126,18 +125,6 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
         trials=wanted.trials,
         subject=None if wanted.subject is None else wanted.subject(request),
     )
-
-
-def builder() -> Builder:
-    """runyard as jobs find it."""
-    from runyard.launch.building import Builder
-
-    home, source = locate(), Path(runyard.__file__).resolve().parent.parent
-
-    def submitted(job_id: str, folder: str) -> None:
-        remember(home, "build", [job_id], folder, time.time())
-
-    return Builder(sys.executable, str(source), home.path, submitted)
 
 
 def _find_places(

@@ -18,7 +18,7 @@ def check_staging(request: Request, places: Places) -> None:
     if not asked.data and not asked.results:
         return
     from runyard.launch.script import project_scratch
-    from runyard.node.staging import check_paths
+    from runyard.node.data.staging import check_paths
 
     scratch = project_scratch(places, request.project_name)
     problems = check_paths(scratch, list(asked.data))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -118,22 +117,22 @@ class Submission:
         from runyard.launch.environment_checks import demand
         from runyard.launch.script import arguments, script
         from runyard.launch.submitting import follows, key_of, parts_of, try_plan
-        from runyard.schedulers.slurm.limits import ask_array_size
-        from runyard.schedulers.slurm.name import cluster_name
+        from runyard.schedulers.choice import cluster
         from runyard.schedulers.slurm.sending import command
 
         for note in (*self.notes, *self.plan.notes):
             notify(Notice(note))
         self._estimate(notify)
-        has_slurm = shutil.which("sbatch") is not None and cluster_name() is not None
-        if has_slurm:
+        scheduler = cluster()
+        is_here = scheduler.is_here()
+        if is_here:
             demand(self.plan.wrapping.checks, in_words(notify))
-        size = ask_array_size(os.environ) if has_slurm and self.plan.form == "array" else None
+        size = scheduler.array_size() if is_here and self.plan.form == "array" else None
         parts = parts_of(self.plan, size or self.plan.profile.limits.array_size)
         text, job = script(self.plan, parts[0]), self.plan.places.job
         words = command(text, key_of(job, parts[0]), arguments(job))
         notify(ScriptShown(words, text, len(parts), parts[0].count, bool(follows(self.plan))))
-        return try_plan(self.plan, parts[0], os.environ) if has_slurm else None
+        return try_plan(self.plan, parts[0], scheduler) if is_here else None
 
     def agreed(self, approval: Approval | None, notify: Notify) -> Submission | None:
         """Tell what will be asked for, and let the caller agree; None where not. Without
@@ -187,14 +186,14 @@ class Submission:
         from runyard.launch.held import hold
         from runyard.launch.script import script
         from runyard.launch.submitting import submit, with_sweep
-        from runyard.schedulers.slurm.limits import ask_array_size
-        from runyard.schedulers.slurm.name import cluster_name
+        from runyard.schedulers.choice import cluster
 
         plan = with_sweep(self.plan, sweep["key"])
-        size = ask_array_size(os.environ) if plan.form == "array" else None
-        done = submit(plan, environ=os.environ, array_size=size, notice=in_words(notify))
+        scheduler = cluster()
+        size = scheduler.array_size() if plan.form == "array" else None
+        done = submit(plan, scheduler=scheduler, array_size=size, notice=in_words(notify))
         record = {
-            "cluster": cluster_name() or "",
+            "cluster": scheduler.cluster_name() or "",
             "kind": "agents",
             "name": plan.name,
             "sweep": sweep["key"],
@@ -245,6 +244,7 @@ def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
 def send_held_agents(api: Api, home: Home) -> int:
     """Send what Slurm's limits kept out before; how many agents it took now."""
     from runyard.launch.held import send_held
+    from runyard.schedulers.choice import cluster
 
     def is_wanted(key: int) -> bool:
         try:
@@ -254,7 +254,7 @@ def send_held_agents(api: Api, home: Home) -> int:
 
     return send_held(
         home.path,
-        os.environ,
+        cluster(),
         is_wanted,
         lambda record, done: remember(api, record, done),
         patience=_PATIENCE_IN_A_JOB if "SLURM_JOB_ID" in os.environ else 0.0,
@@ -282,12 +282,12 @@ def submit_or_undo(
     submission: Submission, sweep: Sweep, notify: Notify, *, is_new: bool
 ) -> SweepSubmitted:
     """Submit; a sweep that was made for it and gets no job is deleted."""
-    from runyard.schedulers.slurm.commands import SlurmSilent
+    from runyard.schedulers.errors import SchedulerSilent
 
     api = open_server(notify, quiet=True)
     try:
         done = submission.send(api, sweep, notify)
-    except (SlurmSilent, KeyboardInterrupt):
+    except (SchedulerSilent, KeyboardInterrupt):
         # Slurm may have taken the job: it then finds a sweep with nothing to do, and ends.
         if is_new:
             api.sweeps.set_state(sweep["key"], "canceled")

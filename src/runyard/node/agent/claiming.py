@@ -1,0 +1,213 @@
+"""How an agent comes by its trials: it asks for a slot's next one, and begins what it is given."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+
+from runyard.node.attempt.delivery import end_message
+from runyard.node.attempt.trial_attempt import Attempt
+from runyard.node.attempt.workspace import Workspace
+from runyard.train.courses import VARIABLE as COURSES
+from runyard.train.courses import courses_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runyard.node.agent.end_reports import Ending
+    from runyard.node.agent.occupancy import Occupancy
+    from runyard.node.agent.work import Slot, Work
+    from runyard.node.link.channel import Answer
+
+_WAIT_SECONDS = 20.0
+_ANSWER_SECONDS = 30.0
+
+
+class Claiming:
+    """`ask` for a slot; answers do the rest. `fail`: nothing more can be had, and why."""
+
+    def __init__(
+        self, work: Work, occupancy: Occupancy, ending: Ending, fail: Callable[[str], None]
+    ) -> None:
+        self._work = work
+        self._occupancy = occupancy
+        self._ending = ending
+        self._fail = fail
+
+    def ask(self, slot: Slot) -> None:
+        """Ask for the slot's next trial, unless enough were taken."""
+        work = self._work
+        asking = sum(other.token is not None for other in work.slots)
+        enough = work.count is not None and len(work.taken) + asking >= work.count
+        if work.is_draining or enough or self._is_at_its_end():
+            slot.is_closed, slot.rests = True, False
+            return
+        if not self._occupancy.may_ask(slot):
+            return
+        self._claim(slot, os.urandom(8).hex(), wait=_WAIT_SECONDS, **self._room())
+
+    def ask_at_once(self) -> None:
+        """No more is wanted; the server may have handed out what we have not heard of.
+
+        Ask, and give it back.
+        """
+        for slot in self._work.slots:
+            if slot.token is not None:
+                slot.channel.take_back_last()
+                self._claim(slot, slot.token, wait=0)
+
+    def _is_at_its_end(self) -> bool:
+        """Whether what would begin now would be told to save at once."""
+        useful = self._work.end.useful_seconds(time.time())
+        if useful is None or useful > 0:
+            return False
+        self._begin_no_more()
+        return True
+
+    def _begin_no_more(self) -> None:
+        self._work.leaves_work = True
+        left = max(0.0, self._work.end.seconds_left(time.time()))
+        self._work.report(f"begins no more: its job ends in {left:.0f} s")
+
+    def _room(self) -> dict[str, Any]:
+        """What the job has room for, for the server: it knows what the sweep's programs can do."""
+        work = self._work
+        useful = work.end.useful_seconds(time.time())
+        if useful is None:
+            return {}
+        if work.useful_at_first is None:
+            work.useful_at_first = useful
+        return {
+            "seconds_left": useful,
+            "seconds_whole": work.useful_at_first,
+            "has_begun": bool(work.taken),
+        }
+
+    def _claim(self, slot: Slot, token: str, wait: float, **room: Any) -> None:
+        slot.token = token
+        slot.channel.post(
+            f"/api/agents/{self._work.agent}/claim",
+            {"token": token, "wait": wait, **room},
+            lambda answer: self._take(slot, answer),
+            seconds=wait + _ANSWER_SECONDS,
+        )
+
+    def _take(self, slot: Slot, answer: Answer) -> None:
+        work = self._work
+        told: dict[str, Any] = answer.json() if answer.is_good else {"do": "refused"}
+        if told["do"] == "run":
+            slot.token = None
+            work.taken.add(told["trial"]["number"])
+            if work.is_draining:
+                self._give_back(slot, told)
+            else:
+                self._begin(slot, told)
+        elif told["do"] == "wait" and not work.is_draining:
+            slot.token = None
+            self.ask(slot)
+        else:
+            slot.token = None
+            slot.is_closed = True
+            if told["do"] == "refused":
+                self._fail(answer.error)
+            elif told.get("refusal") == "too-long" and not work.taken:
+                work.is_for_nothing = True
+                self._fail(told["why"])
+            elif "refusal" in told:
+                self._begin_no_more()
+
+    def _give_back(self, slot: Slot, told: dict[str, Any]) -> None:
+        slot.is_closed, slot.is_preparing = True, False
+        content = {
+            "trial": told["trial"]["number"],
+            "number": told["attempt"],
+            "exit_code": -int(signal.SIGTERM),
+            "cause": "preempted",
+        }
+        path = f"/api/agents/{self._work.agent}/ends"
+        slot.channel.post(path, end_message(content), lambda _answer: None)
+
+    def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
+        work = self._work
+        found = work.place.found
+        assert found is not None
+        if found.handed is None:  # The last one was refused meanwhile.
+            work.ask_key(lambda: self._begin(slot, told))
+            return
+        folder = work.folder or os.getcwd()  # noqa: PTH109
+        slot.is_preparing = True
+        environ = dict(os.environ)
+        environ.update(self._occupancy.variables(slot, environ))
+        if work.end.deadline is not None:
+            environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
+        environ.setdefault(COURSES, courses_folder(work.home, str(told["run"]["project"])))
+        try:
+            if work.tracker is not None:
+                environ |= work.tracker.record(told)
+                work.recorded.add(str(told["run"]["id"]))
+            if found.authority:
+                from runyard.client.roots import trust_environment
+
+                environ |= trust_environment(work.home, found.authority, environ, found.tls_ca)
+            workspace = Workspace(told, found, folder, environ, work.launcher, work.url)
+            if work.tracker is not None:
+                work.tracker.redirect(workspace.environ, told)
+        except OSError as error:
+            self._cannot_run(slot, told, error)
+            return
+
+        def is_ready() -> None:
+            if work.is_draining:
+                self._give_back(slot, told)
+            else:
+                self._launch(slot, told, workspace)
+
+        if told["attempt"] == 1:
+            is_ready()
+            return
+        from runyard.node.attempt.resume import go_back
+
+        go_back(slot.channel, work.agent, told, workspace, is_ready)
+
+    def _launch(self, slot: Slot, told: dict[str, Any], workspace: Workspace) -> None:
+        work = self._work
+        attempt = Attempt(
+            work.loop,
+            work.talk,
+            told,
+            work.spool,
+            on_end=lambda ended: self._has_ended(slot, ended),
+            on_told=work.untold.discard,
+            is_crowded=lambda: self._occupancy.is_crowded(slot),
+        )
+        attempt.gpus = self._occupancy.gpus_of(slot)
+        slot.attempt, slot.is_preparing = attempt, False
+        work.untold.add(attempt)
+        again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
+        work.report(f"{attempt.name} began{again}")
+        try:
+            if work.show is not None:
+                attempt.echo = work.show.echo(attempt.name, workspace.trial_folder)
+            with self._occupancy.pinned(slot):
+                attempt.begin(workspace, work.agent, work.keeper)
+            if work.sampling is not None:
+                work.sampling.watch(attempt)
+        except OSError as error:
+            slot.attempt = None
+            work.untold.discard(attempt)
+            self._cannot_run(slot, told, error)
+
+    def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
+        if self._work.sampling is not None:
+            self._work.sampling.forget(attempt)
+        self._occupancy.ended(slot, attempt)
+        self._ending.has_ended(slot, attempt, lambda: self.ask(slot))
+
+    def _cannot_run(self, slot: Slot, told: dict[str, Any], error: OSError) -> None:
+        # A full disk, no more processes: nothing that another trial would change.
+        self._give_back(slot, told)
+        self._fail(f"{socket.gethostname()} cannot run {told['trial']['name']}: {error}")

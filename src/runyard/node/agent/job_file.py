@@ -1,0 +1,88 @@
+"""An agent's Slurm job: which it is, what the file beside its script says, how its end is told."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from runyard.node.agent.work import Work
+
+_SLURM_SECONDS = 30.0
+_OPTIONS = ("sweep", "slots", "per_gpu", "gpus", "mps", "count", "folder", "grace")
+
+
+def whereabouts(environ: Mapping[str, str]) -> dict[str, str]:
+    """`job` as Slurm writes it (123, or 123_4 in an array) and `node`; empty outside of a job."""
+    array, task = environ.get("SLURM_ARRAY_JOB_ID"), environ.get("SLURM_ARRAY_TASK_ID")
+    job = f"{array}_{task}" if array and task else environ.get("SLURM_JOB_ID")
+    if not job:
+        return {}
+    # Slurm's own name: several nodes may share a host, and a host may have several names.
+    node = environ.get("SLURMD_NODENAME")
+    return {"job": job, "node": node} if node else {"job": job}
+
+
+def read_job(options: dict[str, str]) -> dict[str, Any]:
+    """job.json. What it says of the agent's options is put to them, unless it was written there."""
+    try:
+        with open(options["job"], encoding="utf-8") as file:  # noqa: PTH123
+            job: dict[str, Any] = json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"runyard: {options['job']} cannot be read on {socket.gethostname()}: {error}")
+    for name in _OPTIONS:
+        if job.get(name) is not None:
+            options.setdefault(name.replace("_", "-"), str(job[name]))
+    return job
+
+
+def exit_code(work: Work) -> int:
+    """That of the one trial, if it failed; 1 where some of several did."""
+    if not work.failures:
+        return 0
+    code = work.failures[0] if len(work.taken) == 1 else 1
+    return code if code > 0 else 128 - code
+
+
+def write_end(path: str, code: int, *, leaves_work: bool) -> None:
+    """For the job's script: a shell whose waiting was interrupted by a signal may lose the code.
+
+    `leaves_work`: it ends because its job does, and another could go on.
+    """
+    with contextlib.suppress(OSError), open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(f"{code}{' left' if leaves_work else ''}\n")
+
+
+def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
+    """Take the links of this chain out of the queue that have not begun: they have job.json's
+    folder for theirs. Where Slurm does not let us, each of them ends by itself when it begins."""
+    import subprocess  # Only here, and in few jobs.
+
+    def ask(*words: str) -> str:
+        return subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SLURM_SECONDS,
+            check=True,
+        ).stdout
+
+    folder = os.path.dirname(os.path.abspath(job_file))  # noqa: PTH100, PTH120
+    user = f"--user={os.getuid()}"
+    try:
+        waiting = ask("squeue", user, "--states=PENDING", "--noheader", "--format=%F|%Z")
+        rows = (line.strip().partition("|") for line in waiting.splitlines())
+        jobs = sorted({job for job, _, place in rows if place == folder})
+        if jobs:
+            ask("scancel", "--state=PENDING", *jobs)
+            report("the links of this chain that have not begun are cancelled")
+    except (OSError, subprocess.SubprocessError) as error:
+        report(f"the links of this chain that have not begun could not be cancelled: {error}")

@@ -1,0 +1,153 @@
+"""How many of an agent's slots are in use: all of them, or as many as a GPU is best shared by."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from runyard.node.agent.work import Slot, Work
+    from runyard.node.attempt.trial_attempt import Attempt
+    from runyard.node.devices.layout import Layout
+    from runyard.node.devices.mps import Mps
+    from runyard.node.devices.packing import Pack, Reading
+
+_JUST_NOW = 10.0
+
+
+class Occupancy:
+    """Which slots may ask for a trial, and what their programs are told of their place."""
+
+    def __init__(self, work: Work, layout: Layout, mps: Mps | None = None) -> None:
+        self._work = work
+        self._layout = layout
+        self.mps = mps
+        self._packs: dict[tuple[str, ...], Pack] = {}
+        self._ended_at: dict[tuple[str, ...], float] = {}
+        if layout.grows:
+            from runyard.node.devices.packing import Pack  # Where the number is to be found out.
+
+            places = dict.fromkeys(share.gpus for share in layout.shares)
+            for gpus in places:
+                most = sum(share.gpus == gpus for share in layout.shares)
+                self._packs[gpus] = Pack(most, self._reporter(gpus))
+
+    @property
+    def slots(self) -> int:
+        """How many are in use at a time now."""
+        if not self._packs:
+            return len(self._work.slots)
+        held = {gpus: pack.wanted for gpus, pack in self._packs.items()}
+        return sum(held.values()) + sum(self._gpus(slot) not in held for slot in self._work.slots)
+
+    def may_ask(self, slot: Slot) -> bool:
+        """Whether there is room for what the slot would begin; else it rests until there is."""
+        pack = self._packs.get(self._gpus(slot))
+        if pack is None:
+            return True
+        busy = sum(
+            other.attempt is not None or other.token is not None or other.is_preparing
+            for other in self._beside(slot)
+        )
+        slot.rests = busy >= pack.wanted
+        return not slot.rests
+
+    def variables(self, slot: Slot, environ: dict[str, str]) -> dict[str, str]:
+        """What the slot's program is told of its place."""
+        share = self._layout.shares[slot.index]
+        pack = self._packs.get(share.gpus)
+        together = share.together if pack is None else pack.wanted
+        found = self._layout.variables(slot.index, environ, slots=self.slots, together=together)
+        return found if self.mps is None else {**found, **self.mps.variables}
+
+    def hold_at_one(self, gpu: str) -> None:
+        """It lets one program in at a time."""
+        from runyard.node.devices.packing import Pack
+
+        self._packs[(gpu,)] = Pack(1)
+
+    def gpus_of(self, slot: Slot) -> tuple[str, ...]:
+        return self._gpus(slot)
+
+    @contextlib.contextmanager
+    def pinned(self, slot: Slot) -> Iterator[None]:
+        with self._layout.pinned(slot.index):
+            yield
+
+    def is_crowded(self, slot: Slot) -> bool:
+        """Whether a program that ran out of memory would have more with fewer beside it."""
+        pack = self._packs.get(self._gpus(slot))
+        if pack is None:
+            return False
+        if any(other.attempt is not None and other.attempt.runs for other in self._beside(slot)):
+            return True
+        # Those beside it may have ended a moment before, for the same reason.
+        ended = self._ended_at.get(self._gpus(slot), -_JUST_NOW)
+        return pack.wanted > 1 and time.monotonic() - ended < _JUST_NOW
+
+    def look(self, told: dict[str, Any], ask: Callable[[Slot], None]) -> None:
+        """What the sampler saw; where there is room for more now, more is asked for."""
+        now = time.monotonic()
+        for gpus, pack in self._packs.items():
+            running = [one for one in self._on(gpus) if one.attempt is not None]
+            readings = [_reading(slot.attempt) for slot in running if slot.attempt is not None]
+            seen = [told["gpus"][name] for name in gpus if name in told["gpus"]]
+            pack.look(now, readings, _memory(seen, readings) if seen else None)
+        self._fill(ask)
+
+    def ended(self, slot: Slot, attempt: Attempt) -> None:
+        """A slot's program has ended."""
+        pack = self._packs.get(self._gpus(slot))
+        if pack is None:
+            return
+        self._ended_at[self._gpus(slot)] = time.monotonic()
+        if attempt.cause == "crowded":
+            beside = [other for other in self._beside(slot) if other.attempt is not None]
+            pack.ran_out(max(1 + len(beside), pack.wanted))
+        elif attempt.ending is None and attempt.exit_code == 0:
+            pack.ended(time.monotonic())
+
+    def _fill(self, ask: Callable[[Slot], None]) -> None:
+        for slot in self._work.slots:
+            if slot.rests and self.may_ask(slot):
+                ask(slot)
+
+    def _gpus(self, slot: Slot) -> tuple[str, ...]:
+        return self._layout.shares[slot.index].gpus
+
+    def _on(self, gpus: tuple[str, ...]) -> list[Slot]:
+        return [slot for slot in self._work.slots if self._gpus(slot) == gpus]
+
+    def _beside(self, slot: Slot) -> list[Slot]:
+        return [other for other in self._on(self._gpus(slot)) if other is not slot]
+
+    def _reporter(self, gpus: tuple[str, ...]) -> Callable[[str], None]:
+        where = f"GPU {','.join(gpus)}" if gpus else "CPUs"
+        return lambda line: self._work.report(f"{where}: {line}")
+
+
+def _reading(attempt: Attempt) -> Reading:
+    """Rows that it logs; of a program that logs none, lines that it prints."""
+    from runyard.node.devices.packing import Reading
+
+    vram = int(attempt.usage.get("vram_peak", 0))
+    rows, steps, at = attempt.rows
+    if rows and at is not None:
+        return Reading(f"{attempt.token} rows", rows, at, vram, steps)
+    return Reading(f"{attempt.token} lines", attempt.lines, attempt.line_at, vram)
+
+
+def _memory(seen: list[dict[str, Any]], readings: list[Reading]) -> tuple[int, int]:
+    """Bytes of these GPUs in all, and those that are not our programs'."""
+    total, used = (sum(one[key] for one in seen) for key in ("total", "used"))
+    ours = sum(one.vram for one in readings)
+    if not ours and readings:
+        # In some containers the driver does not say whose it is: then all of it may be ours.
+        for one in readings:
+            one.vram = used // len(readings)
+        return total, 0
+    return total, max(0, used - ours)

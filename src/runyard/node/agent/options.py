@@ -1,0 +1,91 @@
+"""What an agent is told: by its command line, and by the file of its job."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from runyard.node.agent.foreign_tracker import ForeignTracker
+    from runyard.node.agent.job_end import JobEnd
+    from runyard.node.attempt.echo import Show
+    from runyard.node.link.cloud import Cloud
+
+# How many programs at a time, and where: `layout` reads them.
+PLACE = ("slots", "per-gpu", "gpus", "mps")
+# The parent writes this to the control pipe before it exits: keep running without it.
+DETACH = b"g"
+
+
+def read_job(options: dict[str, str]) -> dict[str, Any]:
+    if "job" not in options:
+        return {}
+    from runyard.node.agent import job_file  # Here: most agents are not in a job of ours.
+
+    return job_file.read_job(options)
+
+
+def elsewhere(options: dict[str, str]) -> Cloud | None:
+    """The sweep at another server, where one is named: ENTITY/PROJECT/SWEEP."""
+    if "server" not in options:
+        return None
+    import json
+
+    from runyard.node.link.cloud import Cloud
+
+    command = json.loads(options["command"]) if "command" in options else None
+    return Cloud(options["server"], options["sweep"], command)
+
+
+def foreign_tracker(job: dict[str, Any], home: str) -> ForeignTracker | None:
+    """Where programs log, if not to the server that hands out their trials."""
+    from runyard.client.environment import LOGS_TO
+
+    logs_to = os.environ.pop(LOGS_TO, None)
+    if not (logs_to or job.get("server") or job.get("offline")):
+        return None
+    import json
+
+    from runyard.node.agent.foreign_tracker import ForeignTracker  # Here: most log to that server.
+
+    server = json.loads(logs_to) if logs_to else job.get("server")
+    return ForeignTracker(home, server)
+
+
+def shown(options: dict[str, str]) -> Show | None:
+    if "output" not in options:
+        return None
+    from runyard.node.attempt.echo import Show  # Here: most agents show nothing.
+
+    return Show(int(options["output"]))
+
+
+def read_end(options: dict[str, str], limit: float | None) -> JobEnd:
+    from runyard.node.agent.job_end import JobEnd, find_end
+
+    now = time.time()
+    seconds = float(options["time"]) if "time" in options else None
+    grace = float(options["grace"]) if "grace" in options else None
+    return JobEnd(find_end(seconds, os.environ, now, limit), now, grace)
+
+
+def read_options(words: list[str]) -> dict[str, str]:
+    """`--name value` pairs: argparse costs more than all that is left of our start."""
+    known = (
+        "sweep", *PLACE, "count", "folder", "time", "grace", "leash", "output", "quiet", "job",
+        "ended", "server", "command",
+    )  # fmt: skip
+    options: dict[str, str] = {}
+    left = list(words)
+    while left:
+        name = left.pop(0).removeprefix("--")
+        if name not in known or (name != "quiet" and not left):
+            sys.exit(f"runyard.node.agent: it takes --{' --'.join(known)}, not {name!r}")
+        options[name] = "" if name == "quiet" else left.pop(0)
+    if "sweep" not in options and "job" not in options:
+        sys.exit("runyard.node.agent: which sweep? --sweep KEY")
+    return options

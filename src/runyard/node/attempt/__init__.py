@@ -1,0 +1,1 @@
+"""One attempt of a run or a trial: its program, its console, its records and its end."""

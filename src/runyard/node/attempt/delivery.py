@@ -1,0 +1,143 @@
+"""An attempt's console and end on their way to the server, from the copy on disk."""
+
+from __future__ import annotations
+
+import time
+
+from runyard.node.attempt import records
+from runyard.node.system.loop import Loop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runyard.node.attempt.records import Record
+    from runyard.node.link.channel import Answer, Channel
+
+_SEND_AT_ONCE = 1 << 20
+_LEFTOVER_SECONDS = 30.0
+_KILLED = -9
+
+
+class Console:
+    """The console of one attempt: sends what the copy has and the server has not."""
+
+    def __init__(self, channel: Channel, record: Record, on_stop: Callable[[], None]) -> None:
+        content = record.content
+        self._channel = channel
+        self._path = f"/api/runs/{content['run']}/attempts/{content['number']}/console"
+        self._copy = record.copy
+        self._on_stop = on_stop
+        self._sent = 0
+        self._is_sending = False
+        self._is_over = False
+        self._on_done: Callable[[], None] | None = None
+
+    def ship(self) -> None:
+        """Send what is new."""
+        if self._is_sending or self._is_over:
+            return
+        data = self._read()
+        if data:
+            self._send(data)
+        elif self._on_done is not None:
+            done, self._on_done, self._is_over = self._on_done, None, True
+            done()
+
+    def finish(self, on_done: Callable[[], None]) -> None:
+        """Nothing more comes: send the rest, then call."""
+        self._on_done = on_done
+        self.ship()
+
+    def ask_first(self) -> None:
+        """Of a console that somebody else sent before: learn from where on."""
+        self._send(b"")
+
+    def hurry(self, channel: Channel) -> None:
+        """Send the rest on another channel, whatever is still under way on the own one."""
+        data = b"" if self._is_over else self._read()
+        if data:
+            channel.post(f"{self._path}?offset={self._sent}", data, self._note)
+
+    def _note(self, answer: Answer) -> None:
+        if answer.is_good:
+            self._sent = max(self._sent, answer.json()["stored"])
+
+    def _send(self, data: bytes) -> None:
+        self._is_sending = True
+        self._channel.post(f"{self._path}?offset={self._sent}", data, self._on_answer)
+
+    def _on_answer(self, answer: Answer) -> None:
+        self._is_sending = False
+        if not answer.is_good:  # The run was deleted: nobody wants it.
+            self._is_over = True
+            if self._on_done is not None:
+                self._on_done()
+            return
+        told = answer.json()
+        # The server says what it has: that is where to go on, whatever was sent before.
+        self._note(answer)
+        if told.get("stop"):
+            self._on_stop()
+        self.ship()
+
+    def _read(self) -> bytes:
+        try:
+            with open(self._copy, "rb") as file:  # noqa: PTH123
+                file.seek(self._sent)
+                return file.read(_SEND_AT_ONCE)
+        except OSError:
+            return b""
+
+
+def end_message(content: dict[str, Any]) -> dict[str, Any]:
+    """How an attempt ended, for the server. One without an end was cut off with its node."""
+    return {
+        "run": content.get("run"),
+        "trial": content["trial"],
+        "attempt": content["number"],
+        "exit_code": content.get("exit_code", _KILLED),
+        "cause": content["cause"] if "exit_code" in content else "node",
+        "ended_at": content.get("ended_at", time.time()),
+        "saved": _has_saved(content),
+        "usage": content.get("usage"),
+    }
+
+
+def _has_saved(content: dict[str, Any]) -> bool:
+    """Whether it wrote a checkpoint: whoever was cut off after one has got on."""
+    from runyard.node.attempt.checkpoints import has_saved  # Not before something has ended.
+
+    folder = content.get("checkpoints")
+    return folder is not None and has_saved(folder, content.get("begun_at", 0.0))
+
+
+def deliver_leftovers(spool: str, open_channel: Callable[[Loop], Channel]) -> None:
+    """Tell the server of attempts whose agent is dead. What it cannot be told stays."""
+    left = [record for record in records.read_all(spool) if records.is_orphan(record.content)]
+    if not left:
+        return
+    loop = Loop()
+    channel = open_channel(loop)
+    for record in left:
+        _deliver(channel, record)
+    end = time.monotonic() + _LEFTOVER_SECONDS
+    while not channel.is_idle and time.monotonic() < end:
+        loop.turn(end - time.monotonic())
+    channel.drop()
+    loop.close()
+
+
+def _deliver(channel: Channel, record: Record) -> None:
+    def is_told(answer: Answer) -> None:
+        if answer.is_good or answer.status in (404, 409):
+            record.remove()
+
+    def tell_end() -> None:
+        path = f"/api/agents/{record.content['agent']}/ends"
+        channel.post(path, end_message(record.content), is_told)
+
+    console = Console(channel, record, on_stop=lambda: None)
+    console.ask_first()
+    console.finish(tell_end)

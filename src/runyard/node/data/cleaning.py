@@ -1,0 +1,34 @@
+"""On one node: removes the folders that dead jobs left, and says what was there before and after.
+
+cleaning BASE [dry]
+"""
+
+# ruff: noqa: PTH208
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from runyard.node.data.local_folder import left_overs, remove_unheld
+
+
+def clean(base: str, *, dry_run: bool) -> dict[str, list[str]]:
+    """The left-overs before and after, and what jobs that live hold."""
+    before = list(left_overs(base))
+    if not dry_run:
+        for path in before:
+            remove_unheld(path)
+    try:
+        there = sorted(f"{base}/{name}" for name in os.listdir(base))
+    except FileNotFoundError:
+        there = []
+    after = [path for path in before if path in there]
+    return {"before": before, "after": after, "held": [one for one in there if one not in before]}
+
+
+def main() -> int:
+    base, *rest = sys.argv[1:]
+    print(json.dumps(clean(base, dry_run="dry" in rest)), flush=True)
+    return 0

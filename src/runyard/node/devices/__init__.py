@@ -1,0 +1,1 @@
+"""GPUs and CPUs: which there are, who gets which, and what programs use of them."""

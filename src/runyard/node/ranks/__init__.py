@@ -1,0 +1,1 @@
+"""One program on many processes and nodes: started, told who is who, ended together."""

@@ -1,0 +1,251 @@
+"""Processes of ours, told from others by more than a number: numbers are given out again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+# In the environment of every attempt: finds what left its process group.
+MARK = "RUNYARD_ATTEMPT_TOKEN"
+# In that of one rank's program: on its node are other ranks of the same attempt.
+RANK_MARK = "RUNYARD_RANK_TOKEN"
+_LOOK_EVERY = 0.02
+# Clients up to 0.19 may run as `python -m wandb service`.
+_CLIENT = {b"wandb", b"service"}
+# When its program is gone, a client ends by itself: newer ones at once, older ones when they have
+# sent the rest, for which they may wait for a server that is being started again.
+CLIENT_SECONDS = 45.0
+# Runtimes of containers, and srun, hand every signal on, also to a program that would die of it;
+# the program itself is found by its mark.
+_RUNTIMES = (b"apptainer", b"singularity", b"starter", b"podman", b"conmon", b"crun", b"srun")
+_MOST_HANDLES = 4096
+_IDENTITY: dict[str, object] = {}
+
+
+def start_time(pid: int) -> str | None:
+    """When a process began, in the kernel's own words; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return None if os.path.exists("/proc/self") else _start_time_by_ps(pid)  # noqa: PTH110
+    # A zombie has ended; only its number is still taken.
+    return None if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def _start_time_by_ps(pid: int) -> str | None:
+    import subprocess
+
+    shown = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return shown.stdout.strip() or None
+
+
+def boot_id() -> str:
+    """Changes with every start of the machine; process numbers of another boot mean nothing."""
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:  # noqa: PTH123
+        return file.read().strip()
+    return ""
+
+
+def identity() -> dict[str, object]:
+    """Who we are, for a record that may outlive us."""
+    if not _IDENTITY or _IDENTITY["pid"] != os.getpid():
+        _IDENTITY.update(boot=boot_id(), pid=os.getpid(), pid_began=start_time(os.getpid()))
+    return dict(_IDENTITY)
+
+
+def group_lives(group: int) -> bool:
+    """Whether any process of a group runs."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # The number is somebody else's now.
+    return any(_is_in(pid, group) for pid in _pids()) if os.path.exists("/proc/self") else True  # noqa: PTH110
+
+
+def marked(tokens: Iterable[str], mark: str = MARK, *, ranks: bool = True) -> list[int]:
+    """Live processes that carry one of these marks, wherever they went; or those without a rank."""
+    marks = [f"{mark}={token}".encode() for token in tokens]
+    found = []
+    for pid in _pids():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            said = file.read()
+            if not ranks and RANK_MARK.encode() + b"=" in said:
+                continue
+            words = set(said.split(b"\0"))
+            if any(one in words for one in marks) and start_time(pid) is not None:
+                found.append(pid)
+    return found
+
+
+def has_ranks(token: str) -> bool:
+    """Whether ranks of an attempt run on this node."""
+    return len(marked([token])) > len(marked([token], ranks=False))
+
+
+def send_to_listeners(
+    group: int, token: str, number: int, told: set[int], mark: str = MARK
+) -> None:
+    """Send a signal to those processes of an attempt that have a handler for it.
+
+    To the others it would be the end. `told` are those who got it before.
+    """
+    of_group = [pid for pid in _pids() if _is_in(pid, group)]
+    for pid in {*of_group, *marked([token], mark)} - told:
+        if has_handler(pid, number) and not _is_runtime(pid):
+            told.add(pid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+
+
+def listens(group: int, token: str, number: int) -> bool:
+    """Whether any process of an attempt has a handler for a signal."""
+    of_group = [pid for pid in _pids() if _is_in(pid, group)]
+    return any(
+        has_handler(pid, number) and not is_client(pid) and not _is_runtime(pid)
+        for pid in {*of_group, *marked([token])}
+    )
+
+
+def has_handler(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal."""
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith("SigCgt:"):
+                return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
+
+
+def _is_runtime(pid: int) -> bool:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:  # noqa: PTH123
+        return file.read().strip().lower().startswith(_RUNTIMES)
+    return False
+
+
+def is_launcher(pid: int) -> bool:
+    """Whether it only starts the program and hands signals on: a container's runtime, srun, or a
+    process of ours."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        return b"runyard.node." in file.read() or _is_runtime(pid)
+    return False
+
+
+def members(groups: Iterable[int], tokens: Iterable[str], mark: str = MARK) -> list[int]:
+    """Every process of attempts: of their groups, or marked. Those of ranks are their worker's."""
+    found = {*marked(tokens, mark, ranks=mark == RANK_MARK)}
+    for group in groups:
+        found |= {pid for pid in _pids() if _is_in(pid, group)}
+    return sorted(found)
+
+
+def is_client(pid: int) -> bool:
+    """Whether it is the wandb client's own process, which sends what the program has logged."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        words = file.read().split(b"\0")
+        return b"wandb-core" in words[0] or b"wandb-service" in words[0] or set(words) >= _CLIENT
+    return False
+
+
+def send(group: int, number: int) -> bool:
+    """Send a signal to a group; says whether it has any process."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def end_groups(groups: dict[int, str | None], tokens: Iterable[str], grace: float) -> None:
+    """End these groups, and whatever carries these marks: TERM, after the grace KILL. Waits.
+
+    `groups` holds each leader's start time; a number that has another start time now is not ours.
+    """
+    ours = [group for group, began in groups.items() if _is_still(group, began)]
+    tokens = list(tokens)
+    _end_programs(ours, tokens, grace)
+    end = time.monotonic() + CLIENT_SECONDS
+    while any(is_client(pid) for pid in marked(tokens)) and time.monotonic() < end:
+        time.sleep(_LOOK_EVERY)
+    for pid in marked(tokens):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _end_programs(ours: list[int], tokens: list[str], grace: float) -> None:
+    def others() -> list[int]:
+        return [pid for pid in marked(tokens) if not is_client(pid)]
+
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, grace)):
+        for group in ours:
+            send(group, number)
+        for pid in others():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        end = time.monotonic() + seconds
+        while any(group_lives(group) for group in ours) or others():
+            if time.monotonic() >= end:
+                break
+            time.sleep(_LOOK_EVERY)
+        else:
+            return
+
+
+def _is_still(group: int, began: str | None) -> bool:
+    now = start_time(group)
+    # A leader that is gone left a group whose number nobody else gets while it has members.
+    return group_lives(group) and (now is None or began is None or now == began)
+
+
+def _is_in(pid: int, group: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    return fields[0] not in (b"Z", b"X") and int(fields[2]) == group
+
+
+def _pids() -> Iterator[int]:
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208
+    except OSError:
+        return
+    yield from (int(name) for name in names if name.isdecimal())
+
+
+def fork_twin(work: Callable[[], None], kept: Iterable[int]) -> int:
+    """Fork; the twin does the work and ends. Of what is open here it keeps these handles alone."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        _leave_the_agents_side(sorted(kept))
+        work()
+    finally:
+        os._exit(0)
+
+
+def _leave_the_agents_side(kept: list[int]) -> None:
+    os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        # Not ignored, which whatever we start would inherit.
+        signal.signal(number, lambda *_: None)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for handle in (0, 1, 2):  # Whoever reads the agent's output is not to wait for us.
+        os.dup2(nothing, handle)
+    # A connection that we held open would make the server believe that the agent lives.
+    first = 3
+    for handle in [*kept, _MOST_HANDLES]:
+        os.closerange(first, handle)
+        first = handle + 1
