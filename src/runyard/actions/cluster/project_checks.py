@@ -15,8 +15,8 @@ from runyard.config.project_file import read_project
 from runyard.config.project_text import FILE_NAME, find_project_file
 from runyard.config.request import Request
 from runyard.errors import RunyardError
+from runyard.filesystems import is_network_folder
 from runyard.home import Home, read_discovery
-from runyard.server.store.filesystems import is_network_folder
 
 GROUP = "this project"
 
