@@ -80,7 +80,7 @@ def _send_held(api: Api) -> None:
     """Agents that a limit of Slurm's kept out, if there is room for them now."""
     if not any((locate().path / "held").glob("*.json")):
         return
-    from runyard.cli.on_slurm import send_held_agents
+    from runyard.actions.submitting.submission import send_held_agents
 
     with contextlib.suppress(RunyardError):
         sent = send_held_agents(api, locate())
