@@ -11,7 +11,7 @@ import time
 
 from runyard.node.attempt.causes import TAIL_BYTES, cause_of, final_cause, kills_for_memory
 from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved
-from runyard.node.attempt.delivery import Console
+from runyard.node.attempt.delivery import ConsoleShipper
 from runyard.node.attempt.records import Record
 from runyard.node.system import processes
 from runyard.node.system.launching import NotStarted, launch
@@ -108,7 +108,7 @@ class Attempt:
                 **processes.identity(),
             },
         )
-        self._console = Console(self._channel, self.record, lambda: self.end("stopped"))
+        self._console = ConsoleShipper(self._channel, self.record, lambda: self.end("stopped"))
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._copy = os.open(self.record.copy, flags, 0o600)
         self._output, theirs = os.pipe()
