@@ -19,8 +19,8 @@ import threading
 import time
 from collections.abc import Callable
 
-# After the program's end, something it left behind may hold its output open: do not wait for that.
-_LINGER_SECONDS = 0.5
+from runyard.node.attempt.delivery import LINGER_SECONDS
+
 # The kernel tells the foreground job of a new window size, and that is the program, not us: look.
 _LOOK_AT_SIZE_SECONDS = 0.2
 _READ_AT_ONCE = 1 << 16
@@ -107,7 +107,7 @@ class Console:
                 for key, _ in waiting.select(self._pause(last)):
                     if key.fd == self._end_heard:
                         waiting.unregister(key.fd)
-                        last = time.monotonic() + _LINGER_SECONDS
+                        last = time.monotonic() + LINGER_SECONDS
                     elif not self._pass_on(key.fd):
                         waiting.unregister(key.fd)
                         self._close(key.fd)

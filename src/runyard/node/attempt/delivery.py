@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from runyard.node.attempt.records import Record
     from runyard.node.link.channel import Answer, Channel
 
+# How often what a program printed is sent.
+SHIP_EVERY = 1.0
+# After the program's end, something it left behind may hold its output open: do not wait for that.
+LINGER_SECONDS = 0.5
 _SEND_AT_ONCE = 1 << 20
 _LEFTOVER_SECONDS = 30.0
 _KILLED = -9

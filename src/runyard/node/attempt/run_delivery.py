@@ -13,14 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from runyard.client.api import Api, Run
-from runyard.node.attempt.delivery import ConsoleShipper
+from runyard.node.attempt.delivery import SHIP_EVERY, ConsoleShipper
 from runyard.node.attempt.records import Record
 from runyard.node.link.channel import Answer, Channel
 from runyard.node.link.place import Place
 from runyard.node.system.launching import launch
 from runyard.node.system.loop import Loop
 
-_SHIP_EVERY = 1.0
 _SIGN_OF_LIFE_EVERY = 20.0
 _DELIVERY_SECONDS = 30.0
 
@@ -50,14 +49,14 @@ class RunDelivery:
         self._loop = loop
         self._channel = Channel(loop, Place(self._home, _start_beside_us))
         self._console = ConsoleShipper(self._channel, record, on_stop)
-        loop.after(_SHIP_EVERY, self._ship)
+        loop.after(SHIP_EVERY, self._ship)
 
     def _ship(self) -> None:
         if time.monotonic() - self._console.heard_at >= _SIGN_OF_LIFE_EVERY:
             self._console.ask_stored()
         else:
             self._console.ship()
-        self._loop.after(_SHIP_EVERY, self._ship)
+        self._loop.after(SHIP_EVERY, self._ship)
 
     def finish(self, exit_code: int, ended_at: float) -> Run | None:
         """Send the rest and the end. None if the server could not be told in time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import asdict, replace
 
-from runyard.server.ledger.causes import GO_ON
+from runyard.save_protocol import GO_ON
 from runyard.server.ledger.fitting import Programs, Refusal, Room, explain, refusal
 from runyard.server.store import sweeps
 from runyard.server.store.runs import Row
