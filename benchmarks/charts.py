@@ -25,9 +25,9 @@ from pathlib import Path
 from runyard.client.discover import connect, start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Home, prepare, read_discovery
-from runyard.server.store import runs
-from runyard.server.store.history import HISTORY, put_rows
-from runyard.server.store.joining import join_batches
+from runyard.server.history.history import HISTORY, put_rows
+from runyard.server.history.joining import join_batches
+from runyard.server.runs import runs
 from runyard.server.tracker import Tracker, new_key
 
 METRICS = 10

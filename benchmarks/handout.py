@@ -26,12 +26,13 @@ import numpy as np
 from runyard.client.discover import connect, start_server, stop_server
 from runyard.home import Home, prepare, read_discovery
 from runyard.search.draws import quasi_random
-from runyard.server.store import agents, claims, runs, settling, trials
+from runyard.server.runs import runs
 from runyard.server.store.database import Database
-from runyard.server.store.new_trials import Claim
-from runyard.server.sweeps.creation import new_sweep
-from runyard.server.sweeps.drawing import Drawing
-from runyard.server.sweeps.files import SweepFile, read_file
+from runyard.server.sweeps.ledger import agents, claims, settling, trials
+from runyard.server.sweeps.ledger.new_trials import Claim
+from runyard.server.sweeps.serving.creation import new_sweep
+from runyard.server.sweeps.serving.drawing import Drawing
+from runyard.server.sweeps.serving.sweep_file import SweepFile, read_file
 
 METHODS = ("grid", "random", "bayes", "tpe", "cmaes", "qmc")
 LIMIT_MS = 50.0

@@ -28,9 +28,9 @@ from runyard.client.api import Api
 from runyard.client.discover import start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Home, prepare, read_discovery
-from runyard.server.store import runs
-from runyard.server.store.history import HISTORY, put_rows
-from runyard.server.store.joining import join_batches
+from runyard.server.history.history import HISTORY, put_rows
+from runyard.server.history.joining import join_batches
+from runyard.server.runs import runs
 from runyard.server.tracker import Tracker, new_key
 
 CHARTS, RUNS, STEPS, MANY, TIMES = 12, 100, 1_000, 10_000, 5

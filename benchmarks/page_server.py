@@ -31,7 +31,7 @@ from benchmarks.charts import fill
 from runyard.client.discover import connect, start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
-from runyard.server.store import runs
+from runyard.server.runs import runs
 from runyard.server.tracker import Tracker, new_key
 
 CHARTS = [f"m{number}" for number in range(10)] + ["_runtime", "_timestamp"]

@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runyard.server.store import listing
+from runyard.server.listing import run_listing
+from runyard.server.listing.field_memory import FieldMemory
+from runyard.server.listing.filters import read_filter
+from runyard.server.listing.orders import read_order
 from runyard.server.store.database import Database
-from runyard.server.store.field_memory import FieldMemory
-from runyard.server.store.filters import read_filter
-from runyard.server.store.orders import read_order
 
 RUNS, TIMES = 10_000, 10
 CONDITION = read_filter('{"config.lr": {"$gt": 0.5}}')
@@ -42,8 +42,8 @@ def fill(connection: sqlite3.Connection) -> None:
 
 
 def page(connection: sqlite3.Connection, memory: FieldMemory) -> None:
-    keys = listing.matching(connection, memory, 1, CONDITION)
-    found = listing.read_page(connection, memory, 1, CONDITION, keys, ORDER, None, 50)
+    keys = run_listing.matching(connection, memory, 1, CONDITION)
+    found = run_listing.read_page(connection, memory, 1, CONDITION, keys, ORDER, None, 50)
     assert len(found.runs) == 50
 
 

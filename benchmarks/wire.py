@@ -12,8 +12,8 @@ from typing import Any
 
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
-from runyard.server.store.history import HISTORY, put_rows
-from runyard.server.store.joining import join_batches
+from runyard.server.history.history import HISTORY, put_rows
+from runyard.server.history.joining import join_batches
 from runyard.server.tracker import Tracker
 
 SINCE = 1.7e9

@@ -24,7 +24,7 @@ import uvicorn
 
 from runyard.home import Home, prepare
 from runyard.server.app import create_app
-from runyard.server.permissions import Caller
+from runyard.server.people.permissions import Caller
 from runyard.server.tracker import Tracker, new_key
 
 

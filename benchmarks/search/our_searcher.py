@@ -9,7 +9,7 @@ from runyard.search.engines.choose import make_engine
 from runyard.search.engines.result import Result
 from runyard.search.space import Point
 from runyard.search.sweep import read_sweep
-from runyard.server.ledger import ahead
+from runyard.server.sweeps.policy import ahead
 
 
 class Ready(NamedTuple):
@@ -18,7 +18,7 @@ class Ready(NamedTuple):
 
 
 class OurSearcher:
-    """Suggestions are made ahead, by the server's rules (`server/sweeps/suggestions.py`).
+    """Suggestions are made ahead, by the server's rules (`server/sweeps/serving/suggestions.py`).
 
     A trial's end and the claim for the next come together, so what is handed out does not know of
     the result that has just come in. Then all that lies ready is made anew, with the old as

@@ -13,7 +13,7 @@ from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home
 from runyard.printable import json_escaped, plain_console, printable
-from runyard.server.log_lines import LineFormatter
+from runyard.server.serve import LineFormatter
 from tests.conftest import run_runyard
 from tests.node.terminals import RUNYARD, Terminal
 

@@ -10,7 +10,7 @@ import pytest
 
 from runyard.client import roots
 from runyard.client.roots import trust_environment
-from runyard.server.certificates import make_authority
+from runyard.server.http.certificates import make_authority
 
 NOW = datetime.datetime.now(datetime.timezone.utc)
 OURS = make_authority("ours", NOW).certificate

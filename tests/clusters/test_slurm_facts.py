@@ -19,10 +19,10 @@ from runyard.schedulers.slurm.doctor.draft import draft, draft_name
 from runyard.schedulers.slurm.facts import (
     SlurmFacts,
     gather,
-    read_gres,
     read_node_groups,
     read_partitions,
 )
+from runyard.schedulers.slurm.values import read_gres
 
 RECORDED_22_05 = {
     "sinfo --version": "slurm-wlm 22.05.8\n",

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from runyard.server.scopes import RUNS_ROUTES
+from runyard.server.http.scopes import RUNS_ROUTES
 from tests.doors import markers
 from tests.doors.attempts import (
     ADMIN,

@@ -6,9 +6,10 @@ import sqlite3
 
 import pytest
 
-from runyard.server.graphql import artifact_changes
-from runyard.server.store import artifacts, jobs, sight, wishes
-from runyard.server.store.runs import Row
+from runyard.server.artifacts import artifacts, visibility
+from runyard.server.jobs import cancel_requests, jobs
+from runyard.server.store.sql import Row
+from runyard.server.wandb_api.fields import artifact_mutations
 from tests.doors.attempts import COLLEAGUE, FORMER_MEMBER, TEAM_MATE, Actor
 from tests.doors.trying_fields import arguments_in, mutation_faults, walked
 from tests.doors.trying_routes import route_faults
@@ -35,7 +36,7 @@ def test_a_lent_version_that_leads_to_its_neighbour(
         if field in ("Query.artifact", "Query.project")
     }
     assert walked(world, TEAM_MATE, arguments).leaks == []
-    monkeypatch.setattr(sight, "latest", latest)
+    monkeypatch.setattr(visibility, "latest", latest)
     found = walked(world, TEAM_MATE, arguments).leaks
     assert [leak for leak in found if leak.endswith("by Artifact.description")]
     assert [leak for leak in found if leak.endswith("by File.name")]
@@ -44,7 +45,7 @@ def test_a_lent_version_that_leads_to_its_neighbour(
 def test_aliases_in_a_private_portfolio(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A team-mate moves names in a portfolio that is somebody else's."""
     assert mutation_faults(world, TEAM_MATE, ["addAliases"])[0] == []
-    monkeypatch.setattr(artifact_changes, "must_write", lambda *_: None)
+    monkeypatch.setattr(artifact_mutations, "must_write", lambda *_: None)
     found, _ = mutation_faults(world, TEAM_MATE, ["addAliases"])
     assert [fault for fault in found if "changes aliases of" in fault]
 
@@ -70,7 +71,7 @@ def test_agents_by_a_job_record_with_their_number(
     monkeypatch.setattr(jobs, "agents_in", agents_in)
     found, _ = route_faults(world, actor, JOBS[:2])
     assert [fault for fault in found if "shows" in fault]
-    monkeypatch.setattr(wishes, "is_unwanted", is_unwanted)
+    monkeypatch.setattr(cancel_requests, "is_unwanted", is_unwanted)
     # The wish of before is still there: it is taken back, and made again.
     own = world.people[str(actor.person)]
     own.post(f"/api/jobs/{world.belongings[str(actor.person)]['job']}/wish", {"wish": None})

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from runyard.server.scopes import RUNS_ROUTES
+from runyard.server.http.scopes import RUNS_ROUTES
 from tests.doors import markers
 from tests.doors.attempts import (
     ADMIN,

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runyard.server.graphql import fields
-from runyard.server.graphql.executor import Refusal, Source
-from runyard.server.graphql.request import Request
-from runyard.server.permissions import Caller
+from runyard.server.people.permissions import Caller
+from runyard.server.wandb_api.fields import root_fields
+from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.source import Refusal, Source
 from tests.doors import markers
 from tests.doors.world import GHOST, World
 
@@ -61,7 +61,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         request = Request(self.world.tracker, self.caller, BASE_URL)
-        self.roots = fields.roots(request)
+        self.roots = root_fields.roots(request)
 
     async def queries(self) -> None:
         await self._visit(self.roots["query"](), "Query", "", _NOTHING)

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
-from runyard.cli import usage
+from runyard.actions.cluster import usage
 from runyard.clusters.asking import asker
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
-from runyard.launch.node_cleaning import nodes_of
 from runyard.launch.watching import news_of
 from runyard.node.agent import job_end, job_file
+from runyard.schedulers.jobs import used
 from runyard.schedulers.slurm import (
     accounting,
     live_usage,
@@ -35,8 +35,9 @@ from runyard.schedulers.slurm.doctor.checks import check_slurm
 from runyard.schedulers.slurm.doctor.draft import draft, draft_name
 from runyard.schedulers.slurm.facts import gather
 from runyard.schedulers.slurm.limits import ask_array_size, is_limit
+from runyard.schedulers.slurm.partitions import nodes_of
 from runyard.schedulers.slurm.reasons import read_reason
-from runyard.schedulers.slurm.states import states_text
+from runyard.schedulers.states import states_text
 from tests.clusters.test_slurm_facts import LIKE_25_05, RECORDED_22_05
 from tests.fuzz.mutations import as_bytes, expand
 from tests.launch.test_maintenance import PRINTED
@@ -124,7 +125,7 @@ class SlurmOutput:
         env: dict[str, str] = {}
         state = queue.poll(["40"], env)["40"]
         known = accounting.records(["40"], env).get("40", [])
-        json.dumps(accounting.used(known), allow_nan=False)
+        json.dumps(used(known), allow_nan=False)
         for job in (_job(), _job(array=None, tasks=1, states={"RUNNING": 1})):
             news = news_of(job, state, known, now=100.0)
             json.dumps(news, allow_nan=False)
@@ -149,7 +150,7 @@ class SlurmOutput:
         ask_array_size(env)
         name._asked_name()
         ask = asker(os.environ)
-        probe_job._state(ask, "40")
+        probe_job._words(env, "40")
         is_limit(ask("sshare").text)
         facts = gather(ask, "me")
         list(check_slurm(facts, self._profile, Recognised("generic", "a test says so")))

@@ -71,7 +71,7 @@ def test_what_takes_memory_is_found() -> None:
 
 
 def test_a_route_that_fails_is_found(monkeypatch: Any) -> None:
-    from runyard.server.store import jobs
+    from runyard.server.jobs import jobs
 
     def broken(*_: Any, **__: Any) -> Any:
         raise TypeError("put in by a test")

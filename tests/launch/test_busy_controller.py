@@ -17,8 +17,10 @@ from runyard.clusters.load import load_profile
 from runyard.config.request import Agents
 from runyard.launch.plan import Plan
 from runyard.launch.submitting import submit
-from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing, ask, find_slurm
+from runyard.schedulers.errors import SchedulerError, SchedulerMissing
+from runyard.schedulers.slurm.commands import ask, find_slurm
 from runyard.schedulers.slurm.limits import is_limit
+from runyard.schedulers.slurm.scheduler import Slurm
 from tests.launch.planning import PLACES, planned, request
 
 BUSY = "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"
@@ -59,7 +61,9 @@ def test_a_busy_controller_is_asked_again_with_longer_and_longer_pauses(
     )
     pauses: list[float] = []
     told: list[str] = []
-    done = submit(one_job(tmp_path), environ=environ, notice=told.append, sleep=pauses.append)
+    done = submit(
+        one_job(tmp_path), scheduler=Slurm(environ), notice=told.append, sleep=pauses.append
+    )
     assert [job.job_id for job in done.jobs] == ["42"]
     assert pauses == [0.5, 1.0, 2.0]
     assert "Socket timed out" in told[0]
@@ -72,7 +76,7 @@ def test_a_job_that_was_taken_without_a_word_is_not_sent_twice(
         "sbatch", f"cat >script; echo \"$*\" >words; {times('sbatch')}; echo '{BUSY}' >&2; exit 1"
     )
     stand_in("squeue", "echo '7|runyard:another|x'; echo \"43|$(cat words)|x\"")
-    done = submit(one_job(tmp_path), environ=environ, sleep=lambda _seconds: None)
+    done = submit(one_job(tmp_path), scheduler=Slurm(environ), sleep=lambda _seconds: None)
     assert [job.job_id for job in done.jobs] == ["43"]
     assert (tmp_path / "bin" / "sbatch.asked").read_text().count("x") == 1
 
@@ -89,8 +93,8 @@ def test_a_controller_that_stays_away_is_an_error_with_its_words(stand_in: Stand
 def test_what_is_refused_for_good_is_not_asked_again(stand_in: StandIn, tmp_path: Path) -> None:
     said = "sbatch: error: Batch job submission failed: Invalid account specified"
     environ = stand_in("sbatch", f"{times('sbatch')}; echo '{said}' >&2; exit 1")
-    with pytest.raises(SlurmError) as refused:
-        submit(one_job(tmp_path), environ=environ)
+    with pytest.raises(SchedulerError) as refused:
+        submit(one_job(tmp_path), scheduler=Slurm(environ))
     assert "Invalid account" in str(refused.value.said)
     assert "sacctmgr" in str(refused.value.mend)
     assert (tmp_path / "bin" / "sbatch.asked").read_text().count("x") == 1
@@ -104,7 +108,7 @@ def test_where_a_limit_lets_some_in_the_rest_is_held(stand_in: StandIn, tmp_path
         "echo 0); [ $((used + n)) -le 9 ] || { echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' "
         ">&2; exit 1; }; echo $((used + n)) >used; echo $((100 + n))",
     )
-    done = submit(one_job(tmp_path, agents=20), environ=environ)
+    done = submit(one_job(tmp_path, agents=20), scheduler=Slurm(environ))
     assert sum(job.tasks for job in done.jobs) == 8  # Halves of twenty: 5, 2 and 1.
     assert [(part.count, part.offset) for part in done.left] == [(12, 8)]
     assert [job.offset for job in done.jobs] == [0, 5, 7]
@@ -138,7 +142,7 @@ def test_the_folders_are_there_before_slurm_is_asked(stand_in: StandIn, tmp_path
     environ = stand_in(
         "sbatch", f"[ -d '{made.logs}' ] && [ -s '{tmp_path}/job/job.json' ] && echo 5"
     )
-    assert submit(made, environ=environ).jobs[0].job_id == "5"
+    assert submit(made, scheduler=Slurm(environ)).jobs[0].job_id == "5"
     assert (tmp_path / "job" / "job.json").stat().st_mode & 0o077 == 0
 
 
@@ -151,11 +155,11 @@ def test_jobs_one_by_one_are_spaced_where_the_site_wants_it(
     spaced = replace(profile, limits=replace(profile.limits, pause=1.0))
     asked = request(spaced, agents=Agents(count=3, form="jobs"))
     pauses: list[float] = []
-    done = submit(planned(asked, places=places), environ=environ, sleep=pauses.append)
+    done = submit(planned(asked, places=places), scheduler=Slurm(environ), sleep=pauses.append)
     assert [job.job_id for job in done.jobs] == ["1", "2", "3"]
     assert pauses == [1.0, 1.0]
 
 
 def test_no_slurm_is_said_in_words() -> None:
-    with pytest.raises(SlurmMissing, match="there is no Slurm here"):
+    with pytest.raises(SchedulerMissing, match="there is no Slurm here"):
         find_slurm({"PATH": "/nowhere"})

@@ -17,6 +17,7 @@ from runyard.launch.script import script
 from runyard.launch.submitting import Sender, Sheet, follows, parts_of
 from runyard.schedulers.slurm import sending
 from runyard.schedulers.slurm.commands import Answer
+from runyard.schedulers.slurm.scheduler import Slurm
 from tests.launch.planning import option, planned, request
 
 
@@ -36,7 +37,7 @@ def sent(made: Plan, monkeypatch: pytest.MonkeyPatch, size: int = 1001) -> list[
 
     monkeypatch.setattr(sending, "ask", ask)
     sheet = Sheet(made.places.job, made.name, made.form, lambda _part: "", follows=follows(made))
-    Sender(sheet, {}).send(parts_of(made, size))
+    Sender(sheet, Slurm({})).send(parts_of(made, size))
     return calls
 
 
@@ -92,7 +93,7 @@ def test_links_that_were_held_back_wait_for_those_that_were_sent(
 
     monkeypatch.setattr(sending, "ask", ask)
     sheet = Sheet(made.places.job, made.name, made.form, lambda _part: "", follows=follows(made))
-    Sender(sheet, {}, before=["10", "11"]).send(parts_of(made, 1001)[2:3])
+    Sender(sheet, Slurm({}), before=["10", "11"]).send(parts_of(made, 1001)[2:3])
     assert "--dependency=afterany:11" in words
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.launch import node_cleaning
-from runyard.schedulers.slurm.accounting import _FIELDS, read_cpu_time, read_records, read_size
+from runyard.schedulers.partitions import Count
+from runyard.schedulers.slurm import partitions
+from runyard.schedulers.slurm.accounting import _FIELDS, read_records
 from runyard.schedulers.slurm.commands import Answer
-from runyard.schedulers.slurm.facts import read_config, read_fields, read_gres
+from runyard.schedulers.slurm.facts import read_config
 from runyard.schedulers.slurm.live_usage import read_figures
-from runyard.schedulers.slurm.partitions import Count, read_partitions, read_span
+from runyard.schedulers.slurm.partitions import read_partitions
 from runyard.schedulers.slurm.queue import count_tasks
+from runyard.schedulers.slurm.values import (
+    read_cpu_time,
+    read_fields,
+    read_gres,
+    read_size,
+    read_span,
+)
 
 _WIDTHS = (80, 80, 30, 400, 400, 40, 20)
 
@@ -70,8 +78,8 @@ def test_figures_of_running_steps_are_summed_by_job() -> None:
 
 def test_a_greeting_of_the_site_is_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "Welcome | to | the cluster | !\nmaintenance on Monday\nn1|idle|main*\nn2|down*|main*\n"
-    monkeypatch.setattr(node_cleaning, "ask", lambda *_, **__: Answer(0, text, ""))
-    assert node_cleaning.nodes_of(None, {}) == (["n1"], ["n2"])
+    monkeypatch.setattr(partitions, "ask", lambda *_, **__: Answer(0, text, ""))
+    assert partitions.nodes_of(None, {}) == (["n1"], ["n2"])
 
 
 def test_numbers_of_thousands_of_digits_are_unknown() -> None:
@@ -79,7 +87,7 @@ def test_numbers_of_thousands_of_digits_are_unknown() -> None:
     assert count_tasks(f"[{digits},3]") == 1
     assert read_cpu_time(f"{digits}-00:00:01") == 0.0
     assert read_size(f"{digits}M") is None
-    assert read_span(f"{digits}-00:00:00") == 0.0
+    assert read_span(f"{digits}-00:00:00") is None
     assert read_figures(f"19.0|00:00:10|1M|{digits}") == {"19": (10.0, 1 << 20)}
     (record,) = read_records("|".join(digits for _ in _FIELDS))
     assert (record.seconds, record.limit, record.cpus, record.gpus) == (0.0, None, 0, 0)

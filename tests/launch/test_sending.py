@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 from runyard.launch.own_jobs import submit_own
 from runyard.launch.script import Part
 from runyard.launch.submitting import Sender, Sheet
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm import sending
-from runyard.schedulers.slurm.commands import Answer, SlurmError
+from runyard.schedulers.slurm.commands import Answer
+from runyard.schedulers.slurm.scheduler import Slurm
 
 LOST = Answer(1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv")
 LIMIT = Answer(1, "", "sbatch: error: AssocMaxSubmitJobLimit")
@@ -92,7 +94,7 @@ def send_all(
     left, is_first = list(parts), True
     for _ in range(20):
         sender = Sender(
-            sheet(), environ, sleep=lambda _s: None, before=[str(key) for key, _ in told],
+            sheet(), Slurm(environ), sleep=lambda _s: None, before=[str(key) for key, _ in told],
             may_be_there=not is_first,
         )  # fmt: skip
         was_calm = not controller.fates
@@ -143,7 +145,7 @@ def test_every_job_of_our_own_is_sent_once_and_told(
     for _ in range(links):
         try:
             ids.append(int(submit_own("1 0", tmp_path, environ={}, sleep=lambda _s: None)))
-        except SlurmError:  # Whoever typed it is told, and looks.
+        except SchedulerError:  # Whoever typed it is told, and looks.
             return
     assert ids == list(controller.alive)
 
@@ -153,9 +155,9 @@ def test_an_old_job_of_the_same_folder_is_not_the_part_that_was_held(
 ) -> None:
     controller = Controller([])
     monkeypatch.setattr(sending, "ask", controller.ask)
-    Sender(sheet(), {}).send([Part(4)])
+    Sender(sheet(), Slurm({})).send([Part(4)])
     controller.fates = ["question lost", "answered", "answered", "answered"]
-    done = Sender(sheet(), {}, sleep=lambda _s: None, before=["1"]).send([Part(50, 4)])
+    done = Sender(sheet(), Slurm({}), sleep=lambda _s: None, before=["1"]).send([Part(50, 4)])
     assert [(job.job_id, job.tasks) for job in done.jobs] == [("2", 50)]
     assert controller.alive == {1: Part(4), 2: Part(50, 4)}
 
@@ -165,7 +167,7 @@ def test_a_controller_that_stays_silent_is_told_and_nothing_is_sent_again(
 ) -> None:
     controller = Controller(["late", *["question lost"] * 100])
     monkeypatch.setattr(sending, "ask", controller.ask)
-    with pytest.raises(SlurmError, match="nobody knows whether Slurm took the job") as error:
+    with pytest.raises(SchedulerError, match="nobody knows whether Slurm took the job") as error:
         submit_own("1 0", tmp_path, environ={}, sleep=lambda _s: None)
     assert sending.mark_of("").partition(":")[0] in str(error.value.mend)
     assert len(controller.late) == 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.schedulers.slurm.states import counted, read_state, states_text
+from runyard.schedulers.slurm.states import counted, read_state
+from runyard.schedulers.states import states_text
 
 # squeue's and sacct's manual pages, releases 22.05 to 25.05.
 COMPACT = {

@@ -8,8 +8,9 @@ import pytest
 
 from runyard.client.jobs import Job, JobAgent, JobDetail
 from runyard.launch.watching import news_of
-from runyard.schedulers.slurm.accounting import read_records, used
-from runyard.schedulers.slurm.queue import JobState, read_states
+from runyard.schedulers.jobs import JobState, used
+from runyard.schedulers.slurm.accounting import read_records
+from runyard.schedulers.slurm.queue import read_states
 
 
 def _job(**more: Any) -> Job:
@@ -147,6 +148,6 @@ def test_use_is_summed_over_the_tasks_that_ran() -> None:
      ("18446744073709551614M", 1, None)],
 )  # fmt: skip
 def test_sizes_as_old_and_new_releases_write_them(text: str, cpus: int, size: int | None) -> None:
-    from runyard.schedulers.slurm.accounting import read_size
+    from runyard.schedulers.slurm.values import read_size
 
     assert read_size(text, cpus) == size

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.server.__main__ import main
-from runyard.server.store import agents
+from runyard.server.sweeps.ledger import agents
 
 _end_attempt = agents.end_attempt
 _bug = Path(sys.argv[-1]).parent / "fails"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import sys
 
-from runyard.server import silence, states
 from runyard.server.__main__ import main
+from runyard.server.runs import states
+from runyard.server.tracking import silence
 
 states.SILENT_SECONDS = 5.0
 silence._LOOK_EVERY = 0.5

@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from runyard.server.store import agents, attempts, claims, runs, streams, trials
-from runyard.server.store.claims import Handed
+from runyard.server.processes import attempts
+from runyard.server.runs import runs
 from runyard.server.store.migrations import migrate
-from runyard.server.store.new_trials import OWN, Claim
-from runyard.server.store.runs import Row
-from runyard.server.store.streams import Post
-from runyard.server.store.upserts import Upsert, upsert
-from runyard.server.sweeps.creation import new_sweep
-from runyard.server.sweeps.drawing import Drawing
-from runyard.server.sweeps.files import read_file
+from runyard.server.store.sql import Row
+from runyard.server.sweeps.ledger import agents, claims, trials
+from runyard.server.sweeps.ledger.claims import Handed
+from runyard.server.sweeps.ledger.new_trials import OWN, Claim
+from runyard.server.sweeps.serving.creation import new_sweep
+from runyard.server.sweeps.serving.drawing import Drawing
+from runyard.server.sweeps.serving.sweep_file import read_file
+from runyard.server.tracking import streams
+from runyard.server.tracking.streams import Post
+from runyard.server.tracking.upserts import Upsert, upsert
 
 GRID: Mapping[str, Any] = {
     "method": "grid",

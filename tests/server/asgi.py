@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from starlette.types import ASGIApp, Message, Scope
 
-from runyard.server.store.api_keys import hash_key, key_id
+from runyard.server.people.api_keys import hash_key, key_id
 
 T = TypeVar("T")
 KEY = "k" * 40

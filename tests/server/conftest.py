@@ -80,7 +80,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def a_run(database: Database, run_id: str = "run1") -> int:
     """The key of a new run."""
-    from runyard.server.store.upserts import Upsert, upsert
+    from runyard.server.tracking.upserts import Upsert, upsert
 
     said = Upsert(id=run_id, entity="ada", project="birds", user=1, host="node1")
 

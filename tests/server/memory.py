@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from runyard.server.store import runs
+from runyard.server.runs import runs
 from runyard.server.store.migrations import migrate
 
 Question = Callable[[sqlite3.Connection], Any]

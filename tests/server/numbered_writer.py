@@ -10,8 +10,8 @@ from collections import deque
 from concurrent.futures import Future
 from pathlib import Path
 
+from runyard.server.processes.console_lines import put_lines
 from runyard.server.store.database import Database
-from runyard.server.store.lines import put_lines
 
 _IN_FLIGHT = 20
 

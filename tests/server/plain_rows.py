@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from runyard.server.store.curves import Curve
+from runyard.server.history.reading.curves import Curve
 
 Row = dict[str, Any]
 Point = tuple[float, float]

@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runyard.server.store import history
-from runyard.server.store.history import read_objects
+from runyard.server.history import history
+from runyard.server.history.history import read_objects
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Answer, Client
 

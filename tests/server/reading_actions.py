@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from runyard.server.store import runs
-from runyard.server.store.history import HISTORY
-from runyard.server.store.joining import join_batches
+from runyard.server.history.history import HISTORY
+from runyard.server.history.joining import join_batches
+from runyard.server.runs import runs
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.plain_rows import PlainRun, PlainTable, Row

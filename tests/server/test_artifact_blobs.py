@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from runyard.home import Home
-from runyard.server.addresses import Addresses, Kind
-from runyard.server.store import artifact_deletion, artifacts
+from runyard.server.artifacts import artifact_deletion, artifacts
+from runyard.server.people.signed_addresses import Addresses, Kind
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import (
     COMMIT,
@@ -192,7 +192,7 @@ def test_a_sweep_ends_uploads_that_never_came_to_an_end(
     version = logger.create()["id"]
     logger.upload(version, {"a": b"1"})
     assert asyncio.run(tracker.blobs.sweep(tracker)) == 0
-    monkeypatch.setattr("runyard.server.blobs._ABANDONED_AFTER", -1.0)
+    monkeypatch.setattr("runyard.server.artifacts.blob_files._ABANDONED_AFTER", -1.0)
     assert asyncio.run(tracker.blobs.sweep(tracker)) == 1
     assert not stored(home)
     assert "no such artifact" in logger.refused(COMMIT, id=version)

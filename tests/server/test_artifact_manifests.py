@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store.manifests import BadManifest, parse
+from runyard.server.artifacts.manifests import BadManifest, parse
 from tests.server.artifact_logger import (
     MANIFEST,
     UPDATE_MANIFEST,

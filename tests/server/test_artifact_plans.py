@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runyard.server.store import (
+from runyard.server.artifacts import (
     aliases,
     artifact_deletion,
     artifacts,

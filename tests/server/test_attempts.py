@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store import attempts, runs, streams, upserts
-from runyard.server.store.attempts import append_console, begin, end, read_console
-from runyard.server.store.runs import Row
-from runyard.server.store.streams import Post, mark_silent, record
-from runyard.server.store.upserts import Upsert
+from runyard.server.processes import attempts
+from runyard.server.processes.attempts import append_console, begin, end, read_console
+from runyard.server.runs import runs
+from runyard.server.store.sql import Row
+from runyard.server.tracking import streams, upserts
+from runyard.server.tracking.streams import Post, mark_silent, record
+from runyard.server.tracking.upserts import Upsert
 from tests.server.memory import store_with_a_run
 
 RUN = 1

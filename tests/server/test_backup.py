@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from runyard.home import Home, prepare
-from runyard.server import backup
+from runyard.server.api import backup
+from runyard.server.api.backup import Cancelled, Progress, copy_state
 from runyard.server.app import create_app
-from runyard.server.backup import Cancelled, Progress, copy_state
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
 from tests.server.processes import Process

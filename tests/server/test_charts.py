@@ -9,9 +9,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.charts import Packing, Unpacked, unpack
-from runyard.server.store.curves import Curve
-from runyard.server.store.group_curves import combine
+from runyard.server.api.charts import Packing, Unpacked, unpack
+from runyard.server.history.reading.curves import Curve
+from runyard.server.history.reading.group_curves import combine
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
 from tests.server.persons import Person

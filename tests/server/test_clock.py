@@ -7,8 +7,8 @@ import time
 import pytest
 
 from runyard.home import Home
-from runyard.server.store import agents, leases, settling
-from runyard.server.sweeps.lulls import Lull
+from runyard.server.sweeps.ledger import agents, leases, settling
+from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 from runyard.server.tracker import Tracker
 from tests.server.a_ledger import LedgerInMemory
 from tests.server.asgi import KEY, Client
@@ -67,8 +67,8 @@ def test_a_restart_leaves_no_lease_in_the_future(
 
 def test_an_agent_that_was_quiet_while_the_clock_was_ahead_is_looked_after_again() -> None:
     now = 1000.0
-    assert Lull(frozenset(), 1, now + LEASE / 4).holds((), 1, now)
-    assert not Lull(frozenset(), 1, now + AHEAD).holds((), 1, now)
+    assert QuietPeriod(frozenset(), 1, now + LEASE / 4).holds((), 1, now)
+    assert not QuietPeriod(frozenset(), 1, now + AHEAD).holds((), 1, now)
 
 
 def test_a_stop_that_was_asked_for_in_the_future_is_told() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.store.columns import (
+from runyard.server.history.columns import (
     FLOAT,
     INTEGER,
     NEST,

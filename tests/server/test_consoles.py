@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.consoles import read_page
-from runyard.server.store import attempts
-from runyard.server.store.lines import put_lines
+from runyard.server.processes import attempts
+from runyard.server.processes.console_lines import put_lines
+from runyard.server.processes.consoles import read_page
 from tests.server.memory import store_with_a_run
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store.claims import Round
-from runyard.server.store.new_trials import Claim
-from runyard.server.sweeps.desks import AT_ONCE, Answer, Desks
+from runyard.server.sweeps.ledger.claims import Round
+from runyard.server.sweeps.ledger.new_trials import Claim
+from runyard.server.sweeps.serving.desks import AT_ONCE, Answer, Desks
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import Agent, create, show
@@ -98,7 +98,7 @@ def test_what_goes_wrong_once_does_not_end_the_tidying_up(
     agent.claim()
     client.post(f"/api/sweeps/{sweep['key']}/state", {"state": "finished"})
     desks, read, calls = tracker.sweeps, tracker.read, 0
-    monkeypatch.setattr("runyard.server.sweeps.desks._FORGET_EVERY", 0.01)
+    monkeypatch.setattr("runyard.server.sweeps.serving.desks._FORGET_EVERY", 0.01)
 
     async def fail_once(*call: Any, **more: Any) -> Any:
         nonlocal calls

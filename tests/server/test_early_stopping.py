@@ -10,7 +10,7 @@ import pytest
 
 from runyard.home import Home
 from runyard.server.app import create_app
-from runyard.server.store import results, waiting
+from runyard.server.sweeps.ledger import results, waiting
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
 from tests.server.sweeping import GRID, Agent, create, log, show, trials

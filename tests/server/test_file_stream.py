@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store import history
-from runyard.server.store.history import read_rows
-from runyard.server.store.lines import get_lines
+from runyard.server.history import history
+from runyard.server.history.history import read_rows
+from runyard.server.processes.console_lines import get_lines
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Answer, Client, basic
 from tests.server.conftest import Upsert

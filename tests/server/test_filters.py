@@ -10,14 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runyard.server.store import listing
-from runyard.server.store.database import Database
-from runyard.server.store.dotted_names import MISSING
-from runyard.server.store.field_memory import FieldMemory
-from runyard.server.store.filter_sql import narrow
-from runyard.server.store.filters import BadFilter, fields_of, predicate, read_filter
-from runyard.server.store.listing import matching
-from runyard.server.store.orders import (
+from runyard.server.history.reading.dotted_names import MISSING
+from runyard.server.listing import run_listing
+from runyard.server.listing.field_memory import FieldMemory
+from runyard.server.listing.field_paths import JSON, TIME, Field, find_field, look_up
+from runyard.server.listing.filter_sql import narrow
+from runyard.server.listing.filters import BadFilter, fields_of, predicate, read_filter
+from runyard.server.listing.orders import (
     BadOrder,
     Place,
     rank_of,
@@ -26,7 +25,8 @@ from runyard.server.store.orders import (
     take_page,
     write_cursor,
 )
-from runyard.server.store.run_fields import JSON, TIME, Field, find_field, look_up
+from runyard.server.listing.run_listing import matching
+from runyard.server.store.database import Database
 
 
 class Run:
@@ -227,11 +227,12 @@ def test_sql_and_python_agree(
         everything = narrow(read_filter(None))
         by_python = {
             record.key
-            for record in listing._records(connection, FieldMemory(), 1, everything, fields)
+            for record in run_listing._records(connection, FieldMemory(), 1, everything, fields)
             if passes(record)
         }
         by_sql = {
-            record.key for record in listing._records(connection, FieldMemory(), 1, narrowed, set())
+            record.key
+            for record in run_listing._records(connection, FieldMemory(), 1, narrowed, set())
         }
         return by_python, by_sql
 
@@ -260,12 +261,12 @@ def test_pages_hold_each_run_once_and_in_order(
         found: list[str] = []
         after = None
         while True:
-            page = listing.read_page(
+            page = run_listing.read_page(
                 connection, FieldMemory(), 1, condition, keys, order, after, size
             )
             found += [row["id"] for row, _ in page.runs]
             if not page.more:
-                assert len(found) == listing.count(connection, 1, condition, keys)
+                assert len(found) == run_listing.count(connection, 1, condition, keys)
                 return found
             after = read_cursor(write_cursor(page.runs[-1][1]))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runyard.server.ledger.fitting import Programs, Room, explain, refusal
+from runyard.server.sweeps.policy.fitting import Programs, Room, explain, refusal
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import GRID, Agent, create, log, set_state, show

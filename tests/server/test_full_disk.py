@@ -12,8 +12,8 @@ import pytest
 
 from runyard.home import Home, prepare
 from runyard.server.app import create_app
+from runyard.server.processes.console_lines import count_lines, get_lines, put_lines
 from runyard.server.store.database import Database, DiskFull
-from runyard.server.store.lines import count_lines, get_lines, put_lines
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
 from tests.server.conftest import a_run

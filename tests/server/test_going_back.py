@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store.history import HISTORY, read_objects
+from runyard.server.history.history import HISTORY, read_objects
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.processes import Process

@@ -13,9 +13,9 @@ import pytest
 
 from runyard.home import Home
 from runyard.search.sweep import read_sweep
-from runyard.server.store import results
-from runyard.server.sweeps.handed_out import HandedOut
-from runyard.server.sweeps.suggestions import Suggestions
+from runyard.server.sweeps.ledger import results
+from runyard.server.sweeps.serving.handed_out import HandedOut
+from runyard.server.sweeps.serving.suggestions import Suggestions
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
 from tests.server.sweeping import Agent, create, log, trials
@@ -69,7 +69,7 @@ class Stubborn:
 
 @pytest.fixture
 def stubborn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runyard.server.sweeps.suggestions.SearchWorker", Stubborn)
+    monkeypatch.setattr("runyard.server.sweeps.serving.suggestions.SearchWorker", Stubborn)
 
 
 async def _work(tracker: Tracker, agents: Sequence[int], rounds: int) -> None:

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.store.curves import read_curve, read_named_curves
-from runyard.server.store.dotted_names import keys_of_names, names_of_run
-from runyard.server.store.history import (
+from runyard.server.history.history import (
     HISTORY,
     count_rows,
     cut_rows,
@@ -24,8 +22,10 @@ from runyard.server.store.history import (
     read_objects,
     read_rows,
 )
-from runyard.server.store.joining import join_batches
-from runyard.server.store.keys import known_keys
+from runyard.server.history.joining import join_batches
+from runyard.server.history.metric_keys import known_keys
+from runyard.server.history.reading.curves import read_curve, read_named_curves
+from runyard.server.history.reading.dotted_names import keys_of_names, names_of_run
 from tests.server.memory import empty_store
 
 

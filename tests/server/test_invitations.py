@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.server.store import invitations
+from runyard.server.people import invitations
 from tests.server.asgi import Answer
 from tests.server.persons import Person, add_person, make_team
 from tests.server.test_accounts import CREATE_TEAM, DELETE_INVITE, INVITE, team

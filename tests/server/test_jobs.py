@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store import jobs
-from runyard.server.store.jobs import Sight
+from runyard.server.jobs import jobs
+from runyard.server.jobs.jobs import Sight
 from tests.server.asgi import Answer, Client
 from tests.server.memory import Question, empty_store, full_scans
 from tests.server.persons import Person

@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
-from runyard.server import joiner as joining
-from runyard.server.joiner import Joiner
-from runyard.server.store import segments, streams
-from runyard.server.store.history import HISTORY
-from runyard.server.store.segments import BATCHES, ROWS
+from runyard.server.history import joiner as joining
+from runyard.server.history import segments
+from runyard.server.history.history import HISTORY
+from runyard.server.history.joiner import Joiner
+from runyard.server.history.segments import BATCHES, ROWS
 from runyard.server.tracker import Tracker
+from runyard.server.tracking import streams
 from tests.server.asgi import Client
 from tests.server.processes import Process
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from runyard.server.processes.console_lines import get_lines
 from runyard.server.store.database import Database
-from runyard.server.store.lines import get_lines
 from tests.server.conftest import a_run
 
 pytestmark = pytest.mark.live

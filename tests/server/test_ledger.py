@@ -10,14 +10,14 @@ import pytest
 
 from runyard.search.draws import draws, quasi_random
 from runyard.search.sweep import read_sweep
-from runyard.server.ledger import ahead, lifecycle
-from runyard.server.ledger.causes import CAUSES, cause_of_exit
-from runyard.server.ledger.estimates import AtWork, eta_seconds
-from runyard.server.ledger.lifecycle import FINAL, STATES
-from runyard.server.ledger.rules import Aim, Limit, Rules
-from runyard.server.ledger.transitions import after_failure, settle
-from runyard.server.store import trials
-from runyard.server.sweeps.drawing import Drawing
+from runyard.server.sweeps.ledger import trials
+from runyard.server.sweeps.policy import ahead, lifecycle
+from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
+from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds
+from runyard.server.sweeps.policy.lifecycle import FINAL, STATES
+from runyard.server.sweeps.policy.rules import Aim, Limit, Rules
+from runyard.server.sweeps.policy.transitions import after_failure, settle
+from runyard.server.sweeps.serving.drawing import Drawing
 from tests.server.a_ledger import LedgerInMemory
 
 

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from runyard.server.ledger.causes import cause_of_exit
-from runyard.server.store import agents, deletion, leases, settling, sweep_changes, sweeps
-from runyard.server.store.streams import Post
+from runyard.server.sweeps.ledger import agents, leases, settling, sweep_changes, sweeps
+from runyard.server.sweeps.policy.causes import cause_of_exit
+from runyard.server.tracking import deletion
+from runyard.server.tracking.streams import Post
 from tests.server.a_ledger import LedgerInMemory
 from tests.server.ledger_model import OPEN, Model, Trial
 

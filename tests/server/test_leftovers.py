@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from runyard.home import Home
-from runyard.server.store import attempts, leftovers
+from runyard.server.processes import attempts
 from runyard.server.tracker import Tracker
+from runyard.server.tracking import leftovers
 from tests.server.asgi import KEY, Client
 
 

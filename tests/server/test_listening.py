@@ -10,9 +10,9 @@ import pytest
 from runyard.clusters.profile import Network, Profile
 from runyard.errors import ServerError
 from runyard.launch.serving import listen_for, wait_minutes
-from runyard.server import listening
-from runyard.server.binding import _candidates
-from runyard.server.listening import find_listening
+from runyard.server.http import listening
+from runyard.server.http.binding import _candidates
+from runyard.server.http.listening import find_listening
 
 
 def test_an_address_is_taken_as_it_is_and_this_machine_always_hears() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.metrics import read_metrics
-from runyard.server.store.history import HISTORY, put_rows
+from runyard.server.history.history import HISTORY, put_rows
+from runyard.server.history.reading.metrics import read_metrics
 from tests.server.memory import empty_store
 
 _VALUES = st.lists(st.floats(allow_nan=True) | st.integers(-(2**60), 2**60), min_size=1)

@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 from starlette.routing import Route
 
+from runyard.server.api.catalogue import CATALOGUE
+from runyard.server.api.openapi import document, shape
 from runyard.server.app import create_app
-from runyard.server.page_api.catalogue import CATALOGUE
-from runyard.server.page_api.openapi import document, shape
 from runyard.server.tracker import Tracker
 from tests.server import sweeping
 from tests.server.asgi import KEY_ID, Client

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runyard.server import job_logs
+from runyard.server.jobs import job_logs
 from tests.server.asgi import Client
 from tests.server.persons import Person
 

@@ -15,7 +15,7 @@ from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
-from runyard.server.store import runs
+from runyard.server.runs import runs
 from runyard.server.tracker import Tracker
 from tests.server import sweeping
 from tests.server.asgi import Client, basic

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runyard.server.page import files, login, sessions
-from runyard.server.page.cookies import cookie_path
+from runyard.server.http.cookies import cookie_path
+from runyard.server.page import login, static_files
+from runyard.server.people import open_sessions
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY_ID, Client
 from tests.server.browsers import Visitor, log_in, new_code
@@ -37,7 +38,7 @@ def test_a_code_is_worth_one_login(client: Client, upsert: Upsert) -> None:
 
 def test_a_code_is_worth_nothing_later(tracker: Tracker) -> None:
     code = tracker.codes.make(KEY_ID, now=1000.0)
-    assert tracker.codes.take(code, now=1000.0 + sessions.CODE_SECONDS + 1) is None
+    assert tracker.codes.take(code, now=1000.0 + open_sessions.CODE_SECONDS + 1) is None
     assert tracker.codes.take(code, now=1000.0) is None
     assert tracker.codes.take("guess", now=1000.0) is None
 
@@ -142,7 +143,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "index.html").write_text('<base href="./" /><title>runyard</title>')
     (tmp_path / "assets" / "app-1a2b.js").write_text("run()")
     (tmp_path / "assets" / "app-1a2b.js.gz").write_bytes(gzip.compress(b"run()"))
-    monkeypatch.setattr(files, "BUILT", files.BuiltPage(tmp_path))
+    monkeypatch.setattr(static_files, "BUILT", static_files.BuiltPage(tmp_path))
     return tmp_path
 
 
@@ -182,7 +183,7 @@ def test_assets_come_packed_and_are_kept_for_a_year(client: Client, built: Path)
 def test_without_a_built_page_the_server_says_why(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "BUILT", files.BuiltPage(tmp_path))
+    monkeypatch.setattr(static_files, "BUILT", static_files.BuiltPage(tmp_path))
     (tmp_path / "not-built.txt").write_text("npm could not reach <its registry>")
     answer = client.request("GET", "/ada/birds/runs/r1", key=None, headers=BROWSER)
     assert answer.status == 503

@@ -12,13 +12,14 @@ from starlette.routing import Route
 
 from runyard.home import Home
 from runyard.server.app import create_app
-from runyard.server.page import login, sessions
+from runyard.server.page import login
+from runyard.server.people import open_sessions
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, KEY_ID, Answer, Client
 from tests.server.browsers import SAME_ORIGIN, Visitor, new_code
 from tests.server.conftest import Upsert
 from tests.server.persons import Person
-from tests.server.test_gate import METHODS, OPEN, _filled
+from tests.server.test_auth_middleware import METHODS, OPEN, _filled
 
 FILE = "/files/ada/birds/run1/notes.txt"
 HOUR = 3600.0
@@ -260,13 +261,13 @@ BY_KEY = [
 def test_administration_asks_again(
     bob: Person, visitor: Visitor, clock: Clock, method: str, path: str, content: object
 ) -> None:
-    clock.ahead += sessions.CONFIRMED_SECONDS
+    clock.ahead += open_sessions.CONFIRMED_SECONDS
     refused = visitor.ask(method, path, content)
     assert (refused.status, refused.json()["confirm"]) == (403, "runyard ui --code")
     code = new_code(visitor.client)
     assert visitor.ask("POST", "/api/login/confirm", {"code": code}).status == 200
     assert "confirm" not in visitor.ask(method, path, content).json()
-    clock.ahead += sessions.CONFIRMED_SECONDS
+    clock.ahead += open_sessions.CONFIRMED_SECONDS
     assert "confirm" in visitor.ask(method, path, content).json(), "ten minutes later, once more"
 
 
@@ -282,10 +283,10 @@ def test_only_a_fresh_secret_of_the_same_user_confirms(
     bob: Person, visitor: Visitor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(login, "REFUSAL_SECONDS", 0.0)
-    clock.ahead += sessions.CONFIRMED_SECONDS
+    clock.ahead += open_sessions.CONFIRMED_SECONDS
     used = new_code(visitor.client)
     assert visitor.ask("POST", "/api/login/confirm", {"code": used}).status == 200
-    clock.ahead += sessions.CONFIRMED_SECONDS
+    clock.ahead += open_sessions.CONFIRMED_SECONDS
     for wrong in (used, bob.key, new_code(visitor.client, bob.key), visitor.proof, None):
         assert visitor.ask("POST", "/api/login/confirm", {"code": wrong}).status == 403
     assert visitor.ask("POST", "/api/keys").status == 403
@@ -331,7 +332,7 @@ def test_sessions_are_listed_and_ended(ada: Person, bob: Person, client: Client)
 def test_many_logins_do_not_fill_the_store(
     client: Client, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "_MOST_SESSIONS", 3)
+    monkeypatch.setattr(open_sessions, "_MOST_SESSIONS", 3)
     visitors = [Visitor(client) for _ in range(5)]
     assert [one.get("/api/me").status for one in visitors] == [401, 401, 200, 200, 200]
     assert len(rows(tracker)) == 3

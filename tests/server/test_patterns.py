@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runyard.server.store.patterns import BadPattern, Pattern
+from runyard.server.runs.patterns import BadPattern, Pattern
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from runyard.home import Home
-from runyard.server import permissions
 from runyard.server.app import create_app
-from runyard.server.permissions import Caller, Entities
+from runyard.server.people import permissions
+from runyard.server.people.permissions import Caller, Entities
 from runyard.server.tracker import Tracker
 from tests.server.artifact_logger import Logger
 from tests.server.asgi import KEY, Client

@@ -20,8 +20,8 @@ from runyard.client.discover import restart_server, start_server
 from runyard.errors import ServerError
 from runyard.home import Home, read_discovery
 from runyard.node.ranks.ports import Port
-from runyard.server.certificates import make_authority, sign_server
-from runyard.server.proxies import CAME_BY, ProxyMiddleware, ProxyWish
+from runyard.server.http.certificates import make_authority, sign_server
+from runyard.server.http.proxies import CAME_BY, ProxyMiddleware, ProxyWish
 from runyard.trust import SERVER_NAME
 from tests.conftest import run_runyard, wait_until
 from tests.live.programs import curves

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from runyard.server import api
-from runyard.server.ledger.rules import Rules
-from runyard.server.store import attempts, claims, leases, results, runs, streams, sweeps, trials
-from runyard.server.store.lines import count_lines, get_lines, put_lines
+from runyard.server.api import run_api
+from runyard.server.processes import attempts
+from runyard.server.processes.console_lines import count_lines, get_lines, put_lines
+from runyard.server.runs import runs
+from runyard.server.sweeps.ledger import claims, leases, results, sweeps, trials
+from runyard.server.sweeps.policy.rules import Rules
+from runyard.server.tracking import streams
 from tests.server.memory import Question, empty_store, full_scans
 
 
@@ -34,7 +37,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         pytest.param(lambda c: attempts.last(c, 1), id="last attempt"),
         pytest.param(lambda c: attempts.read_console(c, 1, 0, 10), id="read_console"),
         pytest.param(lambda c: streams.mark_silent(c, 1.0), id="mark_silent"),
-        pytest.param(api._count_runs, id="count runs"),
+        pytest.param(run_api._count_runs, id="count runs"),
         pytest.param(lambda c: leases.are_silent(c, 1.0), id="lost leases"),
         pytest.param(lambda c: leases.lose_silent(c, 1.0), id="losing leases"),
         pytest.param(lambda c: trials.by_run(c, 1), id="trial of a run"),

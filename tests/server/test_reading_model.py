@@ -20,15 +20,16 @@ from typing import Any
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from runyard.server import rows as row_pages
-from runyard.server.ledger.rules import Aim, Rules
-from runyard.server.metrics import read_metrics
-from runyard.server.store import archives, rows
-from runyard.server.store.curves import read_all_curves, read_named_curves
-from runyard.server.store.history import HISTORY, count_rows
-from runyard.server.store.history_keys import read_history_keys
-from runyard.server.store.measures import last_value, measure
-from runyard.server.store.reported import read_reported
+from runyard.server.api import history_api as row_pages
+from runyard.server.history import archives
+from runyard.server.history.history import HISTORY, count_rows
+from runyard.server.history.reading import rows
+from runyard.server.history.reading.curves import read_all_curves, read_named_curves
+from runyard.server.history.reading.history_keys import read_history_keys
+from runyard.server.history.reading.metrics import read_metrics
+from runyard.server.sweeps.ledger.measures import last_value, measure
+from runyard.server.sweeps.ledger.reported import read_reported
+from runyard.server.sweeps.policy.rules import Aim, Rules
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.plain_rows import (

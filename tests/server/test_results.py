@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store import results
+from runyard.server.sweeps.ledger import results
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import Agent, create, log, show

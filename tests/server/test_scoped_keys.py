@@ -11,16 +11,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.home import Home
-from runyard.server import scopes
 from runyard.server.app import create_app
-from runyard.server.graphql import fields
-from runyard.server.graphql.request import Request
-from runyard.server.permissions import RUNS, Caller
-from runyard.server.store import api_keys
+from runyard.server.http import scopes
+from runyard.server.people import api_keys
+from runyard.server.people.permissions import RUNS, Caller
 from runyard.server.tracker import Tracker
+from runyard.server.wandb_api.fields import root_fields
+from runyard.server.wandb_api.graphql.request import Request
 from tests.server.asgi import KEY
 from tests.server.persons import Person, add_person
-from tests.server.test_gate import OPEN
+from tests.server.test_auth_middleware import OPEN
 
 MAKE_SWEEP = """mutation($id: ID, $config: String, $entity: String, $controller: JSONString) {
   upsertSweep(input: {id: $id, config: $config, entityName: $entity, projectName: "birds",
@@ -63,7 +63,7 @@ def test_every_route_is_classified_once(tracker: Tracker) -> None:
 
 def test_every_mutation_is_classified_once(tracker: Tracker) -> None:
     request = Request(tracker, Caller(1, "ada", admin=True), "http://here")
-    known = fields.roots(request)["mutation"]().keys() - {"__typename"}
+    known = root_fields.roots(request)["mutation"]().keys() - {"__typename"}
     assert known == scopes.RUNS_MUTATIONS | scopes.WHOLE_MUTATIONS
     assert not scopes.RUNS_MUTATIONS & scopes.WHOLE_MUTATIONS
 
@@ -119,7 +119,7 @@ def test_a_new_mutation_is_closed_until_it_is_classified(
 ) -> None:
     name = '{ deleteRun(input: {id: "x"}) { success } }'
     assert "errors" in shell.ask(f"mutation {name}")
-    monkeypatch.setattr(fields, "RUNS_MUTATIONS", frozenset())
+    monkeypatch.setattr(root_fields, "RUNS_MUTATIONS", frozenset())
     refused = shell.ask(f"mutation {name}")
     assert refused["errors"][0]["message"] == scopes.REFUSAL
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from runyard.server import silence
-from runyard.server.silence import Listening, watch_silence
-from runyard.server.states import SILENT_SECONDS
+from runyard.server.runs.states import SILENT_SECONDS
 from runyard.server.tracker import Tracker
+from runyard.server.tracking import silence
+from runyard.server.tracking.silence import Listening, watch_silence
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
 
@@ -48,10 +48,10 @@ def test_the_watch_marks_who_is_not_heard(
     upsert(name="run1")
     now = time.time()
     monkeypatch.setattr(silence, "_LOOK_EVERY", 0.01)
-    monkeypatch.setattr("runyard.server.silence.time.time", _clock(now))
+    monkeypatch.setattr("runyard.server.tracking.silence.time.time", _clock(now))
 
     async def until_marked() -> None:
-        watch = asyncio.create_task(watch_silence(tracker))
+        watch = asyncio.create_task(watch_silence(tracker, tracker.take_in_leftovers))
         while client_state(tracker) == "running":
             await asyncio.sleep(0.01)
         watch.cancel()
@@ -73,7 +73,7 @@ def test_the_watch_goes_on_after_trouble(
     monkeypatch.setattr(silence, "_LOOK_EVERY", 0.001)
 
     async def until_twice() -> None:
-        watch = asyncio.create_task(watch_silence(tracker))
+        watch = asyncio.create_task(watch_silence(tracker, tracker.take_in_leftovers))
         while len(looks) < 2:
             await asyncio.sleep(0.001)
         watch.cancel()

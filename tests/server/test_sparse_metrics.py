@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from runyard.server.charts import unpack
-from runyard.server.store import leases
-from runyard.server.store.history import HISTORY
-from runyard.server.store.joining import join_batches
+from runyard.server.api.charts import unpack
+from runyard.server.history.history import HISTORY
+from runyard.server.history.joining import join_batches
+from runyard.server.sweeps.ledger import leases
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.server import states
+from runyard.server.runs import states
 
 
 @pytest.mark.parametrize(

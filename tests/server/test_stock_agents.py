@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from runyard.server.store import agents, leases, runs
-from runyard.server.store.agents import NoAgent
-from runyard.server.sweeps.stock import Command, heartbeat
+from runyard.server.runs import runs
+from runyard.server.sweeps.ledger import agents, leases
+from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.serving.heartbeats import Command, heartbeat
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import create, set_state, show, trials
@@ -31,7 +32,9 @@ class Stock:
         self.key: int = row["key"]
 
     def beat(self, *alive: str) -> Command | None:
-        return self._run(lambda: heartbeat(self._tracker, self.key, alive))
+        return self._run(
+            lambda: heartbeat(self._tracker.sweeps, self.key, alive, self._tracker.started_at)
+        )
 
     def _run(self, work: Callable[[], Awaitable[Result]]) -> Result:
         return self._client._loop.run_until_complete(work())
@@ -187,7 +190,7 @@ def test_an_agent_that_dies_and_a_run_that_lives(client: Client, tracker: Tracke
 
 def test_an_agent_that_is_not_there(client: Client, tracker: Tracker) -> None:
     with pytest.raises(NoAgent):
-        asyncio.run(heartbeat(tracker, 99, []))
+        asyncio.run(heartbeat(tracker.sweeps, 99, [], tracker.started_at))
 
 
 def test_a_run_that_dies_before_it_is_heard_of_has_failed(
@@ -226,7 +229,7 @@ def test_agents_with_nothing_to_do_hear_of_a_change_at_once(
     set_state(client, sweep, "paused")
     agent = Stock(client, tracker, sweep["key"])
     assert [agent.beat(), agent.beat()] == [None, None]
-    assert agent.key in tracker.sweeps.lulls
+    assert agent.key in tracker.sweeps.quiet_periods
     set_state(client, sweep, "running")
     first = agent.beat()
     assert first is not None

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from runyard.search.sweep import read_sweep
-from runyard.server.store.results import View
-from runyard.server.sweeps.handed_out import HandedOut
-from runyard.server.sweeps.suggestions import Demand, Suggestions
+from runyard.server.sweeps.ledger.results import View
+from runyard.server.sweeps.serving.handed_out import HandedOut
+from runyard.server.sweeps.serving.suggestions import Demand, Suggestions
 
 CONFIG: dict[str, Any] = {
     "method": "bayes",

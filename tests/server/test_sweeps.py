@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runyard.server.store import leases
+from runyard.server.sweeps.ledger import leases
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import GRID, Agent, create, finish_all, log, show, trials

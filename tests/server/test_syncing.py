@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from runyard.server import states
-from runyard.server.store import streams
-from runyard.server.store.origins import read_origin
+from runyard.server.processes.origins import read_origin
+from runyard.server.runs import states
 from runyard.server.tracker import Tracker
+from runyard.server.tracking import streams
 from tests.server.asgi import Client
 from tests.server.processes import FINISH, NEWER_SYNC, SYNC, Process, history_of, run_of, steps_of
 
@@ -149,7 +149,7 @@ def test_a_sync_that_only_later_shows_to_be_one_loses_nothing(
 
 
 def test_system_metrics_come_once_and_in_order(client: Client, tracker: Tracker) -> None:
-    from runyard.server.store.history import EVENTS, read_objects
+    from runyard.server.history.history import EVENTS, read_objects
 
     def lines(process: Process, numbers: range) -> list[str]:
         return [json.dumps({"_timestamp": process.started_at + n, "n": n}) for n in numbers]

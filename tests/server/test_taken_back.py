@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from runyard.server.store import agents, leases, settling
-from runyard.server.store.streams import Post
+from runyard.server.sweeps.ledger import agents, leases, settling
+from runyard.server.tracking.streams import Post
 from tests.server.a_ledger import LedgerInMemory
 
 LATE = leases.LEASE_SECONDS + 40

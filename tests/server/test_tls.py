@@ -26,10 +26,10 @@ from runyard.node.link.channel import Answer, Channel
 from runyard.node.link.place import Place
 from runyard.node.link.unreached import explain
 from runyard.node.system.loop import Loop
-from runyard.server import certificates
-from runyard.server.certificates import Pair
-from runyard.server.listening import find_listening
-from runyard.server.tls import Tls, TlsWish, is_covered, names_of
+from runyard.server.http import certificates
+from runyard.server.http.certificates import Pair
+from runyard.server.http.listening import find_listening
+from runyard.server.http.tls import Tls, TlsWish, is_covered, names_of
 from runyard.trust import SERVER_NAME, pinned_context
 from tests.conftest import run_runyard, wait_until
 from tests.live.programs import curves
@@ -184,7 +184,7 @@ def test_a_server_that_runs_for_long_renews_it_meanwhile(
     prepare(state_folder)
     made = Tls(state_folder, TlsWish(True), find_listening("127.0.0.1"))
     first = (state_folder.tls / "server.pem").read_text()
-    monkeypatch.setattr("runyard.server.tls._LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("runyard.server.http.tls._LOOK_SECONDS", 0.01)
 
     async def wait_for_another() -> None:
         keeping = asyncio.ensure_future(made.keep())

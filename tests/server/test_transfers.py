@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runyard.server.store import archives, pieces, streams
-from runyard.server.store.archives import PutAside, Restart, Restore, Rewind
+from runyard.server.history import archives, pieces
+from runyard.server.history.archives import PutAside, Restart, Restore, Rewind
+from runyard.server.history.forks import Fork
+from runyard.server.history.history import HISTORY, put_rows, read_objects
+from runyard.server.history.joining import Join, join_batches
+from runyard.server.history.merging import Merge
 from runyard.server.store.database import Database
-from runyard.server.store.forks import Fork
-from runyard.server.store.history import HISTORY, put_rows, read_objects
-from runyard.server.store.joining import Join, join_batches
-from runyard.server.store.merging import Merge
-from runyard.server.store.transfers import Transfer, carry_out
+from runyard.server.store.transfers import Changed, Transfer, carry_out
 from runyard.server.tracker import Tracker
+from runyard.server.tracking import streams
 from tests.server.asgi import Client
 from tests.server.conftest import a_run
 from tests.server.processes import REWIND, Process, run_of, steps_of
@@ -211,7 +212,7 @@ def test_a_post_between_plan_and_slice_has_it_planned_again(database: Database) 
     assert part is not None
     late = lines_of(rows_of(range(8, 12)))
     database.write(lambda c: put_rows(c, key, HISTORY, 8, late)).result()
-    with pytest.raises(pieces.Changed):
+    with pytest.raises(Changed):
         database.write(part).result()
     rewind.restart()
     database.write(lambda c: carry_out(c, rewind)).result()

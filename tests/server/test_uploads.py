@@ -9,9 +9,9 @@ import time
 import pytest
 
 from runyard.home import Home
-from runyard.server.addresses import Addresses, BadAddress, Kind
+from runyard.server.people.signed_addresses import Addresses, BadAddress, Kind
+from runyard.server.runs.uploads import UnsafeName, check_name
 from runyard.server.tracker import Tracker
-from runyard.server.uploads import UnsafeName, check_name
 from tests.server.asgi import KEY_ID, Client
 from tests.server.conftest import Upsert
 
@@ -98,7 +98,7 @@ def test_an_address_does_not_last(
     client: Client, url: str, monkeypatch: pytest.MonkeyPatch, tracker: Tracker
 ) -> None:
     now = time.time()
-    monkeypatch.setattr("runyard.server.addresses.time.time", lambda: now + 25 * 3600)
+    monkeypatch.setattr("runyard.server.people.signed_addresses.time.time", lambda: now + 25 * 3600)
     with pytest.raises(BadAddress, match="expired"):
         tracker.signed(Kind.RUN_FILE_UP, url.rpartition("/")[2])
     assert client.put(url, b"late").status == 403

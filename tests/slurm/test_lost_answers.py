@@ -10,6 +10,7 @@ import pytest
 from runyard.launch.own_jobs import submit_own
 from runyard.launch.script import Part
 from runyard.launch.submitting import Sender, Sheet
+from runyard.schedulers.slurm.scheduler import Slurm
 from tests.slurm.cluster import SlurmCluster
 
 pytestmark = pytest.mark.slurm
@@ -53,15 +54,15 @@ def test_links_of_a_server_are_sent_once(slurm_cluster: SlurmCluster, tmp_path: 
 def test_agents_that_were_held_are_sent_once_and_an_old_job_is_not_taken_for_them(
     slurm_cluster: SlurmCluster, tmp_path: Path
 ) -> None:
-    environ = impatient(slurm_cluster, tmp_path)
+    scheduler = Slurm(impatient(slurm_cluster, tmp_path))
     text = SCRIPT.format(name="lost-agents").replace(
         "true", f"#SBATCH --chdir={tmp_path}\n#SBATCH --array=1-{{0}}\ntrue"
     )
     sheet = Sheet(tmp_path, "lost-agents", "array", lambda part: text.format(part.count))
     try:
-        first = Sender(sheet, environ).send([Part(2)]).jobs[0].job_id
+        first = Sender(sheet, scheduler).send([Part(2)]).jobs[0].job_id
         with slurm_cluster.stopped_controller() as go_on:
-            sender = Sender(sheet, environ, third_call(go_on), before=[first], may_be_there=True)
+            sender = Sender(sheet, scheduler, third_call(go_on), before=[first], may_be_there=True)
             (job,) = sender.send([Part(5, 2)]).jobs
         words = ("squeue", "-h", "--array", "--name=lost-agents", "-o", "%F")
         tasks = slurm_cluster.run(*words).stdout.split()

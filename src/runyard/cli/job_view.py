@@ -17,7 +17,7 @@ from runyard.launch.watching import Looked
 from runyard.printable import printable
 from runyard.reading.units import memory_text as memory_text
 from runyard.schedulers.slurm.reasons import read_reason
-from runyard.schedulers.slurm.states import read_state, states_of, states_text
+from runyard.schedulers.states import state_named, states_of, states_text
 
 Line = tuple[str, str | None]
 _MOST_ENDED = 3
@@ -162,7 +162,7 @@ def _summary(job: Job, looked: Looked, now: float) -> str:
         return f"submitted {ago(job['submitted_at'])}"
     if job["tasks"] > 1:
         return f"{job['tasks']} tasks: {states_text(job['states'])}"
-    state = read_state(next(iter(job["states"])))
+    state = state_named(next(iter(job["states"])))
     queue = looked.queue.get(job["key"])
     nodes = next((one.nodes for one in queue.tasks if one.nodes), None) if queue else None
     where = f" on {nodes}" if nodes else ""

@@ -45,8 +45,8 @@ from runyard.cli.parser import count, positive
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import UsageError
 from runyard.launch.watching import Looked
-from runyard.schedulers.slurm.accounting import Record
-from runyard.schedulers.slurm.states import states_text
+from runyard.schedulers.jobs import Record
+from runyard.schedulers.states import states_text
 
 _LIMIT = 20
 _MOST_TASKS = 30

@@ -6,7 +6,6 @@ import argparse
 import os
 import secrets
 import shlex
-import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -71,17 +70,17 @@ class Submission:
         from runyard.launch.environment_checks import demand
         from runyard.launch.script import arguments, script
         from runyard.launch.submitting import follows, key_of, parts_of, try_plan
-        from runyard.schedulers.slurm.limits import ask_array_size
-        from runyard.schedulers.slurm.name import cluster_name
+        from runyard.schedulers.choice import cluster
         from runyard.schedulers.slurm.sending import command
 
         for note in (*self.notes, *self.plan.notes):
             say(note)
         self._say_estimate()
-        has_slurm = shutil.which("sbatch") is not None and cluster_name() is not None
+        scheduler = cluster()
+        has_slurm = scheduler.is_here()
         if has_slurm:
             demand(self.plan.wrapping.checks, say)
-        size = ask_array_size(os.environ) if has_slurm and self.plan.form == "array" else None
+        size = scheduler.array_size() if has_slurm and self.plan.form == "array" else None
         parts = parts_of(self.plan, size or self.plan.profile.limits.array_size)
         text, job = script(self.plan, parts[0]), self.plan.places.job
         words = command(text, key_of(job, parts[0]), arguments(job))
@@ -92,7 +91,7 @@ class Submission:
         sys.stdout.write(text)
         sys.stdout.flush()
         if has_slurm:
-            say(f"Slurm says:  {try_plan(self.plan, parts[0], os.environ)}")
+            say(f"Slurm says:  {try_plan(self.plan, parts[0], scheduler)}")
         say("nothing was made or submitted")
 
     def confirmed(self, args: argparse.Namespace) -> Submission | None:
@@ -146,14 +145,14 @@ class Submission:
         from runyard.launch.held import hold
         from runyard.launch.script import script
         from runyard.launch.submitting import submit, with_sweep
-        from runyard.schedulers.slurm.limits import ask_array_size
-        from runyard.schedulers.slurm.name import cluster_name
+        from runyard.schedulers.choice import cluster
 
         plan = with_sweep(self.plan, sweep["key"])
-        size = ask_array_size(os.environ) if plan.form == "array" else None
-        done = submit(plan, environ=os.environ, array_size=size, notice=say)
+        scheduler = cluster()
+        size = scheduler.array_size() if plan.form == "array" else None
+        done = submit(plan, scheduler=scheduler, array_size=size, notice=say)
         record = {
-            "cluster": cluster_name() or "",
+            "cluster": scheduler.cluster_name() or "",
             "kind": "agents",
             "name": plan.name,
             "sweep": sweep["key"],
@@ -203,6 +202,7 @@ def remember(api: Api, record: Mapping[str, Any], done: Submitted) -> None:
 def send_held_agents(api: Api, home: Home) -> int:
     """Send what Slurm's limits kept out before; how many agents it took now."""
     from runyard.launch.held import send_held
+    from runyard.schedulers.choice import cluster
 
     def is_wanted(key: int) -> bool:
         try:
@@ -212,7 +212,7 @@ def send_held_agents(api: Api, home: Home) -> int:
 
     return send_held(
         home.path,
-        os.environ,
+        cluster(),
         is_wanted,
         lambda record, done: remember(api, record, done),
         patience=_PATIENCE_IN_A_JOB if "SLURM_JOB_ID" in os.environ else 0.0,
@@ -236,7 +236,7 @@ def plan_submission(
     `subject`: of what kind the trials are, where an estimate is wanted.
     `command_line`: the program, where there is only one and no array.
     """
-    from runyard.cli.environment import builder
+    from runyard.actions.environments import builder
     from runyard.cli.resource_flags import given_flags
     from runyard.config.check import check
     from runyard.config.project_file import read_project, with_shell
@@ -360,12 +360,12 @@ def send_or_undo(
     submission: Submission, sweep: Sweep, *, as_json: bool, is_new: bool = True
 ) -> int:
     """Submit; a sweep that was made for it and gets no job is deleted."""
-    from runyard.schedulers.slurm.commands import SlurmSilent
+    from runyard.schedulers.errors import SchedulerSilent
 
     api = server(quiet=True)
     try:
         done = submission.send(api, sweep)
-    except (SlurmSilent, KeyboardInterrupt):
+    except (SchedulerSilent, KeyboardInterrupt):
         # Slurm may have taken the job: it then finds a sweep with nothing to do, and ends.
         if is_new:
             api.sweeps.set_state(sweep["key"], "canceled")

@@ -14,7 +14,8 @@ from typing import Any
 
 from runyard.cli.job_view import memory_text
 from runyard.cli.output import duration, print_json, print_table, say
-from runyard.schedulers.slurm.partitions import Partition, list_partitions
+from runyard.schedulers.partitions import Partition
+from runyard.schedulers.slurm.partitions import list_partitions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

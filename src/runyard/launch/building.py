@@ -22,7 +22,7 @@ from runyard.launch.builds import Build
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.shell_words import quote
 from runyard.locks import FolderLock
-from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm.queue import poll
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _LOOK_EVERY = 2.0
 _CPUS, _MEMORY, _SECONDS = 1, 10_240, 3600.0
 _LAST_LINES = 5
-_GOES_ON = ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "REQUEUED", "SUSPENDED")
 
 
 class BuildError(RunyardError):
@@ -147,7 +146,7 @@ def _submit(
 ) -> str:
     try:
         return submit_own(own_script(job, request, folder), folder, environ=environ, notice=say)
-    except SlurmError as error:
+    except SchedulerError as error:
         if "not available" not in (error.said or "").lower():
             raise
     # No node has so much memory: then what jobs get that do not ask for any.
@@ -195,20 +194,20 @@ def _wait(
     last = ""
     while not is_built(build):
         state = poll([job_id])[job_id]
-        name = next(iter(state.states))
-        if name not in _GOES_ON:
+        name = next(iter(state.states)).lower()
+        if not state.is_open:
             # The marker may come to be seen here later than the end of the job.
             sleep(_LOOK_EVERY)
             if is_built(build):
                 return
             raise BuildError(
-                f"the job {job_id} that was to build the environment ended as {name.lower()}; "
+                f"the job {job_id} that was to build the environment ended as {name}; "
                 "nothing was submitted",
                 said=_last_words(folder / f"{job_id}.log"),
                 mend=f"its log is in {folder}",
             )
         reason = f" ({state.reason})" if state.reason else ""
-        told = f"the build's job {job_id} is {name.lower()}{reason}"
+        told = f"the build's job {job_id} is {name}{reason}"
         if told != last:
             say(told)
             last = told
@@ -216,7 +215,7 @@ def _wait(
 
 
 def _goes_on(job_id: str) -> bool:
-    return any(name in _GOES_ON for name in poll([job_id])[job_id].states)
+    return poll([job_id])[job_id].is_open
 
 
 def _read_note(note: Path) -> tuple[Path | None, str | None]:

@@ -18,7 +18,8 @@ from runyard.launch.script import Part, renumber
 from runyard.launch.script_agents import held_file
 from runyard.launch.submitting import Sender, Sheet, Submitted, follows
 from runyard.locks import FolderLock
-from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.protocol import Scheduler
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
@@ -48,7 +49,7 @@ def hold(plan: Plan, done: Submitted, sweep: int, record: Mapping[str, Any]) -> 
 
 def send_held(
     home: Path,
-    environ: Mapping[str, str],
+    scheduler: Scheduler,
     is_wanted: Callable[[int], bool],
     taken: Callable[[Mapping[str, Any], Submitted], None],
     *,
@@ -67,10 +68,10 @@ def send_held(
         with FolderLock(file.with_suffix(".lock")) as lock:
             end = time.monotonic() + patience
             if lock.acquire():
-                sent = _send(file, environ, is_wanted, taken)
+                sent = _send(file, scheduler, is_wanted, taken)
                 while not sent and file.exists() and time.monotonic() < end:
                     sleep(_LOOK_AGAIN_SECONDS)
-                    sent = _send(file, environ, is_wanted, taken)
+                    sent = _send(file, scheduler, is_wanted, taken)
                 total += sent
             if not file.exists():
                 file.with_suffix(".lock").unlink(missing_ok=True)
@@ -98,7 +99,7 @@ def _files(home: Path) -> list[Path]:
 
 def _send(
     file: Path,
-    environ: Mapping[str, str],
+    scheduler: Scheduler,
     is_wanted: Callable[[int], bool],
     taken: Callable[[Mapping[str, Any], Submitted], None],
 ) -> int:
@@ -124,9 +125,9 @@ def _send(
     )
     try:
         # Whoever tried last may not have heard that Slurm took the first part.
-        sender = Sender(sheet, environ, before=content["before"], may_be_there=True)
+        sender = Sender(sheet, scheduler, before=content["before"], may_be_there=True)
         done = sender.send(parts)
-    except SlurmError:  # It is wrong by now, as it seems. Whoever comes next tries again.
+    except SchedulerError:  # It is wrong by now, as it seems. Whoever comes next tries again.
         return 0
     if done.jobs:
         taken(content["record"], done)

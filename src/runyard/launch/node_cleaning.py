@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.script import local_base
 from runyard.launch.shell_words import quote
-from runyard.schedulers.slurm.commands import ask, for_reading, refused
 from runyard.schedulers.slurm.queue import cancel, poll
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 _JOB_SECONDS = 300.0
 _LOOK_EVERY = 1.0
-_AWAY = ("down", "drain", "fail", "maint", "unknown", "power")
 
 
 @dataclass(frozen=True)
@@ -37,26 +35,6 @@ class Cleaned:
     node: str
     job: str
     said: dict[str, list[str]] | None
-
-
-def nodes_of(partition: str | None, environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The nodes of a partition (the usual one, where none is named), and those that are away."""
-    words = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%P"]
-    answer = ask([*words, *([f"--partition={partition}"] if partition else [])],
-                 environ=for_reading(environ), patience=10)  # fmt: skip
-    if not answer.is_good:
-        raise refused("the nodes cannot be listed", answer, "`sinfo -s` shows the partitions")
-    up: dict[str, None] = {}
-    away: dict[str, None] = {}
-    for line in answer.said.splitlines():
-        # A site's greeting is no line of the table.
-        if line.count("|") != 2:
-            continue
-        node, state, name = (cell.strip() for cell in line.split("|"))
-        if not node or (partition is None and not name.endswith("*")):
-            continue
-        (away if state.rstrip("*~#$@^-").startswith(_AWAY) else up)[node] = None
-    return list(up), list(away)
 
 
 def clean_nodes(
@@ -90,11 +68,7 @@ def clean_nodes(
     while waiting and time.monotonic() < end:
         sleep(_LOOK_EVERY)
         states = poll(sorted(waiting), environ)
-        waiting = {
-            one
-            for one in waiting
-            if any(tasks.state.phase in ("waiting", "running") for tasks in states[one].tasks)
-        }
+        waiting = {job_id for job_id in waiting if states[job_id].is_open}
     cancel(waiting, environ=environ)
     return [Cleaned(node, one, _said(folder / f"{one}.log")) for one, node in sent.items()]
 

@@ -17,8 +17,9 @@ from runyard.errors import StateError
 from runyard.home import write_whole
 from runyard.launch.script import is_plain
 from runyard.launch.shell_words import expandable, module_lines, quote
+from runyard.schedulers.errors import SchedulerSilent
 from runyard.schedulers.resources import follow_rules
-from runyard.schedulers.slurm.commands import SlurmSilent, refused
+from runyard.schedulers.slurm.commands import refused
 from runyard.schedulers.slurm.header import header
 from runyard.schedulers.slurm.sending import mark_of, send
 from runyard.version import __version__
@@ -111,7 +112,7 @@ def submit_own(
     key = f"{folder}\n{secrets.token_hex(8)}"
     answer = send(text, key, options=more, environ=clean, notice=notice, sleep=sleep)
     if answer.is_busy:
-        raise SlurmSilent(
+        raise SchedulerSilent(
             "nobody knows whether Slurm took the job",
             said=answer.words,
             mend=f"`squeue --me --format='%A %k' | grep {mark_of(key)}` shows it when Slurm is "

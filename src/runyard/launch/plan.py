@@ -17,8 +17,9 @@ from runyard.errors import ConfigError
 from runyard.grace import usual_grace
 from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
+from runyard.schedulers.jobs import Header
 from runyard.schedulers.resources import follow_rules
-from runyard.schedulers.slurm.header import Header, header
+from runyard.schedulers.slurm.header import header
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile

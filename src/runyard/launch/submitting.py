@@ -8,9 +8,8 @@ taken already works on all of them.
 from __future__ import annotations
 
 import json
-import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,17 +17,15 @@ from typing import TYPE_CHECKING
 from runyard.errors import StateError
 from runyard.home import write_whole
 from runyard.launch.script import Part, arguments, script
-from runyard.schedulers.slurm.commands import Answer, SlurmError
-from runyard.schedulers.slurm.limits import is_limit, refusal
-from runyard.schedulers.slurm.sending import send as send_script
-from runyard.schedulers.slurm.sending import try_out
-from runyard.schedulers.slurm.variables import clean_environment
+from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.jobs import Batch, Reply
+from runyard.schedulers.protocol import Scheduler
 
 if TYPE_CHECKING:
     from runyard.launch.plan import Plan
 
 
-class TooMany(SlurmError):
+class TooMany(SchedulerError):
     """A limit on submitted jobs let nothing in."""
 
 
@@ -44,16 +41,16 @@ class SubmittedJob:
 
 @dataclass(frozen=True)
 class Submitted:
-    """What became of a plan. `left`: what was not taken; `answer`: what Slurm said to the first of
-    it. Where that is busy, this part may have been taken all the same."""
+    """What became of a plan. `left`: what was not taken; `reply`: what was said to the first of it.
+    Where that is unknown, this part may have been taken all the same."""
 
     jobs: tuple[SubmittedJob, ...]
     left: tuple[Part, ...] = ()
-    answer: Answer | None = None
+    reply: Reply | None = None
 
     @property
     def why_left(self) -> str | None:
-        return None if self.answer is None else self.answer.words
+        return None if self.reply is None else self.reply.words
 
     @property
     def held(self) -> int:
@@ -88,29 +85,27 @@ class Sheet:
     follows: int = 0
     """In a chain: how many jobs before it is the one that a job waits for."""
 
-    @property
-    def options(self) -> set[str]:
-        """The options that the script gives itself."""
-        first = self.text(Part(1))
-        return set(re.findall(r"^#SBATCH --([\w-]+)", first, flags=re.MULTILINE))
+    def batch(self, part: Part, after: str | None = None) -> Batch:
+        options = tuple(arguments(self.job))
+        return Batch(self.name, self.text(part), key_of(self.job, part), after, options)
 
 
 def submit(
     plan: Plan,
     *,
-    environ: Mapping[str, str],
+    scheduler: Scheduler,
     array_size: int | None = None,
     notice: Callable[[str], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Submitted:
-    """Make the job folder and send the plan; SlurmError where nothing of it was taken."""
+    """Make the job folder and send the plan; SchedulerError where nothing of it was taken."""
     write_folder(plan)
     parts = parts_of(plan, array_size or plan.profile.limits.array_size)
-    done = Sender(_sheet(plan), environ, notice, sleep).send(parts)
+    done = Sender(_sheet(plan), scheduler, notice, sleep).send(parts)
     if done.jobs:
         return done
-    if done.answer is not None and done.answer.is_busy:
-        raise refusal(done.answer, plan.name)
+    if done.reply is not None and done.reply.outcome == "unknown" and done.reply.error is not None:
+        raise done.reply.error
     raise TooMany(
         "Slurm takes no more jobs of yours now",
         said=done.why_left,
@@ -129,18 +124,12 @@ def _sheet(plan: Plan) -> Sheet:
     )
 
 
-def try_plan(plan: Plan, part: Part, environ: Mapping[str, str]) -> str:
-    """What Slurm says to a part that is not sent; SlurmError where it would refuse it."""
-    sheet = _sheet(plan)
-    answer = try_out(
-        sheet.text(part),
-        key_of(sheet.job, part),
-        arguments(sheet.job),
-        clean_environment(environ, sheet.options),
-    )
-    if answer.is_good or answer.is_busy or is_limit(answer.complained):
-        return answer.words
-    raise refusal(answer, sheet.name)
+def try_plan(plan: Plan, part: Part, scheduler: Scheduler) -> str:
+    """What Slurm says to a part that is not sent; SchedulerError where it would refuse it."""
+    reply = scheduler.try_out(_sheet(plan).batch(part))
+    if reply.outcome == "refused" and reply.error is not None:
+        raise reply.error
+    return reply.words
 
 
 def key_of(job: Path, part: Part) -> str:
@@ -165,7 +154,7 @@ class Sender:
     def __init__(
         self,
         sheet: Sheet,
-        environ: Mapping[str, str],
+        scheduler: Scheduler,
         notice: Callable[[str], None] | None = None,
         sleep: Callable[[float], None] = time.sleep,
         before: Sequence[str] = (),
@@ -175,70 +164,62 @@ class Sender:
         self._before = list(before)
         self._may_be_there = may_be_there
         self._sheet = sheet
-        self._environ = clean_environment(environ, sheet.options)
+        self._scheduler = scheduler
         self._notice = notice
         self._sleep = sleep
         self._jobs: list[SubmittedJob] = []
-        self._complaint: Answer | None = None
+        self._refused: Reply | None = None
 
     def send(self, parts: Sequence[Part]) -> Submitted:
-        """As much as Slurm takes; SlurmError where it says that the job is wrong."""
+        """As much as Slurm takes; SchedulerError where it says that the job is wrong."""
         left = list(parts)
         while left:
             part = left[0]
             if self._jobs and self._sheet.pause:
                 self._sleep(self._sheet.pause)
-            answer = self._send(part)
-            if answer is None:
+            reply = self._send(part)
+            if reply.outcome == "taken":
                 left.pop(0)
                 continue
-            if is_limit(answer.complained):
+            if reply.outcome == "full":
                 left[:1] = self._send_some(part)
-            elif not self._jobs and not answer.is_busy:
-                raise refusal(answer, self._sheet.name)
+            elif reply.outcome == "refused" and not self._jobs and reply.error is not None:
+                raise reply.error
             break
-        return Submitted(tuple(self._jobs), tuple(left), self._complaint)
+        return Submitted(tuple(self._jobs), tuple(left), self._refused)
 
     def _send_some(self, part: Part) -> list[Part]:
         """As much of an array as a limit lets in; the rest. Halving finds it in a few questions."""
         offset, left, size = part.offset, part.count, part.count // 2
         while size and left:
             some = Part(min(size, left), offset)
-            answer = self._send(some)
-            if answer is None:
+            reply = self._send(some)
+            if reply.outcome == "taken":
                 offset, left = offset + some.count, left - some.count
-            elif answer.is_busy:
+            elif reply.outcome == "unknown":
                 # It may have been taken: who tries again must look for just this part.
                 rest = Part(left - some.count, offset + some.count)
                 return [some, rest] if rest.count else [some]
             size //= 2
         return [Part(left, offset)] if left else []
 
-    def _send(self, part: Part) -> Answer | None:
-        """None where Slurm took it, else its answer."""
+    def _send(self, part: Part) -> Reply:
         sheet = self._sheet
-        answer = send_script(
-            sheet.text(part),
-            key_of(sheet.job, part),
-            options=[*self._dependency(), *arguments(sheet.job)],
-            environ=self._environ,
+        sent = [*self._before, *(job.job_id for job in self._jobs)]
+        after = sent[-sheet.follows] if 0 < sheet.follows <= len(sent) else None
+        reply = self._scheduler.submit(
+            sheet.batch(part, after),
             may_be_there=self._may_be_there,
             notice=self._notice,
             sleep=self._sleep,
         )
         self._may_be_there = False
-        if not answer.is_good:
-            self._complaint = answer
-            return answer
-        array = f"1-{part.count}" if sheet.form == "array" else None
-        self._jobs.append(SubmittedJob(answer.said, part.count, array, part.offset))
-        return None
-
-    def _dependency(self) -> list[str]:
-        """However the one before ends: whether there is work left is found out in the job."""
-        sent = [*self._before, *(one.job_id for one in self._jobs)]
-        back = self._sheet.follows
-        return [f"--dependency=afterany:{sent[-back]}"] if 0 < back <= len(sent) else []
+        if reply.outcome == "taken":
+            array = f"1-{part.count}" if sheet.form == "array" else None
+            self._jobs.append(SubmittedJob(reply.job_id, part.count, array, part.offset))
+        else:
+            self._refused = reply
+        return reply
 
 
 def write_folder(plan: Plan) -> None:

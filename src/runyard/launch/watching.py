@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from runyard.client.jobs import Job, JobDetail, JobNews, JobsApi
 from runyard.errors import RunyardError
-from runyard.schedulers.slurm.commands import SlurmError
+from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.jobs import JobState
 from runyard.schedulers.slurm.name import cluster_name
-from runyard.schedulers.slurm.queue import JobState, cancel, poll
+from runyard.schedulers.slurm.queue import cancel, poll
 from runyard.schedulers.slurm.reasons import read_reason
-from runyard.schedulers.slurm.states import read_state
+from runyard.schedulers.states import state_named
 
 if TYPE_CHECKING:
-    from runyard.schedulers.slurm.accounting import Record
+    from runyard.schedulers.jobs import Record
 
 # A person waits for it: a controller that takes longer is said to hang, and what is known is shown.
 ANSWER_SECONDS = float(os.environ.get("RUNYARD_SLURM_SECONDS") or 10.0)
@@ -57,7 +58,7 @@ def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None
         states = poll(
             [job["job_id"] for job in asked], environ, patience=0.0, seconds=ANSWER_SECONDS
         )
-    except SlurmError as error:
+    except SchedulerError as error:
         said = f" ({error.said})" if error.said else ""
         return Looked(list(jobs), trouble=f"{error.what}{said}")
     now = time.time()
@@ -93,13 +94,15 @@ def account_for(
     ]
     if not asked:
         return list(jobs), None
-    from runyard.schedulers.slurm.accounting import NoAccounting, records, used
+    from runyard.schedulers.errors import NoAccounting
+    from runyard.schedulers.jobs import used
+    from runyard.schedulers.slurm.accounting import records
 
     try:
         found = records([job["job_id"] for job in asked], environ, seconds=ANSWER_SECONDS)
     except NoAccounting as error:
         return list(jobs), str(error)
-    except SlurmError as error:
+    except SchedulerError as error:
         return list(jobs), error.what
     news: dict[int, JobNews] = {}
     for job in asked:
@@ -144,7 +147,7 @@ def news_of(
     began += [one.start for one in known if one.start is not None]
     if job["started_at"] is not None:
         began.append(job["started_at"])
-    is_open = any(read_state(name).is_open for name in counts)
+    is_open = any(state_named(name).is_open for name in counts)
     return {
         "polled_at": now,
         "states": counts,
@@ -158,7 +161,7 @@ def news_of(
 
 
 def _used(known: Sequence[Record]) -> dict[str, float]:
-    from runyard.schedulers.slurm.accounting import used
+    from runyard.schedulers.jobs import used
 
     return used(known) if known else {}
 
@@ -171,19 +174,20 @@ def _accounted(
     if not gone:
         return {}
     # Seldom needed, and felt at every start.
-    from runyard.schedulers.slurm.accounting import NoAccounting, records
+    from runyard.schedulers.errors import NoAccounting
+    from runyard.schedulers.slurm.accounting import records
 
     try:
         return records(gone, environ, seconds=ANSWER_SECONDS)
-    except (NoAccounting, SlurmError):
+    except (NoAccounting, SchedulerError):
         return {}
 
 
 def _has_lost_tasks(job: Job, state: JobState) -> bool:
-    ended = sum(n for name, n in job["states"].items() if not read_state(name).is_open)
+    ended = sum(n for name, n in job["states"].items() if not state_named(name).is_open)
     present = state.states if state.tasks else {}
     shown = sum(present.values())
-    still = sum(n for name, n in present.items() if not read_state(name).is_open)
+    still = sum(n for name, n in present.items() if not state_named(name).is_open)
     return _count_tasks(job) > shown + max(0, ended - still) or not state.tasks
 
 
@@ -201,7 +205,7 @@ def _left(
         if record.state.phase == "ended":
             found[record.state.name] = found.get(record.state.name, 0) + 1
     if not found:
-        found = {name: n for name, n in job["states"].items() if read_state(name).phase == "ended"}
+        found = {name: n for name, n in job["states"].items() if state_named(name).phase == "ended"}
     if not found and detail is not None:
         # An agent that said goodbye ended as it should; of one that did not, nobody knows.
         said = sum(agent["left_at"] is not None for agent in detail["agents"])

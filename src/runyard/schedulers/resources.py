@@ -138,10 +138,3 @@ def _cpus(
         f"{kind} ({model.cpus} each): it waits longer and keeps others from the GPUs"
     )
     return slots, (note,)
-
-
-def clock(seconds: float) -> str:
-    """As Slurm writes lengths of time."""
-    whole = max(1, round(seconds))
-    days, rest = divmod(whole, 86400)
-    return f"{days}-{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"

@@ -45,9 +45,9 @@ def main() -> int:
                     f"a server already holds {home.path}", mend="`runyard server status` says where"
                 )
             with Owner(home, dead=args.dead_owner) as owner:
-                from runyard.server.proxies import ProxyWish
+                from runyard.server.http.proxies import ProxyWish
+                from runyard.server.http.tls import TlsWish
                 from runyard.server.serve import serve
-                from runyard.server.tls import TlsWish
 
                 serve(
                     home, args.listen, args.port,

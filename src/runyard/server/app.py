@@ -13,33 +13,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.server import (
+from runyard.server.api import (
     agent_api,
-    api,
     artifact_export,
-    artifact_files,
-    export,
     figure_api,
     job_api,
-    people,
+    people_api,
+    run_api,
+    run_export,
     sweep_api,
 )
-from runyard.server.addresses import Kind
-from runyard.server.answers import LARGE_BODY, Unacceptable, answer, read_texts
-from runyard.server.files import download, upload
-from runyard.server.filestream import file_stream, read_writer
-from runyard.server.gate import Doors, Gate
-from runyard.server.graphql import executor, fields
-from runyard.server.graphql.request import Request as GraphqlRequest
-from runyard.server.headers import ClosedAnswers
-from runyard.server.page import files as page_files
+from runyard.server.api.page_api import page_routes
+from runyard.server.http.answers import Unacceptable
+from runyard.server.http.auth_middleware import AuthMiddleware, RouteAccess
+from runyard.server.http.error_middleware import ErrorMiddleware, unacceptable
+from runyard.server.http.scopes import guarded
+from runyard.server.http.security_headers import SecurityHeadersMiddleware
 from runyard.server.page import login, session_api
-from runyard.server.page_api import routes as page_routes
-from runyard.server.proxies import CAME_BY
-from runyard.server.scopes import guarded
-from runyard.server.silence import watch_silence
+from runyard.server.page import static_files as page_files
+from runyard.server.people.signed_addresses import Kind
 from runyard.server.tracker import Tracker
-from runyard.server.trouble import Shelter, unacceptable
+from runyard.server.tracking.silence import watch_silence
+from runyard.server.wandb_api import artifact_files
+from runyard.server.wandb_api.filestream import file_stream
+from runyard.server.wandb_api.graphql_route import execute
+from runyard.server.wandb_api.run_file_routes import download, upload
 
 
 def create_app(
@@ -52,9 +50,9 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         tasks = [
-            asyncio.create_task(watch_silence(tracker)),
+            asyncio.create_task(watch_silence(tracker, tracker.take_in_leftovers)),
             asyncio.create_task(tracker.joiner.work(tracker)),
-            asyncio.create_task(people.note_uses(tracker)),
+            asyncio.create_task(people_api.note_uses(tracker)),
             asyncio.create_task(tracker.blobs.keep_clean(tracker)),
             asyncio.create_task(tracker.vacuum.work(tracker)),
             asyncio.create_task(tracker.sweeps.watch_leases()),
@@ -75,11 +73,11 @@ def create_app(
         Route("/sdk/{rest:path}", nothing_here, methods=["GET", "POST"]),
         *page_files.OPEN_ROUTES,
     ]
-    is_open_in_api = [*login.OPEN_ROUTES, *api.OPEN_ROUTES]
+    is_open_in_api = [*login.OPEN_ROUTES, *run_api.OPEN_ROUTES]
     # For tests: agents are to get on with what W&B's own server would answer.
     only_wandb = bool(os.environ.get("RUNYARD_ONLY_WANDB"))
     # The page does not ask this; keys and teams can be made by it.
-    by_graphql = Route("/graphql", graphql, methods=["POST"])
+    by_graphql = Route("/graphql", execute, methods=["POST"])
     files = Route("/files/{entity}/{project}/{run}/{name:path}", download)
     needs_key = [
         by_graphql,
@@ -88,10 +86,10 @@ def create_app(
         *([] if only_wandb else agent_api.ROUTES),
         files,
         *artifact_files.ROUTES,
-        *api.ROUTES,
-        *people.ROUTES,
+        *run_api.ROUTES,
+        *people_api.ROUTES,
         *artifact_export.ROUTES,
-        *export.ROUTES,
+        *run_export.ROUTES,
         *([] if only_wandb else sweep_api.ROUTES),
         *login.ROUTES,
         *session_api.ROUTES,
@@ -110,17 +108,17 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
-            Middleware(ClosedAnswers),
-            Middleware(Shelter),
+            Middleware(SecurityHeadersMiddleware),
+            Middleware(ErrorMiddleware),
             Middleware(
-                Gate,
+                AuthMiddleware,
                 tracker=tracker,
                 routes=routes,
-                doors=Doors(
+                access=RouteAccess(
                     everybody=[*is_open_in_api, *is_open],
                     files=[files, *artifact_files.ROUTES],
-                    by_key=[by_graphql, *api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
-                    confirmed=[*people.CONFIRMED_ROUTES, *session_api.CONFIRMED_ROUTES],
+                    by_key=[by_graphql, *run_api.BY_KEY_ROUTES, *login.BY_KEY_ROUTES],
+                    confirmed=[*people_api.CONFIRMED_ROUTES, *session_api.CONFIRMED_ROUTES],
                 ),
             ),
         ],
@@ -135,33 +133,5 @@ def create_app(
     return app
 
 
-async def graphql(request: Request) -> Response:
-    body = await read_texts(request, LARGE_BODY)
-    text, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
-    if not isinstance(text, str) or not isinstance(variables, dict | None):
-        raise Unacceptable(400, "query is not a text, or variables is not an object")
-    context = GraphqlRequest(
-        request.app.state.tracker,
-        request.scope["caller"],
-        _base_url(request),
-        read_writer(request.headers),
-    )
-    try:
-        data = await executor.execute(
-            text, variables, fields.roots(context), name if isinstance(name, str) else None
-        )
-    except executor.Refusal as refusal:
-        return answer({"data": None, "errors": [{"message": str(refusal)}]})
-    return answer({"data": data})
-
-
 async def nothing_here(request: Request) -> Response:
     raise Unacceptable(404, f"there is no {request.url.path[:200]}")
-
-
-def _base_url(request: Request) -> str:
-    if CAME_BY in request.scope:
-        return str(request.scope[CAME_BY])
-    # The name the client used: nodes may reach us through tunnels and by other names.
-    host = request.headers.get("host") or "127.0.0.1"
-    return f"{request.url.scheme}://{host}"

@@ -12,19 +12,20 @@ import socket
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 import uvicorn
 
 from runyard.errors import ServerError, StateError
 from runyard.home import Discovery, Home, mark_stopped, read_discovery, write_discovery
 from runyard.port_holder import Holder, find_holder, start_holder
+from runyard.printable import printable
 from runyard.server.app import create_app
-from runyard.server.binding import bind, bind_beside
-from runyard.server.connections import GuardedProtocol, allow_many_connections
-from runyard.server.listening import find_listening
-from runyard.server.log_lines import LineFormatter
-from runyard.server.proxies import ProxyMiddleware, ProxyWish, read_addresses
-from runyard.server.tls import Tls, TlsWish
+from runyard.server.http.binding import bind, bind_beside
+from runyard.server.http.connections import GuardedProtocol, allow_many_connections
+from runyard.server.http.listening import find_listening
+from runyard.server.http.proxies import ProxyMiddleware, ProxyWish, read_addresses
+from runyard.server.http.tls import Tls, TlsWish
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
@@ -220,3 +221,16 @@ def _start_log(home: Home) -> None:
     # It is there only if a command started us.
     if home.crash_log.exists() and home.crash_log.stat().st_size > _LOG_BYTES:
         os.truncate(home.crash_log, 0)
+
+
+class LineFormatter(logging.Formatter):
+    """One record is one line, whatever a client sent.
+
+    Control characters of a message are shown, its line breaks too: nobody forges a line.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        return printable(super().formatMessage(record)).replace("\n", "\\n")
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's own name
+        return printable(super().formatException(ei))

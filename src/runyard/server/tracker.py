@@ -10,49 +10,44 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, Concatenate
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
-from runyard.server.addresses import Addresses, BadAddress, Kind
-from runyard.server.blobs import Blobs
-from runyard.server.joiner import Joiner
-from runyard.server.page.sessions import Codes, Sessions
-from runyard.server.permissions import ALL, Caller, may_write
-from runyard.server.store import api_keys, deletion, leases, leftovers, people, wishes
-from runyard.server.store import sessions as stored_sessions
+from runyard.server.artifacts import artifact_deletion
+from runyard.server.artifacts.blob_files import Blobs
+from runyard.server.history.joiner import Joiner
+from runyard.server.history.reading.project_keys import ProjectKeys
+from runyard.server.jobs import cancel_requests
+from runyard.server.listing.field_memory import FieldMemory
+from runyard.server.people import api_keys, people
+from runyard.server.people import sessions as stored_sessions
+from runyard.server.people.open_sessions import Codes, Sessions
+from runyard.server.people.permissions import ALL, Caller, may_write
+from runyard.server.people.sessions import Session
+from runyard.server.people.signed_addresses import Addresses, BadAddress, Kind
+from runyard.server.runs.uploads import Uploads
 from runyard.server.store.database import Database, DiskFull
-from runyard.server.store.field_memory import FieldMemory
-from runyard.server.store.pieces import Changed
-from runyard.server.store.project_keys import ProjectKeys
-from runyard.server.store.sessions import Session
-from runyard.server.store.transfers import Transfer, carry_out
-from runyard.server.sweeps.desks import Desks
-from runyard.server.uploads import Uploads
-from runyard.server.vacuum import Vacuum
+from runyard.server.store.store import Arguments, Result, Store
+from runyard.server.store.vacuum import Vacuum
+from runyard.server.sweeps.ledger import leases
+from runyard.server.sweeps.serving.desks import Desks
+from runyard.server.tracking import deletion, leftovers
 
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
-
-# A transfer is planned anew so often where others change what it was planned with.
-_MOST_PLANS = 10
 _NOT_IN_NAMES = str.maketrans(dict.fromkeys("/\\#?%:", "-"))
 
 
-class Tracker:
-    """One state folder, opened."""
+class Tracker(Store):
+    """One state folder, opened: the store, and what is kept in memory beside it."""
 
     def __init__(self, home: Home, *, before_commit: Callable[[], None] = lambda: None) -> None:
         self.home = home
         self.started_at = time.time()
-        self._database = Database(home.database, before_commit=before_commit)
+        super().__init__(Database(home.database, before_commit=before_commit))
         self.changes = self._database.changes
         self.writer_times = self._database.times
         self._people = people.People()
         self._uses: dict[str, tuple[float, str, int | None]] = {}
-        # Of runs whose rows are being moved; gone when nobody waits for it.
-        self._transferring: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self.own_key = ""
         # Where clients find us: keys that we hand out may be sent to whoever has it after us.
         self.port: int | None = None
@@ -88,7 +83,7 @@ class Tracker:
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
-            self.open_wishes = self._database.read(wishes.count).result()
+            self.open_wishes = self._database.read(cancel_requests.count).result()
             # While we were down nobody could renew a lease.
             now = time.time()
             self._database.write(lambda connection: leases.extend_all(connection, now)).result()
@@ -159,9 +154,9 @@ class Tracker:
 
     async def change_people(
         self,
-        change: Callable[Concatenate[sqlite3.Connection, Given], Result],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
+        change: Callable[Concatenate[sqlite3.Connection, Arguments], Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
     ) -> Result:
         """Make a change of users, keys or teams; it holds from the moment this comes back."""
 
@@ -252,70 +247,30 @@ class Tracker:
         uses, self._uses = self._uses, {}
         return uses
 
-    async def write(
-        self,
-        change: Callable[Concatenate[sqlite3.Connection, Given], Result],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Result:
-        """Make a change, and come back when it is on disk."""
-        return await asyncio.wrap_future(
-            self._database.write(
-                lambda connection: change(connection, *args, **kwargs), _name_of(change)
+    async def delete_run(self, caller: Caller, key: int, *, with_artifacts: bool = False) -> bool:
+        """Delete a run: its rows, its files, its artifacts if wanted, and the room they took.
+
+        Rows first, then files: cut short in between, the next start removes the files. What the run
+        logged goes in slices before the run itself does; cut short there, it is shorter.
+        """
+
+        def delete(connection: sqlite3.Connection) -> tuple[bool, list[tuple[str, str]]]:
+            freed = (
+                artifact_deletion.delete_made_by(
+                    connection, key, lambda entity: self.may_write(caller, entity)
+                )
+                if with_artifacts
+                else []
             )
-        )
+            return deletion.delete_run(connection, key, time.time()), freed
 
-    async def read(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, Given], Result],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Result:
-        return await asyncio.wrap_future(
-            self._database.read(lambda connection: question(connection, *args, **kwargs))
-        )
-
-    async def plan(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, Given], Result],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Result:
-        """Like `read`, for what takes long: it waits for its likes, and no page waits for it."""
-        return await asyncio.wrap_future(
-            self._database.plan(lambda connection: question(connection, *args, **kwargs))
-        )
-
-    async def transfer(self, run: int, transfer: Transfer) -> None:
-        """Move rows of a run, in slices; others write in between."""
-        async with self._transferring.setdefault(run, asyncio.Lock()):
-            failures = 0
-            while (part := await self.plan(transfer.plan)) is not None:
-                try:
-                    await self.write(part)
-                except Changed:
-                    transfer.restart()
-                    failures += 1
-                    if failures == _MOST_PLANS:  # Somebody writes without a pause: all at once.
-                        await self.write(carry_out, transfer)
-
-    async def read_apart(
-        self,
-        question: Callable[Concatenate[sqlite3.Connection, Given], Result],
-        *args: Given.args,
-        **kwargs: Given.kwargs,
-    ) -> Result:
-        """Like `read`, on a thread and a connection of its own."""
-        return await asyncio.to_thread(
-            self._database.read_apart, lambda connection: question(connection, *args, **kwargs)
-        )
-
-
-def _name_of(change: Callable[..., object]) -> str:
-    """Under which the writer's time for such changes is counted: `streams.record`."""
-    module = getattr(change, "__module__", "").rpartition(".")[2]
-    function = getattr(change, "__qualname__", type(change).__name__)
-    return f"{module}.{function.rpartition('.')[2].lstrip('_')}"
+        await self.transfer(key, deletion.Empty(key))
+        was_there, freed = await self.write(delete)
+        if was_there:
+            await asyncio.to_thread(self.uploads.remove_run, key)
+            self.vacuum.note()
+        await self.blobs.free(self, freed)
+        return was_there
 
 
 def new_key() -> str:

@@ -73,7 +73,7 @@ def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
     answers = None
     if request.job and facts.is_here:
         outcome, folders = look_from_inside(
-            ask, profile, flags, home, request.folder, request.wait, notify
+            profile, flags, home, request.folder, request.wait, notify
         )
         answers = outcome.answers
         findings += check_nodes(outcome, profile, folders)

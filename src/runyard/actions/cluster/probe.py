@@ -8,7 +8,6 @@ from pathlib import Path
 
 from runyard.actions.events import Notify, in_words
 from runyard.client.keys import CREDENTIALS, netrc_path, project_keys
-from runyard.clusters.asking import Ask
 from runyard.clusters.profile import Profile
 from runyard.clusters.scratch import scratch_folder
 from runyard.config.check import check
@@ -17,15 +16,15 @@ from runyard.config.project_file import read_project
 from runyard.config.request import Request
 from runyard.errors import ConfigError, RunyardError
 from runyard.home import Home, prepare
-from runyard.reading.units import slurm_time
 from runyard.schedulers.slurm.doctor.probe_job import Outcome, run_probe
 from runyard.schedulers.slurm.header import put_together
+from runyard.schedulers.slurm.values import clock
 
 _SECONDS = 300.0
 
 
 def look_from_inside(
-    ask: Ask, profile: Profile, flags: Flags, home: Home, folder: Path, wait: float, notify: Notify
+    profile: Profile, flags: Flags, home: Home, folder: Path, wait: float, notify: Notify
 ) -> tuple[Outcome, dict[str, str]]:
     """The outcome of the job, and the folders it was told to look for."""
     try:
@@ -46,7 +45,7 @@ def look_from_inside(
         str(netrc_path(os.environ)),
     ]
     outcome = run_probe(
-        ask,
+        os.environ,
         profile,
         options=put_together(_options(request, profile)).lines(),
         folders=folders,
@@ -65,7 +64,7 @@ def _options(request: Request, profile: Profile) -> Iterator[str]:
     shortest = 0.0 if profile.limits.test_job else limit.shortest or 0.0
     seconds = max(min(_SECONDS, limit.longest or _SECONDS), shortest)
     yield "--job-name=runyard-doctor"
-    yield f"--time={slurm_time(seconds)}"
+    yield f"--time={clock(seconds)}"
     yield "--nodes=1"
     yield "--ntasks=1"
     yield f"--output={os.devnull}"

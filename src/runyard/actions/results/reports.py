@@ -29,7 +29,7 @@ from runyard.report.findings import (
     tries_of,
 )
 from runyard.report.repeats import repeats_of
-from runyard.schedulers.slurm.states import states_text
+from runyard.schedulers.states import states_text
 
 
 def report_on(api: Api, words: str) -> Report:

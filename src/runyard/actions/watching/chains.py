@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runyard.client.api import Api
 from runyard.client.jobs import Job
-from runyard.schedulers.slurm.states import states_of
+from runyard.schedulers.states import states_of
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ import time
 from runyard.client.jobs import Job
 from runyard.errors import NotFoundError
 from runyard.launch.watching import ANSWER_SECONDS, Looked
-from runyard.schedulers.slurm.accounting import NoAccounting, Record, records, used
-from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.errors import NoAccounting, SchedulerError, SchedulerMissing
+from runyard.schedulers.jobs import JobState, Record, used
+from runyard.schedulers.slurm.accounting import records
 from runyard.schedulers.slurm.name import cluster_name
-from runyard.schedulers.slurm.queue import JobState, poll
-from runyard.schedulers.slurm.states import counted, read_state
+from runyard.schedulers.slurm.queue import poll
+from runyard.schedulers.slurm.states import counted
+from runyard.schedulers.states import state_named
 
 
 def foreign_job(number: str) -> Job:
@@ -23,7 +25,7 @@ def look_at(number: str) -> Looked:
     """The same, with what the queue says of it now."""
     try:
         state = poll([number], patience=0.0, seconds=ANSWER_SECONDS)[number]
-    except SlurmMissing:
+    except SchedulerMissing:
         raise _unknown(number, "runyard has submitted none, and there is no Slurm here") from None
     known = [] if state.tasks else _accounted(number)
     if not state.tasks and not known:
@@ -35,7 +37,7 @@ def look_at(number: str) -> Looked:
 def _accounted(number: str) -> list[Record]:
     try:
         return records([number], seconds=ANSWER_SECONDS).get(number, [])
-    except (NoAccounting, SlurmError):
+    except (NoAccounting, SchedulerError):
         return []
 
 
@@ -47,7 +49,7 @@ def _unknown(number: str, why: str) -> NotFoundError:
 
 def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
     states = state.states if state.tasks else counted(one.state.name for one in known)
-    is_open = any(read_state(name).is_open for name in states)
+    is_open = any(state_named(name).is_open for name in states)
     starts = [one.start for one in state.tasks if one.start and one.state.phase != "waiting"]
     starts += [one.start for one in known if one.start is not None]
     ends = [one.end for one in state.tasks if one.end is not None]

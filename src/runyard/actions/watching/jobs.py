@@ -12,7 +12,9 @@ from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import NotFoundError, RunyardError
 from runyard.launch.watching import Looked, account_for, look
-from runyard.schedulers.slurm.accounting import NoAccounting, Record, own_records
+from runyard.schedulers.errors import NoAccounting
+from runyard.schedulers.jobs import Record
+from runyard.schedulers.slurm.accounting import own_records
 
 _DAY = 86400.0
 

@@ -8,7 +8,7 @@ from runyard.actions import naming
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
-from runyard.schedulers.slurm.commands import SlurmError, SlurmMissing
+from runyard.schedulers.errors import SchedulerError, SchedulerMissing
 from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
 
 
@@ -52,9 +52,9 @@ def usage_now(api: Api, words: str | None) -> UsageNow:
         return UsageNow(trials, [])
     try:
         return UsageNow(trials, running_tasks(only=only))
-    except SlurmMissing:
+    except SchedulerMissing:
         return UsageNow(trials, [])
-    except SlurmError as error:
+    except SchedulerError as error:
         return UsageNow(trials, [], f"{error.what} ({error.said})")
 
 

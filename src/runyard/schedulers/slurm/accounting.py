@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runyard.reading.units import read_whole
+from runyard.schedulers.errors import NoAccounting
+from runyard.schedulers.jobs import Record
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading
-from runyard.schedulers.slurm.queue import read_time
-from runyard.schedulers.slurm.states import State, read_state
+from runyard.schedulers.slurm.states import read_state
+from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
 _FIELDS = (
     "JobID", "State", "ExitCode", "Start", "End", "ElapsedRaw", "TimelimitRaw", "AllocCPUS",
@@ -17,44 +19,6 @@ _FIELDS = (
     "Account",
 )  # fmt: skip
 _AT_A_TIME = 500
-# What its database does not know is the largest number there is, in MB: 18446744073709551614M.
-_NOTHING_KNOWN = 1 << 63
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
-
-
-@dataclass(frozen=True)
-class Record:
-    """One task of a job, or a job that is no array, as accounting has it."""
-
-    which: str
-    """123, or 123_4 in an array; 123_[5-9] are tasks that never started."""
-    name: str
-    account: str
-    state: State
-    exit_code: str
-    partition: str
-    nodes: str | None
-    submitted: float | None
-    start: float | None
-    end: float | None
-    seconds: float
-    limit: float | None
-    """What time was asked for, in seconds."""
-    cpus: int
-    cpu_seconds: float
-    memory_asked: int | None
-    """Bytes, of all its nodes."""
-    memory_peak: int | None
-    """Bytes, of the step that used most."""
-    gpus: int
-
-    @property
-    def job_id(self) -> str:
-        return self.which.partition("_")[0]
-
-
-class NoAccounting(Exception):
-    """The site keeps no accounting, or does not let us read it; Slurm's words."""
 
 
 def records(
@@ -99,48 +63,6 @@ def read_records(text: str) -> list[Record]:
             if peak is not None:
                 found[which] = replace(found[which], memory_peak=max(peak, before or 0))
     return list(found.values())
-
-
-def used(of_job: Sequence[Record]) -> dict[str, float]:
-    """What a job's tasks used, against what they had: the ledger's `used`."""
-    ran = [one for one in of_job if one.start is not None]
-    if not ran:
-        return {}
-    peaks = [one.memory_peak for one in ran if one.memory_peak is not None]
-    asked = [one.memory_asked for one in ran if one.memory_asked is not None]
-    limits = [one.limit for one in ran if one.limit is not None]
-    told = {
-        "tasks": len(ran),
-        "seconds": sum(one.seconds for one in ran),
-        "longest_seconds": max((one.seconds for one in ran), default=0.0),
-        "limit_seconds": max(limits, default=None),
-        "cpu_seconds": sum(one.cpu_seconds for one in ran),
-        "cpu_seconds_held": sum(one.cpus * one.seconds for one in ran),
-        "gpu_seconds_held": sum(one.gpus * one.seconds for one in ran),
-        "memory_peak": max(peaks, default=None),
-        "memory_asked": max(asked, default=None),
-    }
-    return {name: value for name, value in told.items() if value is not None}
-
-
-def read_size(text: str, cpus: int = 1, nodes: int = 1) -> int | None:
-    """A size as Slurm writes it: 512M, 4Gn (a node), 2Gc (a CPU), 1536K, 3.5G."""
-    found = re.fullmatch(r"(\d{1,20}(?:\.\d+)?)([KMGTP]?)([nc]?)", text.strip())
-    if found is None:
-        return None
-    times = cpus if found[3] == "c" else nodes if found[3] == "n" else 1
-    size = int(float(found[1]) * _UNITS[found[2]] * times)
-    return size if size < _NOTHING_KNOWN else None
-
-
-def read_cpu_time(text: str) -> float:
-    """1-02:03:04, 02:03:04, 03:04.567."""
-    bare = text.strip()
-    found = re.fullmatch(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{1,9}(?:\.\d+)?)", bare)
-    if found is None:
-        return 0.0
-    days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
-    return days * 86400 + hours * 3600 + minutes * 60 + float(found[4])
 
 
 def _sacct(words: Sequence[str], environ: Mapping[str, str] | None, seconds: float) -> str:

@@ -13,11 +13,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from runyard.schedulers.slurm.commands import Answer, SlurmError, ask, for_reading, refused
+from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
 from runyard.schedulers.slurm.variables import clean_environment
 
 if TYPE_CHECKING:
-    from runyard.schedulers.slurm.header import Header
+    from runyard.schedulers.jobs import Header
 
 # Of a batch job's options, those that salloc does not know or that make no sense for a person.
 _BATCH_ONLY = ("signal", "open-mode", "requeue", "no-requeue", "output", "error", "array", "chdir")
@@ -62,7 +63,7 @@ def allocate(header: Header, environ: Mapping[str, str]) -> str:
                 sys.stderr.write(line)
                 sys.stderr.flush()
     except OSError as error:
-        raise SlurmError("salloc cannot be run", said=error.strerror) from error
+        raise SchedulerError("salloc cannot be run", said=error.strerror) from error
     found = _GRANTED.search("".join(said))
     if process.returncode or found is None:
         answer = Answer(process.returncode or 1, "", "".join(said))
@@ -75,7 +76,7 @@ def enter(words: Sequence[str]) -> int:
     try:
         return subprocess.run(list(words), check=False).returncode
     except OSError as error:
-        raise SlurmError("srun cannot be run", said=error.strerror) from error
+        raise SchedulerError("srun cannot be run", said=error.strerror) from error
 
 
 def raw_number(job: str, task: str | None) -> str:

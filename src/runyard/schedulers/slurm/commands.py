@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from runyard.errors import RunyardError
+from runyard.schedulers.errors import SchedulerError, SchedulerMissing
 
 # How long a controller that does not answer is waited for, all in all.
 PATIENCE_SECONDS = 120.0
@@ -28,18 +28,6 @@ _BUSY = re.compile(
     r"|connection timed out",
     re.IGNORECASE,
 )
-
-
-class SlurmError(RunyardError):
-    """Slurm refused, or did not answer."""
-
-
-class SlurmSilent(SlurmError):
-    """Slurm did not say whether it took a job."""
-
-
-class SlurmMissing(SlurmError):
-    """There is no Slurm here."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +109,10 @@ def for_reading(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**kept, **forms}
 
 
-def refused(what: str, answer: Answer, mend: str | None = None) -> SlurmError:
+def refused(what: str, answer: Answer, mend: str | None = None) -> SchedulerError:
     if answer.is_busy:
         mend = "Slurm's controller does not answer: wait a little, then type the same once more"
-    return SlurmError(what, said=answer.words, mend=mend)
+    return SchedulerError(what, said=answer.words, mend=mend)
 
 
 def find_slurm(environ: Mapping[str, str] | None = None) -> str:
@@ -160,12 +148,12 @@ def _run(
     except subprocess.TimeoutExpired:
         return Answer(1, "", f"{words[0]}: socket timed out: no answer in {seconds:.0f} s")
     except OSError as error:
-        raise SlurmError(f"{words[0]} cannot be run", said=error.strerror) from error
+        raise SchedulerError(f"{words[0]} cannot be run", said=error.strerror) from error
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
-def _missing(word: str) -> SlurmMissing:
-    return SlurmMissing(
+def _missing(word: str) -> SchedulerMissing:
+    return SchedulerMissing(
         f"there is no Slurm here: no `{word}` on the path",
         mend="on a login node of the cluster this works; on this machine `runyard run`, `sweep` "
         "and `farm` work without it",

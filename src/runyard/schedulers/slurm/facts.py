@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runyard.clusters.asking import Answer, Ask
-from runyard.reading.units import read_seconds, read_whole
+from runyard.reading.units import read_whole
+from runyard.schedulers.slurm.values import read_fields, read_gres, read_span
 
 _SETTING = re.compile(r"\w[\w\[\]]*")
 _OPEN = ("UNLIMITED", "INFINITE", "NONE", "N/A", "(null)", "")
@@ -173,32 +174,21 @@ def read_config(text: str) -> dict[str, str]:
     }
 
 
-def read_fields(line: str) -> dict[str, str]:
-    """Of `NAME=value NAME=value`, as scontrol's one-line form has it. A value may hold spaces."""
-    fields: dict[str, str] = {}
-    name = ""
-    for word in line.split():
-        key, equals, value = word.partition("=")
-        if equals and key.isidentifier():
-            name = key
-            fields[name] = value
-        elif name:
-            fields[name] += f" {word}"
-    return fields
+def read_partition_rules(text: str) -> dict[str, dict[str, str]]:
+    """`scontrol --oneliner show partition`: the fields of each, by its name."""
+    lines = [read_fields(line) for line in text.splitlines()]
+    return {line["PartitionName"]: line for line in lines if "PartitionName" in line}
 
 
 def read_partitions(text: str) -> Iterator[Partition]:
     """`scontrol --oneliner show partition`: one a line."""
-    for line in text.splitlines():
-        told = read_fields(line)
-        if "PartitionName" not in told:
-            continue
+    for told in read_partition_rules(text).values():
         accounts = told.get("AllowAccounts", "ALL")
         yield Partition(
             name=told["PartitionName"],
             is_default=told.get("Default") == "YES",
             is_up=told.get("State", "UP") == "UP",
-            longest=_seconds(told.get("MaxTime")),
+            longest=read_span(told.get("MaxTime")),
             most_nodes=read_whole(told.get("MaxNodes")),
             memory_per_cpu=read_whole(told.get("DefMemPerCPU")),
             is_exclusive=told.get("OverSubscribe") == "EXCLUSIVE",
@@ -217,25 +207,8 @@ def read_node_groups(text: str) -> Iterator[NodeGroup]:
         yield NodeGroup(parts[0].rstrip("*"), nodes, cpus, memory, read_gres("|".join(parts[4:])))
 
 
-def read_gres(text: str) -> dict[str, int]:
-    """GPUs in Slurm's list of resources: `gpu:a100:4(S:0-1),gpu:a100_1g.5gb:7,nvme:1`."""
-    found: dict[str, int] = {}
-    for resource in re.sub(r"\([^()]*\)", "", text).split(","):
-        parts = resource.split(":")
-        if parts[0] != "gpu":
-            continue
-        count = read_whole(parts[-1]) if len(parts) > 1 else 1
-        kind = "" if count is not None and len(parts) < 3 else parts[1]
-        found[kind] = found.get(kind, 0) + (1 if count is None else count)
-    return found
-
-
 def read_qos(text: str) -> Iterator[Qos]:
     for line in text.splitlines():
         parts = line.split("|")
         if len(parts) >= 4 and parts[0]:
-            yield Qos(parts[0], _seconds(parts[1]), read_whole(parts[2]), read_whole(parts[3]))
-
-
-def _seconds(told: str | None) -> float | None:
-    return None if told is None or told in _OPEN else read_seconds(told)
+            yield Qos(parts[0], read_span(parts[1]), read_whole(parts[2]), read_whole(parts[3]))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runyard.schedulers.resources import Ruled, clock
+from runyard.schedulers.jobs import Header, Option
+from runyard.schedulers.resources import Ruled
+from runyard.schedulers.slurm.values import clock
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
@@ -25,19 +26,6 @@ _NODES_AND_EVENTS = ("exclude", "mail-type")
 # Of options that ask for the same, the last one counts.
 _GPUS = {"gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"}
 _MEMORY = {"mem", "mem-per-cpu", "mem-per-gpu"}
-Option = tuple[str, str | None]
-
-
-@dataclass(frozen=True)
-class Header:
-    """Options of sbatch, without the array's, which is drawn up when it is split."""
-
-    options: tuple[Option, ...]
-
-    def lines(self) -> list[str]:
-        return [
-            f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options
-        ]
 
 
 def header(

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 
 from runyard.reading.units import read_whole
-from runyard.schedulers.slurm.commands import Answer, SlurmError, SlurmSilent, ask, refused
+from runyard.schedulers.errors import SchedulerError, SchedulerSilent
+from runyard.schedulers.slurm.commands import Answer, ask, refused
 
 # Slurm's words for "there are enough jobs in the queue": yours, your account's, a QOS's, or all.
 # The general ones stand for limits of size and time as well; a line before them says which, where
@@ -31,10 +32,10 @@ def is_limit(complaint: str) -> bool:
     return _ANY_LIMIT in complaint and _NAMED_LIMIT.search(complaint) is None
 
 
-def refusal(answer: Answer, name: str) -> SlurmError:
+def refusal(answer: Answer, name: str) -> SchedulerError:
     """The error for a job that was not taken, with what helps against Slurm's own words."""
     if answer.is_busy:
-        return SlurmSilent(
+        return SchedulerSilent(
             f"Slurm does not say whether it took the job {name}",
             said=answer.words,
             mend="wait until `squeue --me` answers; type the same if the job is not there",

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from runyard.reading.units import read_whole
-from runyard.schedulers.slurm.accounting import read_cpu_time, read_size
 from runyard.schedulers.slurm.commands import ask, for_reading, refused
-from runyard.schedulers.slurm.queue import read_time
+from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
 _FIELDS = "%A|%F|%K|%S|%C|%m|%N|%b|%j"
 _SECONDS = 15.0

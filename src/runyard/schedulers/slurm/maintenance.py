@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from runyard.reading.units import short_time
-from runyard.schedulers.resources import clock, follow_rules
-from runyard.schedulers.slurm.commands import SlurmError, ask, for_reading
-from runyard.schedulers.slurm.facts import read_fields
-from runyard.schedulers.slurm.queue import read_time
+from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.resources import follow_rules
+from runyard.schedulers.slurm.commands import ask, for_reading
+from runyard.schedulers.slurm.values import clock, read_fields, read_time
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
@@ -62,7 +62,7 @@ def mind_maintenance(
     ruled = follow_rules(request, request.profile)
     try:
         found = _find(environ, ruled.time, resources.partition, resources.reservation, now)
-    except SlurmError:
+    except SchedulerError:
         return request, ()
     if found is None:
         return request, ()

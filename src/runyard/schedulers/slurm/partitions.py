@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from runyard.reading.units import read_whole
+from runyard.schedulers.partitions import Count, Partition
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
-from runyard.schedulers.slurm.facts import read_fields
+from runyard.schedulers.slurm.facts import read_partition_rules
+from runyard.schedulers.slurm.values import read_gres, read_span
 
 _SECONDS = 20.0
 # With a width each: sinfo has no other way to keep long values whole.
@@ -17,43 +18,10 @@ _COLUMNS = (
     ("Partition", 80), ("NodeList", 80), ("StateLong", 30), ("Gres", 400), ("GresUsed", 400),
     ("CPUsState", 40), ("Memory", 20),
 )  # fmt: skip
-# A node in one of these takes no new job; Slurm adds signs such as * (not answering) behind.
-_AWAY = ("down", "drain", "fail", "maint", "reserved", "power", "unknown", "boot", "inval",
-         "future", "planned", "blocked", "reboot")  # fmt: skip
-_GPU = re.compile(r"gpu:(?:([^:(,\s]+):)?(\d+)")
-
-
-@dataclass(frozen=True)
-class Count:
-    free: int = 0
-    total: int = 0
-
-    def __add__(self, other: Count) -> Count:
-        return Count(self.free + other.free, self.total + other.total)
-
-    def __str__(self) -> str:
-        return f"{self.free}/{self.total}"
-
-
-@dataclass(frozen=True)
-class Partition:
-    """One partition. `gpus` by type; memory of a node in MiB, the least and the most.
-
-    `denied` says why you may not use it, where Slurm tells.
-    """
-
-    name: str
-    is_default: bool = False
-    state: str = "UP"
-    nodes: Count = field(default_factory=Count)
-    """Free ones are wholly free."""
-    cpus: Count = field(default_factory=Count)
-    gpus: Mapping[str, Count] = field(default_factory=dict)
-    memory: tuple[int, int] = (0, 0)
-    longest: float | None = None
-    usual: float | None = None
-    most_nodes: int | None = None
-    denied: str | None = None
+# States of a node that takes no job; Slurm adds signs such as * (not answering) behind.
+_DOWN = ("down", "drain", "fail", "maint", "power", "unknown")
+# And of one that is promised to others, or is not there yet.
+_AWAY = (*_DOWN, "reserved", "boot", "inval", "future", "planned", "blocked", "reboot")
 
 
 def list_partitions(environ: Mapping[str, str] | None = None) -> list[Partition]:
@@ -78,7 +46,7 @@ def read_partitions(
     nodes: str, rules: str, accounts: Iterable[str] | None = None
 ) -> list[Partition]:
     """From what sinfo and scontrol printed; `accounts` are the user's, None where not known."""
-    told = _read_rules(rules)
+    told = read_partition_rules(rules)
     found: dict[str, Partition] = {}
     for line in nodes.splitlines():
         cells = _cells(line)
@@ -90,8 +58,8 @@ def read_partitions(
             name,
             is_default=cells["Partition"].endswith("*"),
             state=rule.get("State", "UP"),
-            longest=read_span(rule.get("MaxTime", "")),
-            usual=read_span(rule.get("DefaultTime", "")),
+            longest=read_span(rule.get("MaxTime")),
+            usual=read_span(rule.get("DefaultTime")),
             most_nodes=_whole(rule.get("MaxNodes", "")),
             denied=_denied(rule, accounts),
         )
@@ -103,15 +71,24 @@ def read_partitions(
     )
 
 
-def read_span(text: str) -> float | None:
-    """A limit of time as Slurm writes it, in seconds; None where there is none."""
-    parts = re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", text.strip())
-    if parts is None:
-        return None
-    days, first, second, third = (read_whole(part) or 0 for part in parts.groups())
-    if parts[4] is None and parts[1] is None:
-        return first * 60.0 + second
-    return days * 86400.0 + first * 3600 + second * 60 + third
+def nodes_of(partition: str | None, environ: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The nodes of a partition (the usual one, where none is named), and those that are away."""
+    words = ["sinfo", "--noheader", "--Node", "--format=%N|%T|%P"]
+    answer = ask([*words, *([f"--partition={partition}"] if partition else [])],
+                 environ=for_reading(environ), patience=10)  # fmt: skip
+    if not answer.is_good:
+        raise refused("the nodes cannot be listed", answer, "`sinfo -s` shows the partitions")
+    up: dict[str, None] = {}
+    away: dict[str, None] = {}
+    for line in answer.said.splitlines():
+        # A site's greeting is no line of the table.
+        if line.count("|") != 2:
+            continue
+        node, state, name = (cell.strip() for cell in line.split("|"))
+        if not node or (partition is None and not name.endswith("*")):
+            continue
+        (away if state.rstrip("*~#$@^-").startswith(_DOWN) else up)[node] = None
+    return list(up), list(away)
 
 
 def accounts_of(answer: Answer) -> list[str] | None:
@@ -130,10 +107,10 @@ def _with_node(before: Partition, cells: Mapping[str, str]) -> Partition:
         _whole(part) or 0 for part in (cells["CPUsState"] + "/0/0/0").split("/")[:4]
     )
     gpus = dict(before.gpus)
-    used = _gpus(cells["GresUsed"])
-    for kind, count in _gpus(cells["Gres"]).items():
+    used = read_gres(cells["GresUsed"])
+    for kind, count in read_gres(cells["Gres"]).items():
         free = 0 if is_away else max(0, count - used.get(kind, 0))
-        gpus[kind] = gpus.get(kind, Count()) + Count(free, count)
+        gpus[kind or "gpu"] = gpus.get(kind or "gpu", Count()) + Count(free, count)
     memory = _whole(cells["Memory"]) or 0
     low, high = before.memory
     return Partition(
@@ -159,19 +136,6 @@ def _cells(line: str) -> dict[str, str] | None:
         found[name] = line[begin : begin + width].strip()
         begin += width
     return found if found["Partition"] else None
-
-
-def _gpus(text: str) -> dict[str, int]:
-    """gpu:a100:4(S:0-1),gpu:2 → {a100: 4, gpu: 2}."""
-    found: dict[str, int] = {}
-    for kind, count in _GPU.findall(text):
-        found[kind or "gpu"] = found.get(kind or "gpu", 0) + (read_whole(count) or 0)
-    return found
-
-
-def _read_rules(text: str) -> dict[str, dict[str, str]]:
-    lines = [read_fields(line) for line in text.splitlines()]
-    return {line["PartitionName"]: line for line in lines if "PartitionName" in line}
 
 
 def _denied(rule: Mapping[str, str], accounts: Iterable[str] | None) -> str | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from runyard.schedulers.jobs import JobState, Tasks
 from runyard.schedulers.slurm.commands import (
     ANSWER_SECONDS,
     PATIENCE_SECONDS,
@@ -15,55 +14,13 @@ from runyard.schedulers.slurm.commands import (
     for_reading,
     refused,
 )
-from runyard.schedulers.slurm.states import UNKNOWN, State, read_state
+from runyard.schedulers.slurm.states import read_state
+from runyard.schedulers.slurm.values import read_time
 
 _FIELDS = "%F|%K|%T|%S|%e|%N|%r"
 # Slurm counts tasks in 32 bits.
 _RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
 _AT_A_TIME = 500
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """Tasks of a job that are alike: one that runs, or a whole range that waits."""
-
-    which: str
-    """Slurm's words: 123_4, 123_[5-80%8] or 123."""
-    count: int
-    state: State
-    reason: str | None
-    start: float | None
-    """When it started or, as Slurm guesses, will start."""
-    end: float | None
-    """When it ended, or will have to."""
-    nodes: str | None
-
-
-@dataclass(frozen=True)
-class JobState:
-    """What Slurm says of a job now; a job it does not know (any more) is UNKNOWN."""
-
-    job_id: str
-    tasks: tuple[Tasks, ...] = field(default=())
-
-    @property
-    def states(self) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for one in self.tasks:
-            found[one.state.name] = found.get(one.state.name, 0) + one.count
-        return found or {UNKNOWN.name: 1}
-
-    @property
-    def reason(self) -> str | None:
-        """Why what waits is waiting."""
-        waiting = (one.reason for one in self.tasks if one.state.phase == "waiting")
-        return next((reason for reason in waiting if reason), None)
-
-    @property
-    def start(self) -> float | None:
-        """When the first that waits is expected to start."""
-        waiting = [one for one in self.tasks if one.state.phase == "waiting"]
-        return min((one.start for one in waiting if one.start is not None), default=None)
 
 
 def poll(
@@ -144,14 +101,6 @@ def _read_tasks(
         end=read_time(end),
         nodes=_told(nodes),
     )
-
-
-def read_time(text: str) -> float | None:
-    """A moment as Slurm writes it, in this machine's time zone: 2026-03-01T09:30:00."""
-    try:
-        return time.mktime(time.strptime(text.strip(), "%Y-%m-%dT%H:%M:%S"))
-    except (ValueError, OverflowError):  # N/A, Unknown, None; or SLURM_TIME_FORMAT is set.
-        return None
 
 
 def _told(text: str) -> str | None:

@@ -16,13 +16,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from runyard.schedulers.slurm.commands import (
-    PATIENCE_SECONDS,
-    Answer,
-    SlurmMissing,
-    ask,
-    for_reading,
-)
+from runyard.schedulers.errors import SchedulerMissing
+from runyard.schedulers.slurm.commands import PATIENCE_SECONDS, Answer, ask, for_reading
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _OWN_COMMENT = re.compile(r"^#SBATCH --comment=", re.MULTILINE)
@@ -146,7 +141,7 @@ def _find(mark: str, environ: Mapping[str, str]) -> list[str] | None:
         # was typed by all (since 21.08).
         fields = "--format=JobID,SubmitLine,Comment,JobName"
         words = ["sacct", "--allocations", "--parsable2", "--noheader", "--starttime=now-7days"]
-        with contextlib.suppress(SlurmMissing):  # Not every site installs it.
+        with contextlib.suppress(SchedulerMissing):  # Not every site installs it.
             records = ask([*words, fields], environ=env, patience=0.0)
             if records.is_busy:
                 return None

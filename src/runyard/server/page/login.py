@@ -9,13 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.server.access import caller_of, session_of, tracker_of
-from runyard.server.answers import Unacceptable, answer, read_texts
-from runyard.server.page.cookies import cookie_path, is_own_login, set_cookie
-from runyard.server.page.sessions import CODE_SECONDS, LONGEST_SECONDS
-from runyard.server.permissions import RUNS, Caller
-from runyard.server.scopes import REFUSAL
-from runyard.server.store import sessions as stored
+from runyard.server.http.access import caller_of, session_of, tracker_of
+from runyard.server.http.answers import Unacceptable, answer, read_texts
+from runyard.server.http.cookies import cookie_path, is_own_login, set_cookie
+from runyard.server.http.scopes import REFUSAL
+from runyard.server.people import sessions as stored
+from runyard.server.people.open_sessions import CODE_SECONDS, LONGEST_SECONDS
+from runyard.server.people.permissions import RUNS, Caller
 
 # A wrong code or key is answered late. There is no limit by address: on a login node a stranger
 # has the address of the owner, who would be the one that it keeps out.

@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from runyard.server.access import caller_of, session_of, tracker_of
-from runyard.server.answers import Unacceptable, answer
-from runyard.server.page.sessions import ends_at
-from runyard.server.permissions import may_manage_keys
-from runyard.server.store.sessions import Session
+from runyard.server.http.access import caller_of, session_of, tracker_of
+from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.people.open_sessions import ends_at
+from runyard.server.people.permissions import may_manage_keys
+from runyard.server.people.sessions import Session
 
 
 async def list_sessions(request: Request) -> Response:

@@ -1,1 +1,1 @@
-"""What is kept on disk: SQLite behind one writer thread, and the files of runs."""
+"""Storage: SQLite behind one writer thread, its schema and migrations, files that arrive."""

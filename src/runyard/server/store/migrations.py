@@ -6,19 +6,14 @@ import sqlite3
 
 from runyard.errors import StateError
 from runyard.server.store.schema import (
-    artifacts,
-    consoles,
-    contents,
-    figures,
-    history,
-    jobs,
-    people,
-    processes,
-    programs,
-    reports,
-    runs,
-    sweeps,
-    wishes,
+    artifact_tables,
+    content_tables,
+    history_tables,
+    job_tables,
+    people_tables,
+    process_tables,
+    run_tables,
+    sweep_tables,
 )
 from runyard.version import __version__
 
@@ -28,32 +23,32 @@ _ABOUT = "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOU
 _FIRST = "".join(
     (
         _ABOUT,
-        people.TABLES,
-        runs.TABLES,
-        processes.TABLES,
-        consoles.TABLES,
-        history.TABLES,
-        artifacts.TABLES,
-        contents.TABLES,
+        people_tables.TABLES,
+        run_tables.TABLES,
+        process_tables.TABLES,
+        process_tables.CONSOLES,
+        history_tables.TABLES,
+        artifact_tables.TABLES,
+        content_tables.TABLES,
     )
 )
 
 STEPS: tuple[str, ...] = (
     _FIRST,
-    sweeps.TABLES,
-    jobs.TABLES,
-    reports.TABLES,
-    wishes.TABLES,
-    processes.USAGE,
-    jobs.SCRIPT,
-    processes.AGENT,
-    figures.TABLES,
-    programs.TABLES,
-    sweeps.RETURNS,
-    people.INVITATIONS,
-    people.KEYS,
-    artifacts.LINKED_BY,
-    people.SESSIONS,
+    sweep_tables.TABLES,
+    job_tables.TABLES,
+    run_tables.REPORTS,
+    job_tables.WISH,
+    process_tables.USAGE,
+    job_tables.SCRIPT,
+    process_tables.AGENT,
+    job_tables.FIGURES,
+    sweep_tables.PROGRAMS,
+    sweep_tables.RETURNS,
+    people_tables.INVITATIONS,
+    people_tables.KEYS,
+    artifact_tables.LINKED_BY,
+    people_tables.SESSIONS,
 )
 
 

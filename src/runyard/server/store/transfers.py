@@ -12,9 +12,11 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from runyard.server.store.pieces import Changed
-
 Slice = Callable[[sqlite3.Connection], object]
+
+
+class Changed(Exception):
+    """A piece is not there any more as it was planned with: plan again."""
 
 
 class Transfer(ABC):

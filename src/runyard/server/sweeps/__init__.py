@@ -1,4 +1,1 @@
-"""Sweeps at work: handing out, suggestions ahead, early stopping, long polls.
-
-Owns no state but what can be made anew from the ledger.
-"""
+"""Sweeps and their trials: `policy` decides, `ledger` stores, `serving` answers agents."""

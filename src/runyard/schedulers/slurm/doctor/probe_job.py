@@ -18,18 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runyard.clusters.asking import Ask
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
+from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm.doctor import node_probe
+from runyard.schedulers.slurm.queue import cancel, poll
+from runyard.schedulers.slurm.sending import send
+from runyard.schedulers.slurm.variables import clean_environment
 
 MARK = ".runyard-doctor-"
 OUTSIDE = (("api.wandb.ai", 443), ("github.com", 443))
 _LOOK_SECONDS = 0.5
 _ASK_SECONDS = 2.0
+_ANSWER_SECONDS = 15.0
 # A network file system may show a file this long after it was written.
 _LATE_SECONDS = 15.0
-_GONE = ("", "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def marked(folders: Mapping[str, Path]) -> Iterator[dict[str, str]]:
 
 
 def run_probe(
-    ask: Ask,
+    environ: Mapping[str, str],
     profile: Profile,
     *,
     options: Sequence[str],
@@ -105,21 +108,31 @@ def run_probe(
             "keys": list(keys),
             "programs": [*CONTAINER_PROGRAMS, "srun", "nvidia-smi"],
         }
-        script = Path(next(iter(marks.values()))) / "probe.sh"
-        script.write_text(probe_script(asked, sys.executable, profile.script.path))
-        sent = ask("sbatch", "--parsable", *options, str(script), seconds=60)
-        if sent.trouble is not None:
-            return Outcome(None, f"Slurm did not take the job: {sent.trouble}",
-                           "give what the site wants: --partition, --account, --qos")  # fmt: skip
-        job_id = sent.text.strip().splitlines()[-1].partition(";")[0]
+        text = probe_script(asked, sys.executable, profile.script.path)
+        names = [option.lstrip("-").partition("=")[0] for option in options]
+        clean = clean_environment(environ, names)
+        key = next(iter(marks.values()))
         try:
-            return _wait(ask, job_id, [Path(mark) for mark in marks.values()], wait, say)
+            sent = send(text, key, options=options, environ=clean, notice=say)
+        except SchedulerError as error:
+            return Outcome(None, error.what, error.mend)
+        if not sent.is_good:
+            return Outcome(None, f"Slurm did not take the job: {sent.words}",
+                           "give what the site wants: --partition, --account, --qos")  # fmt: skip
+        job_id = sent.said
+        try:
+            return _wait(environ, job_id, [Path(mark) for mark in marks.values()], wait, say)
         finally:
-            ask("scancel", job_id)
+            with contextlib.suppress(SchedulerError):
+                cancel([job_id], environ=environ)
 
 
 def _wait(
-    ask: Ask, job_id: str, marks: Sequence[Path], wait: float, say: Callable[[str], None]
+    environ: Mapping[str, str],
+    job_id: str,
+    marks: Sequence[Path],
+    wait: float,
+    say: Callable[[str], None],
 ) -> Outcome:
     end, next_ask, told = time.monotonic() + wait, 0.0, ""
     late: float | None = None
@@ -137,29 +150,32 @@ def _wait(
                 job_id,
             )
         if now >= next_ask:
-            state, reason = _state(ask, job_id)
-            if state in _GONE:
+            words = _words(environ, job_id)
+            if words is None:
                 late = late or now + _LATE_SECONDS
-            elif f"{state} {reason}" != told:
-                told = f"{state} {reason}"
-                say(f"job {job_id} is {state.lower()}{f' ({reason})' if reason else ''}")
+            elif words != told:
+                told = words
+                say(f"job {job_id} is {told}")
             next_ask = now + _ASK_SECONDS
         if now >= end and late is None:
             return Outcome(
                 None,
-                f"job {job_id} did not run within {wait:.0f} s ({told.lower()})",
+                f"job {job_id} did not run within {wait:.0f} s ({told})",
                 "wait longer with --wait 30m, or ask for another --partition or --qos",
                 job_id,
             )
         time.sleep(_LOOK_SECONDS)
 
 
-def _state(ask: Ask, job_id: str) -> tuple[str, str]:
-    answer = ask("squeue", "--noheader", "--jobs", job_id, "--format=%T|%r")
-    if not answer.ok and "Invalid job id" not in (answer.trouble or ""):
-        return "UNKNOWN", answer.trouble or ""
-    state, _, reason = answer.text.strip().partition("|")
-    return state, "" if reason == "None" else reason
+def _words(environ: Mapping[str, str], job_id: str) -> str | None:
+    """How the job stands, to be said; None: it has ended."""
+    try:
+        job = poll([job_id], environ, patience=0.0, seconds=_ANSWER_SECONDS)[job_id]
+    except SchedulerError as error:
+        return f"unknown ({error.said or error.what})"
+    if not job.is_open:
+        return None
+    return f"{next(iter(job.states)).lower()}{f' ({job.reason})' if job.reason else ''}"
 
 
 def _answer(marks: Sequence[Path]) -> Mapping[str, Any] | None:

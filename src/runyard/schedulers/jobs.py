@@ -1,0 +1,157 @@
+"""Jobs: what is asked for, what a scheduler answers, its queue now, and its records afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.states import UNKNOWN, State
+
+Option = tuple[str, str | None]
+
+
+@dataclass(frozen=True)
+class Header:
+    """Options of a job by the scheduler's names, without the array's, which come with each part."""
+
+    options: tuple[Option, ...]
+
+    def lines(self) -> list[str]:
+        return [
+            f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options
+        ]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A job to be sent."""
+
+    name: str
+    text: str
+    """The script, with the scheduler's header."""
+    key: str
+    """Names this job among all that were ever sent; the same key is the same job."""
+    after: str | None = None
+    """The job that has to end first, however it ends."""
+    options: tuple[str, ...] = ()
+    """What no line of the script can hold, in the scheduler's words."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a scheduler says to a job that was sent.
+
+    *taken*: `job_id` is its number. *full*: a limit on the number of jobs keeps it out for now.
+    *refused*: it will never be taken as it is. *unknown*: the answer was lost and the job may have
+    been taken; the same key must be sent with `may_be_there` the next time.
+    """
+
+    outcome: Literal["taken", "full", "refused", "unknown"]
+    job_id: str = ""
+    words: str = ""
+    """The scheduler's own, in one line."""
+    error: SchedulerError | None = None
+    """What to raise where it was not taken, with what helps."""
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks of a job that are alike: one that runs, or a whole range that waits."""
+
+    which: str
+    """In the scheduler's words: 123_4, 123_[5-80%8] or 123."""
+    count: int
+    state: State
+    reason: str | None
+    start: float | None
+    """When it started or, as the scheduler guesses, will start."""
+    end: float | None
+    """When it ended, or will have to."""
+    nodes: str | None
+
+
+@dataclass(frozen=True)
+class JobState:
+    """What the queue says of a job now; a job it does not know (any more) is UNKNOWN."""
+
+    job_id: str
+    tasks: tuple[Tasks, ...] = field(default=())
+
+    @property
+    def states(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for one in self.tasks:
+            found[one.state.name] = found.get(one.state.name, 0) + one.count
+        return found or {UNKNOWN.name: 1}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any of it may still come to something; not of a job that is forgotten."""
+        return any(tasks.state.is_open for tasks in self.tasks)
+
+    @property
+    def reason(self) -> str | None:
+        """Why what waits is waiting."""
+        waiting = (one.reason for one in self.tasks if one.state.phase == "waiting")
+        return next((reason for reason in waiting if reason), None)
+
+    @property
+    def start(self) -> float | None:
+        """When the first that waits is expected to start."""
+        waiting = [one for one in self.tasks if one.state.phase == "waiting"]
+        return min((one.start for one in waiting if one.start is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One task of a job, or a job that is no array, as accounting has it."""
+
+    which: str
+    """123, or 123_4 in an array; 123_[5-9] are tasks that never started."""
+    name: str
+    account: str
+    state: State
+    exit_code: str
+    partition: str
+    nodes: str | None
+    submitted: float | None
+    start: float | None
+    end: float | None
+    seconds: float
+    limit: float | None
+    """What time was asked for, in seconds."""
+    cpus: int
+    cpu_seconds: float
+    memory_asked: int | None
+    """Bytes, of all its nodes."""
+    memory_peak: int | None
+    """Bytes, of the step that used most."""
+    gpus: int
+
+    @property
+    def job_id(self) -> str:
+        return self.which.partition("_")[0]
+
+
+def used(of_job: Sequence[Record]) -> dict[str, float]:
+    """What a job's tasks used, against what they had: the ledger's `used`."""
+    ran = [one for one in of_job if one.start is not None]
+    if not ran:
+        return {}
+    peaks = [one.memory_peak for one in ran if one.memory_peak is not None]
+    asked = [one.memory_asked for one in ran if one.memory_asked is not None]
+    limits = [one.limit for one in ran if one.limit is not None]
+    told = {
+        "tasks": len(ran),
+        "seconds": sum(one.seconds for one in ran),
+        "longest_seconds": max((one.seconds for one in ran), default=0.0),
+        "limit_seconds": max(limits, default=None),
+        "cpu_seconds": sum(one.cpu_seconds for one in ran),
+        "cpu_seconds_held": sum(one.cpus * one.seconds for one in ran),
+        "gpu_seconds_held": sum(one.gpus * one.seconds for one in ran),
+        "memory_peak": max(peaks, default=None),
+        "memory_asked": max(asked, default=None),
+    }
+    return {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,1 @@
+"""runyard's own API: what the command line, agents and the page ask."""

@@ -1,0 +1,243 @@
+"""Curves for the page and for programs, packed: a head in JSON, then columns of numbers.
+
+    4 bytes   length of the head
+    head      JSON: `revision`, and `curves`: one entry a curve with its metric, its run or group,
+              how many values it stands for, how many points it has and where its columns begin
+    columns   x (float64); last, low, high and, of groups, deviation and runs (float32)
+
+All numbers are little-endian; head and columns are padded to 8 bytes, so that a browser can lay
+typed arrays over them. Columns that would be the same are sent once: the steps of a run, and the
+band of a curve that shows every value (`low` and `high` are null).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from starlette.requests import Request
+from starlette.responses import Response
+
+from runyard.server.history.columns import Numbers
+from runyard.server.history.history import EVENTS, HISTORY
+from runyard.server.history.metric_keys import STEP
+from runyard.server.history.reading.curves import Curve, Span, read_named_curves
+from runyard.server.history.reading.group_curves import GroupCurve, combine
+from runyard.server.http import arguments
+from runyard.server.http.access import caller_of, tracker_of
+from runyard.server.http.answers import Unacceptable, read_texts
+from runyard.server.people.permissions import may_read
+from runyard.server.runs import projects
+
+_MOST_POINTS, _MOST_RUNS, _MOST_METRICS = 100_000, 20_000, 200
+_STREAMS = {"history": HISTORY, "events": EVENTS}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which curves, as the body of a question says."""
+
+    project: str
+    runs: list[int] | None
+    metrics: list[str]
+    points: int
+    x: str | None
+    span: Span | None
+    stream: int
+    groups: list[list[int]] | None
+
+
+async def curves(request: Request) -> Response:
+    """Many metrics of many runs, or of groups of runs, as binary columns."""
+    tracker = tracker_of(request)
+    asked = _read_asked(await read_texts(request))
+    entity, _, name = asked.project.partition("/")
+    project = await tracker.read(projects.by_path, entity, name)
+    if project is None or not may_read(caller_of(request), entity):
+        raise Unacceptable(404, f"there is no project {asked.project[:200]!r}")
+    revision = tracker.changes.revision
+    packed = await tracker.read(_packed, project["key"], asked, revision)
+    return Response(packed, media_type="application/octet-stream")
+
+
+def _read_asked(given: dict[str, Any]) -> Asked:
+    named = arguments.field(given, "stream", str) if given.get("stream") else "history"
+    stream = _STREAMS.get(named)
+    if stream is None:
+        raise Unacceptable(400, "stream is `history` or `events`")
+    metrics = arguments.texts(given, "metrics")
+    points = arguments.field(given, "points", int) if given.get("points") else 1000
+    groups = None if given.get("groups") is None else arguments.field(given, "groups", list)
+    runs = None if given.get("runs") is None else arguments.field(given, "runs", list)
+    if len(metrics) > _MOST_METRICS:
+        raise Unacceptable(400, f"more than {_MOST_METRICS} metrics at once")
+    return Asked(
+        project=arguments.field(given, "project", str),
+        runs=None if runs is None else _keys(runs),
+        metrics=metrics,
+        points=min(max(1, points), _MOST_POINTS),
+        x=None if given.get("x") in (None, STEP) else arguments.field(given, "x", str),
+        span=_span(given.get("range")),
+        stream=stream,
+        groups=None if groups is None else [_keys(group) for group in groups],
+    )
+
+
+def _keys(given: object) -> list[int]:
+    if not isinstance(given, list) or not all(type(key) is int for key in given):
+        raise Unacceptable(400, "runs are given as lists of keys")
+    if len(given) > _MOST_RUNS:
+        raise Unacceptable(400, f"more than {_MOST_RUNS} runs at once")
+    return given
+
+
+def _span(given: Any) -> Span | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or [type(one) in (int, float) for one in given] != [True] * 2:
+        raise Unacceptable(400, "range is a pair of numbers")
+    return float(given[0]), float(given[1])
+
+
+def _packed(connection: sqlite3.Connection, project: int, asked: Asked, revision: int) -> bytes:
+    wanted = asked.runs
+    if asked.groups is not None:
+        wanted = [key for group in asked.groups for key in group]
+    runs = _own_runs(connection, project, wanted)
+    named = read_named_curves(
+        connection, runs, asked.stream, asked.metrics, asked.points, asked.x, asked.span
+    )
+    packing = Packing()
+    with np.errstate(over="ignore"):  # What float32 cannot hold is drawn as infinite.
+        for name in dict.fromkeys(asked.metrics):
+            _pack_metric(packing, name, named.pop(name, {}), runs, asked)
+    return packing.packed(revision)
+
+
+def _pack_metric(
+    packing: Packing, name: str, its: dict[int, Curve], runs: list[int], asked: Asked
+) -> None:
+    if asked.groups is None:
+        for run in runs:
+            if run in its:
+                packing.add_run(name, run, its.pop(run))
+        return
+    for number, group in enumerate(asked.groups):
+        mean = combine((its[run] for run in group if run in its), asked.points)
+        if mean is not None:
+            packing.add_group(name, number, mean)
+
+
+def _own_runs(
+    connection: sqlite3.Connection, project: int, keys: Sequence[int] | None
+) -> list[int]:
+    """Those of the project alone: keys of other people's runs are nobody's here."""
+    if keys is None:
+        found = connection.execute(
+            "SELECT key FROM runs WHERE project = ? ORDER BY key DESC LIMIT ?",
+            (project, _MOST_RUNS),
+        )
+        return [row["key"] for row in found]
+    found = connection.execute(
+        "SELECT key FROM runs WHERE project = ? AND key IN (SELECT value FROM json_each(?))",
+        (project, json.dumps(list(keys))),
+    )
+    there = {row["key"] for row in found}
+    return [key for key in dict.fromkeys(keys) if key in there]
+
+
+class Packing:
+    """Collects curves; `packed` is the answer's body."""
+
+    def __init__(self) -> None:
+        self._entries: list[dict[str, Any]] = []
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._places: dict[bytes, int] = {}
+
+    def add_run(self, metric: str, run: int, curve: Curve) -> None:
+        is_all = len(curve.x) == curve.count
+        self._entries.append(
+            {
+                "metric": metric,
+                "run": run,
+                "count": curve.count,
+                "points": len(curve.x),
+                "x": self._wide(curve.x),
+                "last": self._narrow(curve.last),
+                "low": None if is_all else self._narrow(curve.low),
+                "high": None if is_all else self._narrow(curve.high),
+            }
+        )
+
+    def add_group(self, metric: str, group: int, curve: GroupCurve) -> None:
+        self._entries.append(
+            {
+                "metric": metric,
+                "group": group,
+                "count": curve.count,
+                "points": len(curve.x),
+                "x": self._wide(curve.x),
+                "last": self._narrow(curve.mean),
+                "low": self._narrow(curve.low),
+                "high": self._narrow(curve.high),
+                "deviation": self._narrow(curve.deviation),
+                "runs": self._narrow(curve.runs),
+            }
+        )
+
+    def packed(self, revision: int) -> bytes:
+        head = json.dumps(
+            {"revision": revision, "curves": self._entries}, separators=(",", ":")
+        ).encode()
+        padding = bytes(-(4 + len(head)) % 8)
+        return b"".join([struct.pack("<I", len(head)), head, padding, *self._pieces])
+
+    def _wide(self, numbers: Numbers) -> int:
+        """Where the column begins; the metrics of a run mostly have the same steps."""
+        data = numbers.astype("<f8").tobytes()
+        place = self._places.get(data)
+        if place is None:
+            place = self._places[data] = self._add(data)
+        return place
+
+    def _narrow(self, numbers: Numbers) -> int:
+        return self._add(numbers.astype("<f4").tobytes())
+
+    def _add(self, data: bytes) -> int:
+        place = self._size
+        self._pieces += [data, bytes(-len(data) % 8)]
+        self._size += len(data) + -len(data) % 8
+        return place
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """One curve of an answer: what the head says of it, and its columns by name."""
+
+    about: dict[str, Any]
+    columns: dict[str, Numbers]
+
+
+def unpack(body: bytes) -> list[Unpacked]:
+    """What `Packing` made."""
+    (length,) = struct.unpack_from("<I", body)
+    begin = 4 + length + -(4 + length) % 8
+    return [
+        Unpacked(
+            about,
+            {
+                name: np.frombuffer(
+                    body, "<f8" if name == "x" else "<f4", about["points"], begin + about[name]
+                )
+                for name in ("x", "last", "low", "high", "deviation", "runs")
+                if about.get(name) is not None
+            },
+        )
+        for about in json.loads(body[4 : 4 + length])["curves"]
+    ]

@@ -1,0 +1,246 @@
+"""What changed, told as it happens: one stream a page, or the same by asking again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from runyard.server.api.page_api.page_answers import project_at
+from runyard.server.http import arguments
+from runyard.server.http.access import caller_of, is_still_in, tracker_of
+from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.jobs import jobs
+from runyard.server.people.permissions import Caller, may_read, readable
+from runyard.server.runs import projects, runs
+from runyard.server.store.changes import Change, Changes, Kind
+from runyard.server.store.database import LARGEST_KEY
+from runyard.server.sweeps.ledger import sweeps
+from runyard.server.tracker import Tracker
+
+# News are put together for this long: a run may log a hundred times a second.
+_EVERY = 1.0
+# Proxies close what is silent for long.
+_SIGN_OF_LIFE = 15.0
+_LONGEST_WAIT = 30.0
+
+_EVERYWHERE = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
+_ALL = tuple(Kind)
+_LISTS = ("runs", "history", "console", "files", "deleted", "sweeps")
+_FLAGS = ("agents", "jobs", "projects", "reports")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a page shows, and wants to hear of."""
+
+    projects: frozenset[int]
+    runs: frozenset[int]
+    sweeps: frozenset[int]
+    jobs: bool
+    overview: bool
+
+
+async def news(
+    tracker: Tracker, caller: Caller, scope: Scope, since: int | None
+) -> dict[str, Any] | None:
+    """What changed in a scope after `since`; None for nothing. `whole`: ask for everything."""
+    changes = tracker.changes
+    revision = changes.revision
+    if since is None or not changes.knows(since):
+        return nothing(revision) | {"whole": True}
+    if since == revision:
+        return None
+    found: dict[str, set[int]] = {name: set() for name in _LISTS}
+    flags = dict.fromkeys(_FLAGS, False)
+    pending = list(changes.since(since, _ALL))
+    entities = readable(caller)
+    if (scope.jobs or scope.overview) and entities is not None:
+        # These tell of everything there is, so of what is not the caller's too.
+        pending = await tracker.read(_seen, pending, jobs.Sight(caller.key, entities))
+    for change in pending:
+        _sort_in(found, flags, scope, change.kind, change.key, change.project, change.detail)
+    if not any(found.values()) and not any(flags.values()):
+        return None
+    told = {name: sorted(keys) for name, keys in found.items()}
+    return {"revision": revision, "whole": False, **told, **flags}
+
+
+def _seen(
+    connection: sqlite3.Connection, pending: Sequence[Change], sight: jobs.Sight
+) -> list[Change]:
+    """Those changes that are of projects and jobs in sight."""
+    in_sight = projects.keys_of_entities(connection, sight.entities)
+    return [
+        change
+        for change in pending
+        if change.project in in_sight
+        or (change.kind is Kind.JOB and jobs.by_key(connection, change.key, sight) is not None)
+    ]
+
+
+def nothing(revision: int) -> dict[str, Any]:
+    """No news: as of that revision, everything is as it was."""
+    lists: dict[str, Any] = {name: [] for name in _LISTS}
+    return {"revision": revision, "whole": False, **lists, **dict.fromkeys(_FLAGS, False)}
+
+
+def _sort_in(
+    found: dict[str, set[int]],
+    flags: dict[str, bool],
+    scope: Scope,
+    kind: Kind,
+    key: int,
+    project: int,
+    detail: int,
+) -> None:
+    is_shown = project in scope.projects
+    by_run = {
+        Kind.RUN: "runs",
+        Kind.HISTORY: "history",
+        Kind.DELETED: "deleted",
+        Kind.MOVED: "deleted",
+        Kind.FILES: "files",
+    }
+    if kind in by_run and (is_shown or key in scope.runs):
+        found[by_run[kind]].add(key)
+    elif kind is Kind.CONSOLE and key in scope.runs:
+        found["console"].add(key)
+    elif kind in (Kind.SWEEP, Kind.TRIAL) and (is_shown or key in scope.sweeps):
+        found["sweeps"].add(key)
+    elif kind is Kind.AGENT and (scope.jobs or detail in scope.sweeps):
+        flags["agents"] = True
+    elif kind is Kind.REPORT and is_shown:
+        flags["reports"] = True
+    if kind is Kind.JOB and scope.jobs:
+        flags["jobs"] = True
+    if kind in _EVERYWHERE and scope.overview:
+        flags["projects"] = True
+    if kind in (Kind.TRIAL, Kind.USAGE) and scope.jobs:
+        flags["agents"] = True
+
+
+async def live(request: Request) -> Response:
+    """News of what a page shows: as events to who asks for them, else once."""
+    scope = await _scope(request)
+    given = request.query_params
+    # A browser that comes back says what it heard last.
+    last = request.headers.get("last-event-id") or given.get("since")
+    since = arguments.number(last, "since")
+    if "text/event-stream" in request.headers.get("accept", ""):
+        return StreamingResponse(
+            _events(request, scope, since),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
+        )
+    wait = arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
+    tracker, caller = tracker_of(request), caller_of(request)
+    changes = tracker.changes
+    end = time.monotonic() + wait
+    with _Bell(changes) as bell:
+        while True:
+            told = await news(tracker, caller, scope, since)
+            left = end - time.monotonic()
+            if told is not None or left <= 0 or request.app.state.is_stopping():
+                break
+            await bell.rung(min(left, _EVERY))
+    return answer(told or nothing(changes.revision))
+
+
+async def _events(request: Request, scope: Scope, since: int | None) -> AsyncIterator[bytes]:
+    tracker, caller = tracker_of(request), caller_of(request)
+    changes = tracker.changes
+    # Who knows nothing yet has just been told everything, by the answers it will ask for.
+    known = since if since is not None else changes.revision
+    # The first word comes at once: by its silence the page knows a proxy that holds streams back.
+    told = await news(tracker, caller, scope, known) or nothing(known)
+    known = told["revision"]
+    yield _event(told)
+    quiet_since = time.monotonic()
+    with _Bell(changes) as bell:
+        # Else the page asks anew, and is answered as who it is by then.
+        while is_still_in(request) and not request.app.state.is_stopping():
+            # What is not for this page need not be looked at again.
+            newest = changes.revision
+            fresh = await news(tracker, caller, scope, known)
+            now = time.monotonic()
+            if fresh is not None:
+                known = fresh["revision"]
+                quiet_since = now
+                yield _event(fresh)
+                await asyncio.sleep(_EVERY)
+                continue
+            known = newest
+            if now - quiet_since >= _SIGN_OF_LIFE:
+                quiet_since = now
+                yield b": here\n\n"
+            await bell.rung(_EVERY)
+            await asyncio.sleep(0.05)  # What comes together is told together.
+
+
+def _event(told: dict[str, Any]) -> bytes:
+    return b"id: %d\ndata: %s\n\n" % (told["revision"], orjson.dumps(told))
+
+
+class _Bell:
+    """Rings in the event loop when something was committed."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+        self._is_pending = False
+
+    def __enter__(self) -> _Bell:
+        self._silence = self._changes.listen(self._ring)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._silence()
+
+    async def rung(self, longest: float) -> None:
+        """Wait for the next commit, or that long."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._event.wait(), longest)
+        self._event.clear()
+        self._is_pending = False
+
+    def _ring(self) -> None:
+        # Once until it is heard: a thousand commits a second are not a thousand calls.
+        if not self._is_pending:
+            self._is_pending = True
+            with contextlib.suppress(RuntimeError):  # The loop has ended.
+                self._loop.call_soon_threadsafe(self._event.set)
+
+
+async def _scope(request: Request) -> Scope:
+    given = request.query_params
+    tracker, caller = tracker_of(request), caller_of(request)
+    shown = [(await project_at(request, place))["key"] for place in given.getlist("project")]
+    keys: dict[str, list[int]] = {"run": [], "sweep": []}
+    for name, by_key in (("run", runs.by_key), ("sweep", sweeps.by_key)):
+        for text in given.getlist(name):
+            key = arguments.number(text, name) or 0
+            row = await tracker.read(by_key, min(key, LARGEST_KEY))
+            if row is None or not may_read(caller, row["entity"]):
+                raise Unacceptable(404, f"there is no {name} with key {key}")
+            keys[name].append(key)
+    return Scope(
+        frozenset(shown),
+        frozenset(keys["run"]),
+        frozenset(keys["sweep"]),
+        jobs=given.get("jobs") == "1",
+        overview=given.get("projects") == "1",
+    )
+
+
+ROUTES = [Route("/api/live", live)]

@@ -1,0 +1,136 @@
+"""The list of projects, and under which names their runs have anything."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from runyard.server.api.page_api.page_answers import (
+    is_known,
+    not_changed,
+    plain,
+    readable_project,
+    send_json,
+    tag_of,
+)
+from runyard.server.history.history import HISTORY
+from runyard.server.history.reading.curves import read_curve
+from runyard.server.history.reading.dotted_names import names_of_run
+from runyard.server.http.access import caller_of, tracker_of
+from runyard.server.people.permissions import Entities, readable
+from runyard.server.store.changes import Kind
+
+_LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
+_NAMED = (Kind.RUN, Kind.DELETED, Kind.MOVED, Kind.HISTORY)
+_DAYS = 30
+_SPARK = 48
+
+
+async def list_projects(request: Request) -> Response:
+    """Every project with how many runs it has, how they are, and when something last happened."""
+    tracker, caller = tracker_of(request), caller_of(request)
+    now = time.time()
+    # The days of the activity go on without any change.
+    tag = tag_of(request, tracker.changes.of_all(_LISTED) + int(now // 86_400))
+    if is_known(request, tag):
+        return not_changed(tag)
+    revision = tracker.changes.revision
+    found = await tracker.read(_projects, readable(caller), now)
+    return await send_json(request, {"revision": revision, "projects": found}, tag)
+
+
+async def list_keys(request: Request) -> Response:
+    """Names in configs and summaries, metrics that were logged, kinds of media."""
+    project = await readable_project(request)
+    tracker = tracker_of(request)
+    tag = tag_of(request, tracker.changes.of_project(project["key"], _NAMED))
+    if is_known(request, tag):
+        return not_changed(tag)
+    revision = tracker.changes.revision
+    found = await tracker.read(tracker.project_keys.read, project["key"], revision)
+    return await send_json(request, {"revision": revision, **found}, tag)
+
+
+def _projects(
+    connection: sqlite3.Connection, entities: Entities | None, now: float
+) -> list[dict[str, Any]]:
+    rows = connection.execute(
+        "SELECT key, entity, name, created_at, "
+        "(SELECT count(*) FROM sweeps WHERE sweeps.project = projects.key) AS sweeps, "
+        "(SELECT count(*) FROM reports WHERE reports.project = projects.key) AS reports "
+        "FROM projects"
+    ).fetchall()
+    counts: dict[int, dict[str, int]] = {}
+    last: dict[int, float] = {}
+    for row in connection.execute(
+        "SELECT project, state, count(*) AS count, "
+        "max(max(created_at, coalesce(heartbeat_at, 0), coalesce(ended_at, 0))) AS last_at "
+        "FROM runs GROUP BY project, state"
+    ):
+        counts.setdefault(row["project"], {})[row["state"]] = row["count"]
+        last[row["project"]] = max(last.get(row["project"], 0.0), row["last_at"])
+    activity = _activity(connection, now)
+    found = [
+        {
+            "entity": row["entity"],
+            "name": row["name"],
+            "created_at": row["created_at"],
+            "sweeps": row["sweeps"],
+            "reports": row["reports"],
+            "runs": sum(counts.get(row["key"], {}).values()),
+            "running": counts.get(row["key"], {}).get("running", 0),
+            "counts": counts.get(row["key"], {}),
+            "last_at": max(last.get(row["key"], 0.0), row["created_at"]),
+            "activity": activity.get(row["key"], [0] * _DAYS),
+            **_spark(connection, row["key"]),
+        }
+        for row in rows
+        if entities is None or row["entity"] in entities
+    ]
+    return sorted(found, key=lambda one: -one["last_at"])
+
+
+def _spark(connection: sqlite3.Connection, project: int) -> dict[str, Any]:
+    """A metric of the newest run that logged any, thinned out to a thumbnail."""
+    newest = connection.execute(
+        "SELECT key FROM runs WHERE project = ? ORDER BY created_at DESC LIMIT 5", (project,)
+    ).fetchall()
+    for row in newest:
+        keys = names_of_run(connection, row["key"], HISTORY)
+        names = sorted(name for name in keys if not name.startswith("_"))
+        for name in sorted(names, key=_dullness):
+            curve = read_curve(connection, row["key"], HISTORY, keys[name], _SPARK)
+            if curve is not None and len(curve.last) > 1:
+                return {"metric": name, "spark": [plain(value) for value in curve.last.tolist()]}
+    return {"metric": None, "spark": []}
+
+
+def _dullness(name: str) -> int:
+    """What people look at first comes first."""
+    words = ("loss", "acc", "reward", "score", "error")
+    return next((place for place, word in enumerate(words) if word in name.lower()), len(words))
+
+
+def _activity(connection: sqlite3.Connection, now: float) -> dict[int, list[int]]:
+    """How many runs began on each of the last days, today's at the end."""
+    found: dict[int, list[int]] = {}
+    begin = now - _DAYS * 86_400
+    for row in connection.execute(
+        "SELECT project, CAST((created_at - ?) / 86400 AS INTEGER) AS day, count(*) AS count "
+        "FROM runs WHERE created_at >= ? GROUP BY project, day",
+        (begin, begin),
+    ):
+        days = found.setdefault(row["project"], [0] * _DAYS)
+        days[min(row["day"], _DAYS - 1)] += row["count"]
+    return found
+
+
+ROUTES = [
+    Route("/api/projects", list_projects),
+    Route("/api/projects/{entity}/{project}/keys", list_keys),
+]

@@ -1,0 +1,94 @@
+"""A run as it was sent: what another server of W&B's protocol needs to have the same."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from runyard.server.history.history import EVENTS, HISTORY, count_rows, read_rows
+from runyard.server.http import arguments
+from runyard.server.http.access import readable_run
+from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.processes.consoles import lines_of
+from runyard.server.store.sql import Row
+from runyard.server.tracker import Tracker
+
+_STREAMS = {"history": HISTORY, "events": EVENTS}
+_PAGE_LINES, _PAGE_BYTES = 5_000, 4 << 20
+_COLUMNS = (
+    "id", "name", "entity", "state", "exit_code", "config", "summary", "notes", "group",
+    "job_type", "host", "program", "commit_hash", "repo",
+)  # fmt: skip
+
+
+async def record(request: Request) -> Response:
+    row = await readable_run(request)
+    tracker: Tracker = request.app.state.tracker
+    return answer(await tracker.read(_record, row))
+
+
+async def lines(request: Request) -> Response:
+    """Lines of a stream from `after` on, up to a limit or the next gap."""
+    row = await readable_run(request)
+    stream = request.path_params["stream"]
+    if stream not in (*_STREAMS, "output"):
+        raise Unacceptable(404, f"there is no stream {stream!r}")
+    after = arguments.number(request.query_params.get("after"), "after") or 0
+    tracker: Tracker = request.app.state.tracker
+    return answer(await tracker.read(_page, row["key"], stream, after))
+
+
+def _record(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
+    key = row["key"]
+    files = connection.execute(
+        "SELECT name, size FROM files WHERE run = ? ORDER BY name", (key,)
+    ).fetchall()
+    return {
+        **{name: row[name] for name in _COLUMNS},
+        "project": row["project_name"],
+        "tags": json.loads(row["tags"]),
+        "lines": {
+            "history": count_rows(connection, key, HISTORY),
+            "events": count_rows(connection, key, EVENTS),
+            "output": sum(1 for _ in lines_of(connection, key)),
+        },
+        "files": [{"name": file["name"], "size": file["size"]} for file in files],
+    }
+
+
+def _page(connection: sqlite3.Connection, run: int, stream: str, after: int) -> dict[str, Any]:
+    start, taken, size = None, list[str](), 0
+    # A bound, so that a long history is not unpacked whole for each of its pages.
+    for number, line in _read(connection, run, stream, after):
+        start = number if start is None else start
+        if number != start + len(taken) or len(taken) >= _PAGE_LINES or size >= _PAGE_BYTES:
+            break
+        taken.append(line)
+        size += len(line)
+    return {"start": after if start is None else start, "lines": taken}
+
+
+def _read(
+    connection: sqlite3.Connection, run: int, stream: str, after: int
+) -> Iterator[tuple[int, str]]:
+    if stream == "output":
+        return itertools.islice(enumerate(lines_of(connection, run)), after, None)
+    number = _STREAMS[stream]
+    near = read_rows(connection, run, number, after, after + _PAGE_LINES)
+    first = next(near, None)
+    if first is None:  # A gap, or the end.
+        return read_rows(connection, run, number, after)
+    return itertools.chain([first], near)
+
+
+ROUTES = [
+    Route("/api/runs/{key:int}/record", record),
+    Route("/api/runs/{key:int}/lines/{stream}", lines),
+]

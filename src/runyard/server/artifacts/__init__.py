@@ -1,0 +1,1 @@
+"""Artifacts: versions, names, contents, and who may see them."""

@@ -1,0 +1,138 @@
+"""Collections: the versions of one artifact under one name, or links to versions of others."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import Any
+
+from runyard.server.store import sql
+from runyard.server.store.names import BadName
+from runyard.server.store.sql import Row
+
+_SELECT = (
+    "SELECT collections.*, projects.entity AS entity, projects.name AS project_name "
+    "FROM collections JOIN projects ON projects.key = collections.project "
+)
+_NAME = re.compile(r"[\w.\- ]{1,128}", re.ASCII)
+_LONGEST_TYPE = 128
+
+
+class Mismatch(ValueError):
+    """The collection that is there is not of the kind that is asked for."""
+
+
+def check_collection(name: str) -> None:
+    if not _NAME.fullmatch(name) or name in (".", ".."):
+        raise BadName(
+            f"{name[:200]!r} cannot be the name of an artifact: use 1 to 128 letters, digits, "
+            "dashes, underscores and dots"
+        )
+
+
+def check_type(name: str) -> None:
+    if not name or len(name) > _LONGEST_TYPE or not name.isprintable() or set(name) & set(":/"):
+        raise BadName(f"{name[:200]!r} cannot be an artifact type")
+
+
+def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
+    row: Row | None = connection.execute(_SELECT + "WHERE collections.key = ?", (key,)).fetchone()
+    return row
+
+
+def by_name(
+    connection: sqlite3.Connection, entity: str, project: str, name: str, kind: str | None = None
+) -> Row | None:
+    row: Row | None = connection.execute(
+        _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND collections.name = ?",
+        (entity, project, name),
+    ).fetchone()
+    return None if row is not None and kind not in (None, row["type"]) else row
+
+
+def ensure(
+    connection: sqlite3.Connection,
+    project: int,
+    name: str,
+    kind: str,
+    now: float,
+    *,
+    is_portfolio: bool = False,
+) -> Row:
+    """The collection of that name, made if it is missing; refused if it is of another type."""
+    connection.execute(
+        "INSERT INTO collections (project, name, type, is_portfolio, created_at, updated_at) "
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (project, name, kind, is_portfolio, now, now),
+    )
+    row: Row = connection.execute(
+        _SELECT + "WHERE collections.project = ? AND collections.name = ?", (project, name)
+    ).fetchone()
+    if row["type"] != kind:
+        raise Mismatch(
+            f"{name} holds artifacts of type {row['type']}, not {kind}: take another name"
+        )
+    if bool(row["is_portfolio"]) != is_portfolio:
+        kinds = ("artifacts of its own", "links to artifacts")
+        raise Mismatch(
+            f"{name} holds {kinds[row['is_portfolio']]}, not {kinds[is_portfolio]}: "
+            "take another name"
+        )
+    return row
+
+
+def listed(
+    connection: sqlite3.Connection,
+    entity: str,
+    project: str,
+    kind: str | None,
+    *,
+    after: int,
+    limit: int,
+) -> list[Row]:
+    tests, values = "", list[Any]([entity, project, after])
+    if kind is not None:
+        tests = "AND collections.type = ? "
+        values.append(kind)
+    return connection.execute(
+        _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND collections.key > ? "
+        f"{tests}ORDER BY collections.key LIMIT ?",
+        [*values, limit],
+    ).fetchall()
+
+
+def count(connection: sqlite3.Connection, entity: str, project: str, kind: str | None) -> int:
+    found: int = connection.execute(
+        "SELECT count(*) FROM collections JOIN projects ON projects.key = collections.project "
+        "WHERE projects.entity = ? AND projects.name = ? AND coalesce(collections.type = ?, 1)",
+        (entity, project, kind),
+    ).fetchone()[0]
+    return found
+
+
+def types(connection: sqlite3.Connection, entity: str, project: str) -> list[Row]:
+    """The types in a project, each with the time when it came up."""
+    return connection.execute(
+        "SELECT collections.type AS name, min(collections.created_at) AS created_at "
+        "FROM collections JOIN projects ON projects.key = collections.project "
+        "WHERE projects.entity = ? AND projects.name = ? "
+        "GROUP BY collections.type ORDER BY collections.type",
+        (entity, project),
+    ).fetchall()
+
+
+def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
+    sql.update(connection, "collections", {"key": key}, {**columns, "updated_at": now})
+
+
+def next_version(connection: sqlite3.Connection, key: int) -> int:
+    """A version number that no version of this collection has or had."""
+    version: int = connection.execute(
+        "SELECT next_version FROM collections WHERE key = ?", (key,)
+    ).fetchone()[0]
+    connection.execute("UPDATE collections SET next_version = ? WHERE key = ?", (version + 1, key))
+    return version
+
+
+def delete(connection: sqlite3.Connection, key: int) -> None:
+    connection.execute("DELETE FROM collections WHERE key = ?", (key,))

@@ -1,0 +1,48 @@
+"""Which run made which version, and which runs used it."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from runyard.server.store.sql import Row
+
+LOGGED, USED = "logged", "used"
+
+
+def note(
+    connection: sqlite3.Connection, run: int, artifact: int, role: str, used_as: str | None = None
+) -> None:
+    connection.execute(
+        "INSERT INTO lineage (run, artifact, role, used_as) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (run, artifact, role, used_as),
+    )
+
+
+def artifacts_of(
+    connection: sqlite3.Connection, run: int, role: str, *, after: int, limit: int
+) -> list[Row]:
+    """A run's versions in the order in which they came, by `key` and `artifact`."""
+    return connection.execute(
+        "SELECT lineage.key, lineage.artifact FROM lineage "
+        "JOIN artifacts ON artifacts.key = lineage.artifact "
+        "WHERE lineage.run = ? AND lineage.role = ? AND artifacts.state = 'COMMITTED' "
+        "AND lineage.key > ? ORDER BY lineage.key LIMIT ?",
+        (run, role, after, limit),
+    ).fetchall()
+
+
+def count_of(connection: sqlite3.Connection, run: int, role: str) -> int:
+    found: int = connection.execute(
+        "SELECT count(*) FROM lineage JOIN artifacts ON artifacts.key = lineage.artifact "
+        "WHERE lineage.run = ? AND lineage.role = ? AND artifacts.state = 'COMMITTED'",
+        (run, role),
+    ).fetchone()[0]
+    return found
+
+
+def runs_of(connection: sqlite3.Connection, artifact: int, role: str) -> list[int]:
+    rows = connection.execute(
+        "SELECT run FROM lineage WHERE artifact = ? AND role = ? ORDER BY key", (artifact, role)
+    )
+    return [row["run"] for row in rows]

@@ -1,0 +1,240 @@
+"""Manifests: what a version holds. A client sends one, or several that make one at commit."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from runyard.server.store.sql import Row
+from runyard.server.store.store import Store
+
+Entry = tuple[str, str, int, int, str]
+
+FULL, INCREMENTAL, PATCH = "FULL", "INCREMENTAL", "PATCH"
+GONE = "the artifact of this manifest is gone"
+ENTRIES_AT_ONCE = 2_000
+_LONGEST_PATH = 4096
+# Of a file, in bytes: what JSON keeps exactly in every language.
+_LARGEST = 2**53
+# What the client puts before names and digests when it makes an artifact's digest.
+_DIGEST_HEAD = b"wandb-artifact-manifest-v1\n"
+
+
+class BadManifest(ValueError):
+    """A manifest that cannot be one."""
+
+
+def is_md5(digest: str) -> bool:
+    try:
+        return len(base64.b64decode(digest, validate=True)) == hashlib.md5().digest_size  # noqa: S324
+    except (binascii.Error, ValueError):
+        return False
+
+
+def parse(text: bytes) -> tuple[str, list[Entry]]:
+    """The frame of a manifest, as JSON without the contents, and its entries."""
+    try:
+        content = json.loads(text, parse_constant=_refuse)
+        frame = {key: value for key, value in content.items() if key != "contents"}
+        entries = [_read_entry(path, entry) for path, entry in content["contents"].items()]
+        if not frame:
+            raise BadManifest("it has no version")
+        return json.dumps(frame, allow_nan=False), entries
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadManifest(f"the manifest cannot be read: {error!s:.200}") from error
+
+
+def _refuse(word: str) -> None:
+    raise BadManifest(f"{word} is not JSON")
+
+
+def _read_entry(path: str, entry: dict[str, Any]) -> Entry:
+    digest, size, ref = entry["digest"], entry.get("size"), entry.get("ref")
+    if not isinstance(digest, str) or not isinstance(size, int | None) or (size or 0) > _LARGEST:
+        raise BadManifest(f"{path[:100]!r} has no digest, or a size that is none")
+    # Clients write a version's files to the paths that it names, below a folder of theirs.
+    if (
+        not path
+        or path.startswith("/")
+        or ".." in path.replace("\\", "/").split("/")
+        or "\0" in path
+        or len(path.encode()) > _LONGEST_PATH
+    ):
+        raise BadManifest(f"{path[:100]!r} leads out of the artifact")
+    digest.encode()  # Half a surrogate pair is no text that can be stored.
+    if ref is None and not is_md5(digest):
+        raise BadManifest(f"the digest of {path[:100]!r} is not an MD5 in base64")
+    # A path of the machine that it came from means nothing anywhere else.
+    kept = {key: value for key, value in entry.items() if key != "local_path"}
+    return path, digest, max(size or 0, 0), int(ref is None), json.dumps(kept, allow_nan=False)
+
+
+def create(
+    connection: sqlite3.Connection,
+    artifact: int,
+    kind: str,
+    digest: str,
+    base: int | None,
+    now: float,
+) -> int:
+    cursor = connection.execute(
+        "INSERT INTO manifests (artifact, kind, digest, base, created_at) VALUES (?, ?, ?, ?, ?)",
+        (artifact, kind, digest, base, now),
+    )
+    return cursor.lastrowid or 0
+
+
+def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
+    """A manifest, with `state` and `entity` of its artifact."""
+    row: Row | None = connection.execute(
+        "SELECT manifests.*, artifacts.state AS state, projects.entity AS entity FROM manifests "
+        "JOIN artifacts ON artifacts.key = manifests.artifact "
+        "JOIN collections ON collections.key = artifacts.collection "
+        "JOIN projects ON projects.key = collections.project WHERE manifests.key = ?",
+        (key,),
+    ).fetchone()
+    return row
+
+
+def announce(connection: sqlite3.Connection, key: int, digest: str, base: int | None) -> None:
+    """Say which file is to come; what came under another digest is void."""
+    row = by_key(connection, key)
+    if row is not None and row["digest"] != digest:
+        connection.execute("DELETE FROM entries WHERE manifest = ?", (key,))
+        connection.execute(
+            "UPDATE manifests SET digest = ?, frame = NULL, base = coalesce(?, base) WHERE key = ?",
+            (digest, base, key),
+        )
+
+
+def put_entries(connection: sqlite3.Connection, key: int, entries: Sequence[Entry]) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO entries (manifest, path, digest, size, is_stored, entry) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [(key, *entry) for entry in entries],
+    )
+
+
+def finish(connection: sqlite3.Connection, key: int, frame: str) -> None:
+    connection.execute("UPDATE manifests SET frame = ? WHERE key = ?", (frame, key))
+
+
+def settle(connection: sqlite3.Connection, artifact: int, now: float) -> tuple[int, bool] | None:
+    """The manifest that counts, and whether it was put together from several."""
+    arrived = connection.execute(
+        "SELECT * FROM manifests WHERE artifact = ? AND frame IS NOT NULL ORDER BY key", (artifact,)
+    ).fetchall()
+    if not arrived:
+        return None
+    last = arrived[-1]
+    if last["kind"] == FULL:
+        return last["key"], False
+    if last["kind"] == INCREMENTAL:
+        parts = [*_base(connection, artifact, last["base"]), last["key"]]
+    else:
+        parts = [row["key"] for row in arrived if row["kind"] == PATCH]
+    whole = create(connection, artifact, FULL, "", None, now)
+    for part in parts:
+        connection.execute(
+            "INSERT OR REPLACE INTO entries (manifest, path, digest, size, is_stored, entry) "
+            "SELECT ?, path, digest, size, is_stored, entry FROM entries WHERE manifest = ?",
+            (whole, part),
+        )
+    finish(connection, whole, last["frame"])
+    return whole, True
+
+
+def _base(connection: sqlite3.Connection, artifact: int, base: int | None) -> list[int]:
+    # Never one of somebody else's.
+    entity = (
+        "SELECT projects.entity FROM artifacts "
+        "JOIN collections ON collections.key = artifacts.collection "
+        "JOIN projects ON projects.key = collections.project WHERE artifacts.key = ?"
+    )
+    row = connection.execute(
+        "SELECT manifest FROM artifacts WHERE key = ? AND state = 'COMMITTED' "  # noqa: S608
+        f"AND manifest IS NOT NULL AND ({entity}) = ({entity})",
+        (base, base, artifact),
+    ).fetchone()
+    return [] if row is None else [row["manifest"]]
+
+
+def measure(connection: sqlite3.Connection, key: int) -> tuple[int, int]:
+    """How many files there are, and how large they are together."""
+    row = connection.execute(
+        # References may claim any size: their sum can be more than SQLite's integers hold.
+        "SELECT count(*), cast(min(total(size), 9e18) AS INTEGER) FROM entries WHERE manifest = ?",
+        (key,),
+    ).fetchone()
+    return row[0], row[1]
+
+
+def digest_of(connection: sqlite3.Connection, key: int) -> str:
+    """The digest that a client would give to these contents."""
+    digest = hashlib.md5(_DIGEST_HEAD, usedforsecurity=False)
+    for row in connection.execute(
+        "SELECT path, digest FROM entries WHERE manifest = ? ORDER BY path", (key,)
+    ):
+        digest.update(f"{row['path']}:{row['digest']}\n".encode())
+    return digest.hexdigest()
+
+
+def entries_after(
+    connection: sqlite3.Connection,
+    key: int,
+    path: str,
+    limit: int,
+    *,
+    names: Sequence[str] | None = None,
+) -> list[Row]:
+    """Entries in the order of their paths."""
+    tests, values = "", list[Any]([key, path])
+    if names is not None:
+        # One value however many names: SQLite takes only so many.
+        tests = "AND path IN (SELECT value FROM json_each(?)) "
+        values.append(json.dumps(names))
+    return connection.execute(
+        f"SELECT * FROM entries WHERE manifest = ? AND path > ? {tests}ORDER BY path LIMIT ?",  # noqa: S608
+        [*values, limit],
+    ).fetchall()
+
+
+def digests(connection: sqlite3.Connection, artifact: int) -> list[str]:
+    """The contents that a version needs, in whichever manifest."""
+    rows = connection.execute(
+        "SELECT entries.digest FROM entries "
+        "JOIN manifests ON manifests.key = entries.manifest "
+        "WHERE manifests.artifact = ? AND entries.is_stored "
+        "UNION SELECT digest FROM claims WHERE artifact = ?",
+        (artifact, artifact),
+    )
+    return [row["digest"] for row in rows]
+
+
+def in_pieces(entries: Sequence[Entry], size: int) -> Iterator[Sequence[Entry]]:
+    for start in range(0, len(entries), size):
+        yield entries[start : start + size]
+
+
+async def written(store: Store, key: int) -> AsyncIterator[bytes] | None:
+    """A manifest, written anew from what it holds; None if there is none."""
+    row = await store.read(by_key, key)
+    if row is None or row["frame"] is None:
+        return None
+
+    async def pieces() -> AsyncIterator[bytes]:
+        # The frame is an object that is never empty: it has a version.
+        yield f'{row["frame"].rstrip()[:-1]}, "contents": {{'.encode()
+        path, comma = "", ""
+        while some := await store.read(entries_after, key, path, ENTRIES_AT_ONCE):
+            lines = (f"{json.dumps(entry['path'])}: {entry['entry']}" for entry in some)
+            yield (comma + ",\n".join(lines)).encode()
+            path, comma = some[-1]["path"], ",\n"
+        yield b"}}"
+
+    return pieces()

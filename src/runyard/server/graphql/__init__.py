@@ -1,1 +1,0 @@
-"""W&B's GraphQL surface: a tolerant executor, and the fields that clients ask for."""

@@ -1,0 +1,1 @@
+"""What runs logged: numbered rows, stored in columns, moved in slices."""

@@ -1,0 +1,159 @@
+"""A run's numbered rows, in columns: what it logged, and its system events.
+
+Rows come in batches, each stored as one columnar blob; a batch says where it begins. Sent again it
+changes nothing, overlapping it replaces, jumping ahead it leaves a gap that may be filled. In the
+background batches are joined to segments: one blob a key, with coarser levels for drawing (see
+`segments`). Reads put both together.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from runyard.server.history import pieces, segments
+from runyard.server.history.columns import Column, decode, encode, keys_in, merge, to_rows
+from runyard.server.history.metric_keys import key_reader, number_keys
+
+HISTORY, EVENTS = 0, 1
+
+
+def put_rows(
+    connection: sqlite3.Connection, run: int, stream: int, start: int, lines: Sequence[str]
+) -> None:
+    """Make `lines` the rows `start`, `start + 1`, ..."""
+    if not lines:
+        return
+    stop = start + len(lines)
+    blob = encode(lines, lambda names: number_keys(connection, names))
+    if start < count_rows(connection, run, stream):
+        if _is_there(connection, run, stream, start, stop, blob):
+            return
+        cut_rows(connection, run, stream, start, stop)
+    pieces.store(connection, run, stream, pieces.Piece(start, stop, blob))
+
+
+def _is_there(
+    connection: sqlite3.Connection, run: int, stream: int, start: int, stop: int, blob: bytes
+) -> bool:
+    """Whether these very rows are stored: most that come again are, and a look is cheaper."""
+    columns = [
+        pieces.between(column, start, stop)
+        for extent in pieces.extents(connection, run, stream, start, stop)
+        for column in pieces.columns_of(connection, run, stream, extent)
+    ]
+    return _contents(columns) == _contents(decode(blob, start))
+
+
+def _contents(columns: Iterable[Column]) -> dict[tuple[int, int], tuple[bytes, object]]:
+    return {
+        (column.key, column.kind): (
+            column.lines.tobytes(),
+            column.values if isinstance(column.values, list) else column.values.tobytes(),
+        )
+        for column in merge(columns)
+        if len(column.lines)
+    }
+
+
+def count_rows(connection: sqlite3.Connection, run: int, stream: int) -> int:
+    """The number that the next row will have: gaps count."""
+    row = connection.execute(
+        "SELECT max(stop) FROM (SELECT * FROM (SELECT stop FROM batches WHERE run = :run AND "
+        "stream = :stream ORDER BY start DESC LIMIT 1) UNION ALL SELECT * FROM (SELECT stop FROM "
+        "segments WHERE run = :run AND stream = :stream ORDER BY start DESC LIMIT 1))",
+        {"run": run, "stream": stream},
+    ).fetchone()
+    return row[0] or 0
+
+
+def cut_rows(
+    connection: sqlite3.Connection, run: int, stream: int, start: int, stop: int | None = None
+) -> None:
+    """Remove rows `start` to `stop` (to the end, if None)."""
+    bound = 2**62 if stop is None else stop
+    for extent in pieces.extents(connection, run, stream, start, bound):
+        kept: list[pieces.Piece] = []
+        if extent.start < start or bound < extent.stop:
+            columns = pieces.columns_of(connection, run, stream, extent)
+            for first, last in ((0, start), (bound, 2**62)):
+                part = [pieces.between(column, first, last) for column in columns]
+                kept += pieces.remake(connection, extent, part)
+        pieces.remove(connection, run, stream, extent)
+        for piece in kept:
+            pieces.store(connection, run, stream, piece)
+
+
+def read_rows(
+    connection: sqlite3.Connection,
+    run: int,
+    stream: int,
+    start: int = 0,
+    stop: int | None = None,
+) -> Iterator[tuple[int, str]]:
+    """Rows with their numbers, as JSON, in order."""
+    for number, row in read_objects(connection, run, stream, start, stop):
+        yield number, row if isinstance(row, str) else json.dumps(row, separators=(",", ":"))
+
+
+def read_objects(
+    connection: sqlite3.Connection,
+    run: int,
+    stream: int,
+    start: int = 0,
+    stop: int | None = None,
+    keys: frozenset[int] | None = None,
+) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Rows with their numbers, as objects; of some keys only, if those are given."""
+    bound = 2**62 if stop is None else stop
+    name_of = key_reader(connection)
+    for columns in _pieces(connection, run, stream, start, bound, keys):
+        # A row is dear to put together: only those that are wanted.
+        wanted = [pieces.between(column, start, bound) for column in columns]
+        yield from to_rows(wanted, name_of).items()
+
+
+def read_columns(
+    connection: sqlite3.Connection, run: int, stream: int, keys: frozenset[int]
+) -> list[Column]:
+    """Whole columns of some keys, in the order of rows."""
+    pieces = _pieces(connection, run, stream, 0, 2**62, keys)
+    return [column for columns in pieces for column in columns]
+
+
+def keys_of_run(connection: sqlite3.Connection, run: int, stream: int) -> set[int]:
+    found = segments.keys(connection, run, stream)
+    for row in connection.execute(
+        "SELECT data FROM batches WHERE run = ? AND stream = ?", (run, stream)
+    ):
+        found |= keys_in(row["data"])
+    return found
+
+
+def last_row(connection: sqlite3.Connection, run: int, stream: int) -> str | None:
+    count = count_rows(connection, run, stream)
+    if count == 0:
+        return None
+    return next((line for _, line in read_rows(connection, run, stream, count - 1)), None)
+
+
+def _pieces(
+    connection: sqlite3.Connection,
+    run: int,
+    stream: int,
+    start: int,
+    stop: int,
+    keys: frozenset[int] | None,
+) -> Iterator[list[Column]]:
+    """Columns, batch by batch and segment by segment, in the order of rows."""
+    for extent in pieces.extents(connection, run, stream, start, stop):
+        yield pieces.columns_of(connection, run, stream, extent, keys)
+
+
+def count_rows_of(
+    connection: sqlite3.Connection, runs: Sequence[int], stream: int
+) -> dict[int, int]:
+    """`count_rows` for many runs at once."""
+    return {run: count_rows(connection, run, stream) for run in runs}

@@ -1,0 +1,226 @@
+"""Rows put where they belong by what they say, not by the number they come with.
+
+`wandb sync` numbers the rows of one process from zero, or from where the run ends, whatever the run
+has already. So a row is known by its step and its time: one that is there is passed over, a new
+one goes where its step is. Segments of one run may then come in any order, overlap, and come again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runyard.server.history import pieces
+from runyard.server.history.columns import FLOAT, INTEGER, Column, Numbers, decode, encode, pick
+from runyard.server.history.history import HISTORY, count_rows, read_columns
+from runyard.server.history.metric_keys import known_keys, number_keys
+from runyard.server.history.pieces import Extent
+from runyard.server.store.transfers import Changed, Slice, Transfer, carry_out
+
+# (step, time); a row that says neither comes first.
+Place = tuple[float, float]
+
+
+class Merge(Transfer):
+    """Adds the rows that are not there yet, in the order of their steps (events: of time).
+
+    Rows behind a new one make room: they get higher numbers, unless there is a gap. That is done
+    piece by piece, the last one first, so that no two rows ever have one number.
+    """
+
+    def __init__(self, run: int, stream: int, lines: Sequence[str]) -> None:
+        self._run, self.stream = run, stream
+        self._rows = {_place(line, stream): line for line in lines}
+        self._due: list[_Part] | None = None
+        self._count = 0
+
+    def restart(self) -> None:
+        self._due = None
+
+    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+        if self._due is None:
+            try:
+                self._due = self._look(connection)
+            except _NewKeys as error:
+                return error.add
+            self._count = count_rows(connection, self._run, self.stream)
+        if not self._due:
+            return None
+        part = self._due.pop()
+        columns = part.added
+        if part.extent is not None:
+            own = pieces.columns_of(connection, self._run, self.stream, part.extent)
+            columns = [
+                *(_renumbered(column, part.numbers, part.targets) for column in own),
+                *columns,
+            ]
+        made = pieces.make(connection, columns)
+        before, self._count = self._count, max([self._count, *(piece.stop for piece in made)])
+
+        def merge(connection: sqlite3.Connection) -> None:
+            if count_rows(connection, self._run, self.stream) != before:
+                raise Changed(f"rows were added to run {self._run}")
+            if part.extent is not None:
+                pieces.remove(connection, self._run, self.stream, part.extent)
+            for piece in made:
+                pieces.store(connection, self._run, self.stream, piece)
+
+        return merge
+
+    def _look(self, connection: sqlite3.Connection) -> list[_Part]:
+        """What is to be replaced, in the order of rows."""
+        extents = pieces.extents(connection, self._run, self.stream)
+        numbers, known = self._present(connection, extents)
+        places = list(self._rows)
+        wanted = _as_complex(*np.array(places, np.float64).reshape(-1, 2).T)
+        fresh = np.flatnonzero(~np.isin(wanted, known))
+        if not len(fresh):
+            return []
+        fresh = fresh[np.argsort(wanted[fresh], kind="stable")]
+        # Before which of the present rows each goes.
+        before = np.searchsorted(np.maximum.accumulate(known), wanted[fresh], side="right")
+        targets, new_numbers = _make_room(numbers, before)
+        lines = [self._rows[places[place]] for place in fresh.tolist()]
+        added = _encoded(connection, lines, new_numbers)
+        due: list[_Part] = []
+        taken = 0
+        for extent in extents:
+            first, last = np.searchsorted(numbers, (extent.start, extent.stop))
+            if last == first:
+                continue
+            # New rows go with the piece that has the row before which they stand.
+            until = int(np.searchsorted(before, last - 1, side="right"))
+            old, new = numbers[first:last], targets[first:last]
+            if until > taken or (old != new).any():
+                part = [pick(column, new_numbers[taken:until]) for column in added]
+                due.append(_Part(extent, part, old, new))
+            taken = until
+        if taken < len(fresh):
+            part = [pick(column, new_numbers[taken:]) for column in added]
+            due.append(_Part(None, part, numbers[:0], numbers[:0]))
+        return due
+
+    def _present(
+        self, connection: sqlite3.Connection, extents: Sequence[Extent]
+    ) -> tuple[Numbers, Numbers]:
+        """The numbers of all rows that there are, and their places. Gaps may be filled."""
+        steps, times = read_places(connection, self._run, self.stream)
+        is_there = (steps >= 0) | (times >= 0)
+        known = _as_complex(steps, times)
+        for extent in extents:
+            if not is_there[extent.start : extent.stop].all():
+                # A row that says neither stays behind the one before it.
+                for column in pieces.columns_of(connection, self._run, self.stream, extent):
+                    is_there[column.lines] = True
+        numbers = np.flatnonzero(is_there)
+        return numbers, known[numbers]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A piece whose rows get other numbers, with new rows; or new rows behind all others."""
+
+    extent: Extent | None
+    added: list[Column]
+    numbers: Numbers
+    targets: Numbers
+
+
+def merge_rows(connection: sqlite3.Connection, run: int, stream: int, lines: Sequence[str]) -> None:
+    """A whole merge at once."""
+    carry_out(connection, Merge(run, stream, lines))
+
+
+def read_places(connection: sqlite3.Connection, run: int, stream: int) -> tuple[Numbers, Numbers]:
+    """The steps and the times of all rows; where a row has none, -1. Events have no steps."""
+    count = count_rows(connection, run, stream)
+    keys = known_keys(connection, ["_step", "_timestamp"])
+    found = {name: np.full(count, -1.0) for name in ("_step", "_timestamp")}
+    for name, key in keys.items():
+        for column in read_columns(connection, run, stream, frozenset([key])):
+            if column.kind in (FLOAT, INTEGER):
+                values = np.asarray(column.values, np.float64)
+                found[name][column.lines] = np.where(np.isfinite(values), values, -1.0)
+    steps = found["_step"] if stream == HISTORY else np.full(count, -1.0)
+    return steps, found["_timestamp"]
+
+
+class _NewKeys(Exception):
+    """Names that no run has had: only the writer can number them."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self._names = names
+
+    def add(self, connection: sqlite3.Connection) -> None:
+        number_keys(connection, self._names)
+
+
+def _encoded(
+    connection: sqlite3.Connection, lines: Sequence[str], numbers: Numbers
+) -> list[Column]:
+    """Lines as columns, under the numbers that they get."""
+
+    def number(names: Iterable[str]) -> dict[str, int]:
+        wanted = list(names)
+        known = known_keys(connection, wanted)
+        if len(known) < len(set(wanted)):
+            raise _NewKeys(wanted)
+        return known
+
+    return [
+        Column(column.key, column.kind, numbers[column.lines], column.values)
+        for column in decode(encode(lines, number), 0)
+    ]
+
+
+def _make_room(numbers: Numbers, before: Numbers) -> tuple[Numbers, Numbers]:
+    """The numbers that present rows get, and those of new ones, which go before some of them.
+
+    No row gets a lower number than it has: gaps are filled, and where there is none, rows go up.
+    """
+    count = len(numbers) + len(before)
+    places = before + np.arange(len(before))  # Of the new ones, among all.
+    is_new = np.zeros(count, bool)
+    is_new[places] = True
+    wanted = np.zeros(count, np.int64)
+    wanted[~is_new] = numbers
+    order = np.arange(count)
+    # Each at least one behind the one before it: the largest lead so far.
+    settled = order + np.maximum.accumulate(np.where(is_new, 0, wanted - order).clip(min=0))
+    return settled[~is_new], settled[is_new]
+
+
+def _renumbered(column: Column, numbers: Numbers, targets: Numbers) -> Column:
+    lines = targets[np.searchsorted(numbers, column.lines)]
+    return Column(column.key, column.kind, lines, column.values)
+
+
+def _as_complex(steps: Numbers, times: Numbers) -> Numbers:
+    """Pairs as single numbers that sort as the pairs do."""
+    return steps + 1j * times
+
+
+def _place(line: str, stream: int) -> Place:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        return -1.0, -1.0
+    step = _number(row.get("_step")) if stream == HISTORY else -1.0
+    return step, _number(row.get("_timestamp"))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return -1.0
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return -1.0  # Kept as text, so it is no number in what is stored either.
+    return float(value) if math.isfinite(value) else -1.0

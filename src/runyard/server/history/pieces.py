@@ -1,0 +1,206 @@
+"""The pieces that a run's rows are stored in, taken out and put back whole.
+
+A piece is a batch (one blob) or a segment (one blob a key and level). Rewinds, forks, joins and
+syncs replace some pieces by others. What takes long, reading them and making the new ones, is done
+beside the writer; the writer only deletes and inserts, after a look that nothing has changed since.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from runyard.server.history import segments
+from runyard.server.history.columns import Column, Numbers, decode, heads, merge, pack, pick
+from runyard.server.history.metric_keys import STEP, known_keys
+from runyard.server.store.transfers import Changed
+
+# Values in one segment: the writer stores so many in some 10 ms.
+MOST_VALUES = 250_000
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The rows that a piece covers. `blob` is a batch's; a segment has none."""
+
+    start: int
+    stop: int
+    blob: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Piece(Extent):
+    """`series` is a segment's: columns of the table of that name, from `key` on."""
+
+    series: Sequence[segments.Series] = ()
+
+
+def extents(
+    connection: sqlite3.Connection, run: int, stream: int, start: int = 0, stop: int = 2**62
+) -> list[Extent]:
+    """Pieces with some of these rows, in order."""
+    rows = connection.execute(
+        "SELECT start, stop, data FROM batches "
+        "WHERE run = :run AND stream = :stream AND start < :stop AND stop > :start UNION ALL "
+        "SELECT start, stop, NULL FROM segments "
+        "WHERE run = :run AND stream = :stream AND start < :stop AND stop > :start ORDER BY start",
+        {"run": run, "stream": stream, "start": start, "stop": stop},
+    )
+    return [Extent(*row) for row in rows]
+
+
+def columns_of(
+    connection: sqlite3.Connection,
+    run: int,
+    stream: int,
+    extent: Extent,
+    keys: frozenset[int] | None = None,
+) -> list[Column]:
+    if extent.blob is not None:
+        return decode(extent.blob, extent.start, keys)
+    return segments.read(connection, run, stream, extent.start, keys)
+
+
+def load(connection: sqlite3.Connection, run: int, stream: int, extent: Extent) -> Piece:
+    """All of a piece, as it is stored."""
+    rows = connection.execute(
+        "SELECT key, level, kind, count, lines, data FROM series "
+        "WHERE run = ? AND stream = ? AND start = ?",
+        (run, stream, extent.start),
+    )
+    series = () if extent.blob is not None else [tuple(row) for row in rows]
+    return Piece(extent.start, extent.stop, extent.blob, series)
+
+
+def make(connection: sqlite3.Connection, columns: Iterable[Column]) -> list[Piece]:
+    """Segments that hold these columns, as many as keep each of them small."""
+    columns = [column for column in merge(columns) if len(column.lines)]
+    if not columns:
+        return []
+    columns = [_in_order(column) for column in columns]
+    step = known_keys(connection, [STEP]).get(STEP)
+    start = min(int(column.lines[0]) for column in columns)
+    stop = max(int(column.lines[-1]) for column in columns) + 1
+    count = sum(len(column.lines) for column in columns)
+    height = max(1, (stop - start) * MOST_VALUES // count)
+    made = []
+    for first in range(start, stop, height):
+        last = min(first + height, stop)
+        part = [between(column, first, last) for column in columns]
+        part = [column for column in part if len(column.lines)]
+        if part:
+            first = min(int(column.lines[0]) for column in part)
+            last = max(int(column.lines[-1]) for column in part) + 1
+            made.append(Piece(first, last, None, segments.series_of(part, first, step)))
+    return made
+
+
+def remake(
+    connection: sqlite3.Connection, extent: Extent, columns: Iterable[Column]
+) -> list[Piece]:
+    """What is left of a piece, or is taken from it: a batch stays a batch, and is joined later."""
+    if extent.blob is None:
+        return make(connection, columns)
+    columns = [column for column in columns if len(column.lines)]
+    if not columns:
+        return []
+    start = min(int(column.lines[0]) for column in columns)
+    stop = max(int(column.lines[-1]) for column in columns) + 1
+    return [Piece(start, stop, pack(columns, start, stop))]
+
+
+def count_rows_in(connection: sqlite3.Connection, run: int, stream: int, extent: Extent) -> int:
+    """How many rows a piece has: there may be gaps."""
+    height = extent.stop - extent.start
+    if extent.blob is not None:
+        longest = max(count for _, _, count in heads(extent.blob))
+    else:
+        longest = connection.execute(
+            "SELECT max(count) FROM series WHERE run = ? AND stream = ? AND start = ? "
+            "AND level = 0",
+            (run, stream, extent.start),
+        ).fetchone()[0]
+    if longest == height:
+        return height
+    columns = columns_of(connection, run, stream, extent)
+    return len(np.unique(np.concatenate([column.lines for column in columns])))
+
+
+def split(columns: Iterable[Column], chosen: Numbers) -> tuple[list[Column], list[Column]]:
+    """What stands in these rows, and the rest; `chosen` go upwards."""
+    inside, outside = [], []
+    for column in columns:
+        inside.append(pick(column, chosen))
+        outside.append(pick(column, np.setdiff1d(column.lines, chosen, assume_unique=True)))
+    return inside, outside
+
+
+def between(column: Column, start: int, stop: int) -> Column:
+    first, last = np.searchsorted(column.lines, (start, stop))
+    return Column(column.key, column.kind, column.lines[first:last], column.values[first:last])
+
+
+def store(connection: sqlite3.Connection, run: int, stream: int, piece: Piece) -> None:
+    if piece.blob is not None:
+        connection.execute(
+            "INSERT INTO batches (run, stream, start, stop, data) VALUES (?, ?, ?, ?, ?)",
+            (run, stream, piece.start, piece.stop, piece.blob),
+        )
+        return
+    connection.execute(
+        "INSERT INTO segments (run, stream, start, stop) VALUES (?, ?, ?, ?)",
+        (run, stream, piece.start, piece.stop),
+    )
+    connection.executemany(
+        "INSERT INTO series (run, stream, start, key, level, kind, count, lines, data) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(run, stream, piece.start, *row) for row in piece.series],
+    )
+
+
+def remove(connection: sqlite3.Connection, run: int, stream: int, extent: Extent) -> None:
+    _verify(connection, run, stream, extent)
+    table = "segments" if extent.blob is None else "batches"
+    connection.execute(
+        f"DELETE FROM {table} WHERE run = ? AND stream = ? AND start = ?",  # noqa: S608
+        (run, stream, extent.start),
+    )
+    if extent.blob is None:
+        segments.remove(connection, run, stream, extent.start)
+
+
+def move(connection: sqlite3.Connection, run: int, stream: int, extent: Extent, to: int) -> None:
+    """Make a piece one of another stream; its rows keep their numbers."""
+    _verify(connection, run, stream, extent)
+    for table in ("batches",) if extent.blob is not None else ("segments", "series"):
+        connection.execute(
+            f"UPDATE {table} SET stream = ? "  # noqa: S608
+            "WHERE run = ? AND stream = ? AND start = ?",
+            (to, run, stream, extent.start),
+        )
+
+
+def _verify(connection: sqlite3.Connection, run: int, stream: int, extent: Extent) -> None:
+    """A segment never changes in place. A batch does, where a client sends other rows again."""
+    if extent.blob is None:
+        question = "SELECT stop, NULL FROM segments WHERE run = ? AND stream = ? AND start = ?"
+    else:
+        question = "SELECT stop, data FROM batches WHERE run = ? AND stream = ? AND start = ?"
+    row = connection.execute(question, (run, stream, extent.start)).fetchone()
+    if row is None or tuple(row) != (extent.stop, extent.blob):
+        raise Changed(f"rows {extent.start} to {extent.stop} of run {run} have changed")
+
+
+def _in_order(column: Column) -> Column:
+    """By lines: parts that were put together may interleave."""
+    if (np.diff(column.lines) > 0).all():
+        return column
+    order = np.argsort(column.lines, kind="stable")
+    if isinstance(column.values, list):
+        values: Numbers | list[str] = [column.values[place] for place in order.tolist()]
+    else:
+        values = column.values[order]
+    return Column(column.key, column.kind, column.lines[order], values)

@@ -1,0 +1,1 @@
+"""Ways to read what runs logged: rows, curves, keys."""

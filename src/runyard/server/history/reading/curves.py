@@ -1,0 +1,253 @@
+"""Metrics for drawing: as many points as are wanted, each with what it stands for.
+
+A point stands for a stretch of rows: the last value there, the smallest and the largest. Reading
+a curve costs about as much as it shows, whatever the length of the run; many runs are read at once.
+
+A segment has a coarser level of a key only where it holds enough values of it. So each segment is
+read at the coarsest level that it has, and what is in no segment yet is put between them.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from runyard.server.history import segments
+from runyard.server.history.columns import LAST_NUMBER, Column, Numbers, decode
+from runyard.server.history.metric_keys import STEP, known_keys
+from runyard.server.history.reading.dotted_names import keys_of_runs, names_of_run
+
+Span = tuple[float, float]
+# A run and a key of its.
+Metric = tuple[int, int]
+# By the first row of a batch or a segment: its values, or a table of a coarser level.
+Pieces = dict[int, list[Column] | Numbers]
+
+# A part of a curve is read at a level that would draw this many times as many points of the whole.
+_CLOSER = 50
+
+
+@dataclass(frozen=True)
+class Curve:
+    """`x`, `last`, `low` and `high` have the same length; `count` is how many values there are."""
+
+    count: int
+    x: Numbers
+    last: Numbers
+    low: Numbers
+    high: Numbers
+
+
+def read_curve(
+    connection: sqlite3.Connection, run: int, stream: int, key: int, points: int
+) -> Curve | None:
+    """One metric of one run over the steps; None if it has no numbers."""
+    return read_curves(connection, stream, [(run, key)], points).get((run, key))
+
+
+def read_all_curves(
+    connection: sqlite3.Connection, run: int, stream: int, points: int
+) -> dict[str, Curve]:
+    """Every metric of one run over the steps, by its dotted name."""
+    names = names_of_run(connection, run, stream)
+    curves = read_curves(connection, stream, [(run, key) for key in names.values()], points)
+    return {name: curves[run, key] for name, key in names.items() if (run, key) in curves}
+
+
+def read_named_curves(
+    connection: sqlite3.Connection,
+    runs: Collection[int],
+    stream: int,
+    names: Iterable[str],
+    points: int,
+    x: str | None = None,
+    span: Span | None = None,
+) -> dict[str, dict[int, Curve]]:
+    """Many metrics of many runs, over the steps or another metric: by name, and then by run."""
+    keys = keys_of_runs(connection, runs, stream, names)
+    metrics = {(run, key) for key_of in keys.values() for run, key in key_of.items()}
+    x_keys = None if x is None else keys_of_runs(connection, runs, stream, [x]).get(x, {})
+    curves = read_curves(connection, stream, metrics, points, x_keys, span)
+    return {
+        name: {run: curves[run, key] for run, key in key_of.items() if (run, key) in curves}
+        for name, key_of in keys.items()
+    }
+
+
+def read_curves(
+    connection: sqlite3.Connection,
+    stream: int,
+    metrics: Collection[Metric],
+    points: int,
+    x_keys: Mapping[int, int] | None = None,
+    span: Span | None = None,
+) -> dict[Metric, Curve]:
+    """Many metrics of many runs, over the steps or over another key of each run.
+
+    With a span, only what lies there, and its neighbours, so that lines reach the chart's edges.
+    """
+    step = known_keys(connection, [STEP]).get(STEP, -1)
+    below = {run: step if x_keys is None else x_keys.get(run, -1) for run, _ in metrics}
+    reader = _Reader(connection, stream, set(metrics), below)
+    tails = reader.tails()
+    levels = reader.levels()
+    counts = {
+        metric: sum(at[0] for at in levels.get(metric, {}).values())
+        + sum(len(column.lines) for columns in tails.get(metric, {}).values() for column in columns)
+        for metric in metrics
+    }
+    # Coarser levels know the steps of their points, and no other metric's values.
+    wanted = points if span is None else points * _CLOSER
+    coarsest = {
+        metric: segments.level_for(count, wanted) if x_keys is None else 0
+        for metric, count in counts.items()
+        if count
+    }
+    chosen = {
+        (metric, start): max(level for level in at if level <= coarsest[metric])
+        for metric in coarsest
+        for start, at in levels.get(metric, {}).items()
+    }
+    values, tables = reader.read(chosen)
+    curves = {}
+    for metric, level in coarsest.items():
+        own: Pieces = {**values.get(metric, {}), **tails.get(metric, {}), **tables.get(metric, {})}
+        x_metric = (metric[0], below[metric[0]])
+        x_columns = {**values.get(x_metric, {}), **tails.get(x_metric, {})}
+        table = _table(own, x_columns, level)
+        if span is not None:
+            table = table[:, _within(table[1], span)]
+        if table.shape[1]:
+            curves[metric] = Curve(counts[metric], *_thin(table, points))
+    return curves
+
+
+class _Reader:
+    """The questions about some metrics; each asks about all runs at once."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        stream: int,
+        metrics: set[Metric],
+        below: Mapping[int, int],
+    ) -> None:
+        self._connection = connection
+        self._metrics = metrics
+        self._below = below
+        self._given = {
+            "stream": stream,
+            "last_number": LAST_NUMBER,
+            "runs": json.dumps(sorted({run for run, _ in metrics})),
+            "keys": json.dumps(sorted({key for _, key in metrics})),
+        }
+
+    def tails(self) -> dict[Metric, dict[int, list[Column]]]:
+        """What is in no segment yet: by metric and batch."""
+        wanted: dict[int, set[int]] = {}
+        for run, key in (*self._metrics, *self._below.items()):
+            wanted.setdefault(run, set()).add(key)
+        tails: dict[Metric, dict[int, list[Column]]] = {}
+        for row in self._connection.execute(
+            "SELECT run, start, data FROM batches "
+            "WHERE run IN (SELECT value FROM json_each(:runs)) AND stream = :stream",
+            self._given,
+        ):
+            run, start = row["run"], row["start"]
+            for column in decode(row["data"], start, frozenset(wanted[run])):
+                if column.kind <= LAST_NUMBER:
+                    tails.setdefault((run, column.key), {}).setdefault(start, []).append(column)
+        return tails
+
+    def levels(self) -> dict[Metric, dict[int, dict[int, int]]]:
+        """Which levels the segments have: by metric and segment, each with how much it holds."""
+        levels: dict[Metric, dict[int, dict[int, int]]] = {}
+        for row in self._connection.execute(
+            "SELECT run, key, start, level, count FROM series "
+            "WHERE run IN (SELECT value FROM json_each(:runs)) AND stream = :stream "
+            "AND key IN (SELECT value FROM json_each(:keys)) AND kind <= :last_number",
+            self._given,
+        ):
+            metric = (row["run"], row["key"])
+            if metric in self._metrics:
+                at = levels.setdefault(metric, {}).setdefault(row["start"], {})
+                at[row["level"]] = at.get(row["level"], 0) + row["count"]
+        return levels
+
+    def read(
+        self, chosen: Mapping[tuple[Metric, int], int]
+    ) -> tuple[dict[Metric, dict[int, list[Column]]], dict[Metric, dict[int, Numbers]]]:
+        """Segments at the levels that were chosen, and the x of those that are read whole."""
+        places = {(*metric, level, start) for (metric, start), level in chosen.items()}
+        places |= {
+            (run, self._below[run], 0, start) for run, _, level, start in places if not level
+        }
+        values: dict[Metric, dict[int, list[Column]]] = {}
+        tables: dict[Metric, dict[int, Numbers]] = {}
+        for row in self._connection.execute(
+            "SELECT series.* FROM json_each(:places) AS place CROSS JOIN series "
+            "WHERE run = json_extract(place.value, '$[0]') AND stream = :stream "
+            "AND series.key = json_extract(place.value, '$[1]') "
+            "AND level = json_extract(place.value, '$[2]') "
+            "AND start = json_extract(place.value, '$[3]') AND kind <= :last_number",
+            {**self._given, "places": json.dumps(sorted(places))},
+        ):
+            metric = (row["run"], row["key"])
+            if row["level"]:
+                tables.setdefault(metric, {})[row["start"]] = segments.as_table(row)
+            else:
+                column = segments.as_column(row)
+                values.setdefault(metric, {}).setdefault(row["start"], []).append(column)
+        return values, tables
+
+
+def _table(pieces: Pieces, x_columns: Mapping[int, list[Column]], level: int) -> Numbers:
+    """A metric's pieces in the order of rows, as a table of (line, x, last, low, high)."""
+    tables: list[Numbers] = []
+    columns: list[Column] = []
+    below: list[Column] = []
+    for start in sorted(pieces):
+        piece = pieces[start]
+        if isinstance(piece, list):
+            columns += piece
+            below += x_columns.get(start, ())
+            continue
+        tables += [*_summarised(columns, below, level), piece]
+        columns, below = [], []
+    tables += _summarised(columns, below, level)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=1)
+
+
+def _summarised(columns: list[Column], below: list[Column], level: int) -> list[Numbers]:
+    """Values as a table at the level's width."""
+    for _, lines, numbers in segments.drawable(columns):
+        x = lines.astype(np.float64)
+        for _, x_lines, x_numbers in segments.drawable(below):
+            x = segments.align(lines, x_lines, x_numbers)
+        if level:
+            return [segments.summarise(lines, x, numbers, segments.WIDTHS[level])]
+        return [np.stack([lines.astype(np.float64), x, numbers, numbers, numbers])]
+    return []
+
+
+def _thin(table: Numbers, points: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    _, x, last, low, high = table
+    if len(x) <= points:
+        return x, last, low, high
+    firsts = np.arange(points) * len(x) // points
+    lasts = np.append(firsts[1:], len(x)) - 1
+    # fmin passes over NaN, which is nobody's smallest value.
+    return x[lasts], last[lasts], np.fmin.reduceat(low, firsts), np.fmax.reduceat(high, firsts)
+
+
+def _within(x: Numbers, span: Span) -> Numbers:
+    """Which points lie in a span, or next to one that does."""
+    inside = (x >= span[0]) & (x <= span[1])
+    near: Numbers = inside.copy()
+    near[1:] |= inside[:-1]
+    near[:-1] |= inside[1:]
+    return near

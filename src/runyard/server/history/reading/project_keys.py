@@ -1,0 +1,204 @@
+"""Under which names the runs of a project have anything: for pickers of columns and charts.
+
+Remembered, and brought up to date by the runs that changed: reading ten thousand configs takes a
+third of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runyard.server.history.columns import LAST_NUMBER, heads
+from runyard.server.history.history import HISTORY
+from runyard.server.history.metric_keys import dotted, key_reader
+from runyard.server.store.changes import Changes, Kind
+from runyard.server.store.json_text import parse
+
+# After these a name may be nobody's any more.
+_TAKES_AWAY = (Kind.DELETED, Kind.MOVED, Kind.REWOUND)
+_MOST_PROJECTS = 50
+_MOST_NAMES = 5_000
+_AT_ONCE = 500
+
+
+@dataclass
+class Name:
+    """What is known of a name; `varies` is whether two runs differ there."""
+
+    kind: str
+    first: Any
+    varies: bool = False
+
+
+@dataclass
+class Names:
+    """All names of a project."""
+
+    revision: int = 0
+    config: dict[str, Name] = field(default_factory=dict)
+    summary: dict[str, Name] = field(default_factory=dict)
+    metrics: set[str] = field(default_factory=set)
+    events: set[str] = field(default_factory=set)
+    media: dict[str, str] = field(default_factory=dict)
+
+
+class ProjectKeys:
+    """One for a database; threads may share it."""
+
+    def __init__(self, changes: Changes) -> None:
+        self._changes = changes
+        self._lock = threading.Lock()
+        self._known: dict[int, Names] = {}
+
+    def read(self, connection: sqlite3.Connection, project: int, revision: int) -> dict[str, Any]:
+        """All names, as of `revision` at least, which was the newest before this question."""
+        with self._lock:
+            names = self._known.get(project)
+            changed = None if names is None else self._changed(project, names.revision)
+            if names is None or changed is None:
+                names = Names()
+                _take_in(connection, project, names, None, None)
+            else:
+                _take_in(connection, project, names, *changed)
+            names.revision = revision
+            self._known.pop(project, None)
+            self._known[project] = names
+            if len(self._known) > _MOST_PROJECTS:
+                self._known.pop(next(iter(self._known)))
+            return _told(names)
+
+    def _changed(self, project: int, since: int) -> tuple[list[int], list[int]] | None:
+        """Runs with another row, and runs with other points; None: look at all of them."""
+        if not self._changes.knows(since):
+            return None
+        kinds = (Kind.RUN, Kind.HISTORY, *_TAKES_AWAY)
+        found = [one for one in self._changes.since(since, kinds) if one.project == project]
+        if any(one.kind in _TAKES_AWAY for one in found):
+            return None
+        return (
+            [one.key for one in found if one.kind is Kind.RUN],
+            [one.key for one in found if one.kind is Kind.HISTORY],
+        )
+
+
+def _take_in(
+    connection: sqlite3.Connection,
+    project: int,
+    names: Names,
+    rows: Sequence[int] | None,
+    histories: Sequence[int] | None,
+) -> None:
+    for content in _contents(connection, project, rows):
+        config = {
+            name: entry["value"] if isinstance(entry, dict) and "value" in entry else entry
+            for name, entry in parse(content["config"]).items()
+            if name != "_wandb"
+        }
+        _note(names.config, {}, config)
+        summary = parse(content["summary"])
+        summary.pop("_wandb", None)
+        _note(names.summary, names.media, summary)
+    name_of = key_reader(connection)
+    for stream, key in _logged(connection, project, histories):
+        (names.metrics if stream == HISTORY else names.events).add(dotted(name_of(key)))
+
+
+def _contents(
+    connection: sqlite3.Connection, project: int, keys: Sequence[int] | None
+) -> Iterable[sqlite3.Row]:
+    if keys is None:
+        yield from connection.execute(
+            "SELECT config, summary FROM runs WHERE project = ?", (project,)
+        )
+        return
+    for start in range(0, len(keys), _AT_ONCE):
+        yield from connection.execute(
+            "SELECT config, summary FROM runs WHERE key IN (SELECT value FROM json_each(?))",
+            (json.dumps(keys[start : start + _AT_ONCE]),),
+        )
+
+
+def _logged(
+    connection: sqlite3.Connection, project: int, keys: Sequence[int] | None
+) -> set[tuple[int, int]]:
+    """Which keys have numbers in which stream."""
+    which = (
+        "run IN (SELECT key FROM runs WHERE project = :project)"
+        if keys is None
+        else "run IN (SELECT value FROM json_each(:keys))"
+    )
+    given = {"project": project, "keys": json.dumps(keys), "last": LAST_NUMBER}
+    found = {
+        (row["stream"], row["key"])
+        for row in connection.execute(
+            f"SELECT DISTINCT stream, key FROM series WHERE {which} "  # noqa: S608
+            "AND stream IN (0, 1) AND level = 0 AND kind <= :last",
+            given,
+        )
+    }
+    for row in connection.execute(
+        f"SELECT stream, data FROM batches WHERE {which} AND stream IN (0, 1)",  # noqa: S608
+        given,
+    ):
+        found |= {
+            (row["stream"], key) for key, kind, _ in heads(row["data"]) if kind <= LAST_NUMBER
+        }
+    return found
+
+
+def _note(known: dict[str, Name], media: dict[str, str], content: Mapping[str, Any]) -> None:
+    for name, value in _leaves("", content):
+        if isinstance(value, dict) and isinstance(value.get("_type"), str):
+            media[name] = value["_type"]
+            continue
+        entry = known.get(name)
+        if entry is None:
+            if len(known) < _MOST_NAMES:
+                known[name] = Name(_kind(value), value)
+        else:
+            entry.varies = entry.varies or entry.first != value
+            if entry.kind != _kind(value) and value is not None:
+                entry.kind = "other" if entry.first is not None else _kind(value)
+
+
+def _leaves(before: str, content: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    for name, value in content.items():
+        if isinstance(value, dict) and value and "_type" not in value and before.count(".") < 8:
+            yield from _leaves(f"{before}{name}.", value)
+        else:
+            yield f"{before}{name}", value
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    return "text" if isinstance(value, str) else "other"
+
+
+def _told(names: Names) -> dict[str, Any]:
+    return {
+        "config": _listed(names.config),
+        "summary": _listed(names.summary),
+        "metrics": _visible(names.metrics),
+        "events": _visible(names.events),
+        "media": [{"name": name, "type": kind} for name, kind in sorted(names.media.items())],
+    }
+
+
+def _listed(known: Mapping[str, Name]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "kind": entry.kind, "varies": entry.varies}
+        for name, entry in sorted(known.items())
+    ]
+
+
+def _visible(names: Collection[str]) -> list[str]:
+    """A client's own, `_step` and the like, can be put below a chart and need none of their own."""
+    return sorted(name for name in names if not name.startswith("_"))

@@ -1,0 +1,112 @@
+"""Which rows come again after a cut, as the resumed program's first row tells.
+
+Rows that were logged after the newest checkpoint are put aside before a trial goes on, since most
+programs log a step and then save it. Some save first (Lightning does): the row of the saved step is
+logged after the checkpoint and never again. And where a program was cut off while it wrote (a
+checkpoint of transformers' has many files), it goes on from the one before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from itertools import pairwise
+from typing import Any
+
+from runyard.server.history.archives import stream_of
+from runyard.server.history.history import HISTORY, count_rows, read_rows
+from runyard.server.history.pieces import extents
+
+# More than are logged between a checkpoint and the end of its step.
+_MOST_ROWS = 100
+# In so many of the rows before a counter must have counted upwards.
+_LOOKED_AT = 20
+# epoch, trainer/global_step, train/epoch, iteration, batch_idx; not best_epoch or warmup_steps.
+_COUNTER = re.compile(
+    r"(?:^|[/.])(?:global_?)?(?:step|epoch|iter(?:ation)?|batch(?:_idx)?)s?$", re.I
+)
+
+
+def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> list[str]:
+    """The rows to bring back, before a resumed program's first row is stored."""
+    archive = connection.execute(
+        "SELECT max(number) FROM archives WHERE run = ? AND reason = 'rewound'", (run,)
+    ).fetchone()[0]
+    next_row = _read(first)
+    if archive is None or next_row is None:
+        return []
+    kept = _last_rows(connection, run)
+    lines: list[str] = []
+    aside = stream_of(archive, HISTORY)
+    start = next((extent.start for extent in extents(connection, run, aside)), 0)
+    for _, line in read_rows(connection, run, aside, start, start + _MOST_ROWS):
+        row = _read(line)
+        if row is None or not _is_between(kept, row, next_row):
+            break
+        lines.append(line)
+        kept.append(row)
+    return lines
+
+
+def count_repeated(connection: sqlite3.Connection, run: int, first: str) -> int:
+    """How many of the last rows a resumed program is about to log again."""
+    kept, next_row = _last_rows(connection, run), _read(first)
+    if next_row is None:
+        return 0
+    counters = _counters(next_row, kept)
+    count = 0
+    while count < len(kept) and any(kept[-1 - count][name] >= next_row[name] for name in counters):
+        count += 1
+    # Who is behind all of them has not gone back a little: it counts otherwise, or begins anew.
+    if not 0 < count < len(kept):
+        return 0
+    is_same = all(kept[-count][name] == next_row[name] for name in counters)
+    return count if is_same else 0
+
+
+def _last_rows(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
+    start = max(0, count_rows(connection, run, HISTORY) - _LOOKED_AT)
+    lines = (line for _, line in read_rows(connection, run, HISTORY, start))
+    return [row for line in lines if (row := _read(line)) is not None]
+
+
+def _is_between(kept: list[dict[str, Any]], row: dict[str, Any], next_row: dict[str, Any]) -> bool:
+    """Whether a row follows those that were kept, and the program has gone on behind it."""
+    if not _grows([*kept, row], "_step"):
+        return False  # It is there already.
+    if _grows([row, next_row], "_step"):
+        return True
+    # Without `step=` the client counts on from what was kept: other keys may tell, such as epochs.
+    counters = _counters(row, kept)
+    return bool(counters) and all(_grows([row, next_row], name) for name in counters)
+
+
+def _counters(row: dict[str, Any], before: list[dict[str, Any]]) -> list[str]:
+    """The keys by which a program counts its steps.
+
+    By their names alone: other numbers grow as well (`best_epoch`), and stand still while the
+    program gets on.
+    """
+    named = [name for name in row if _COUNTER.search(name) and _is_number(row[name])]
+    return [name for name in named if len(before) > 1 and _grows(before, name)]
+
+
+def _grows(rows: list[dict[str, Any]], name: str) -> bool:
+    """Whether a key is in all of these rows, as a number that gets larger from row to row."""
+    values: list[Any] = [row.get(name) for row in rows]
+    return all(map(_is_number, values)) and all(
+        before < after for before, after in pairwise(values)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None

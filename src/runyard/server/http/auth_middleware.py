@@ -1,0 +1,125 @@
+"""Who may come in: nobody without the key or a session of the page, except by an open route."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from runyard.server.http.answers import answer
+from runyard.server.http.cookies import cookie_of, is_from_browser, proof_of, ticket_of
+from runyard.server.people.open_sessions import is_confirmed
+from runyard.server.people.permissions import Caller
+from runyard.server.tracker import Tracker
+
+# Where the stock client comes, which asks for no proof.
+_STOCK = ("/graphql", "/files/")
+_CONFIRM = "runyard ui --code"
+
+
+@dataclass(frozen=True)
+class RouteAccess:
+    """What is needed where; with a key, all of it is open."""
+
+    everybody: Sequence[Route]
+    # A page loads these without a header, by the ticket in the address.
+    files: Sequence[Route]
+    # Not for a page, or only after its user has shown a code or a key again.
+    by_key: Sequence[Route]
+    confirmed: Sequence[Route]
+
+
+class AuthMiddleware:
+    """Lets a request in with the key, with a session of the page, or by an open route."""
+
+    def __init__(
+        self, app: ASGIApp, tracker: Tracker, routes: Sequence[Route], access: RouteAccess
+    ) -> None:
+        self._app = app
+        self._tracker = tracker
+        self._routes = routes
+        self._access = access
+        self._open = {id(route) for route in access.everybody}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            key = key_of(scope)
+            is_stock = scope["path"].startswith(_STOCK)
+            caller = self._tracker.caller(key, _address_of(scope), is_stock=is_stock)
+            if caller is None:
+                caller = self._visitor(scope)
+                refusal = None if caller is None else self._page_refusal(scope)
+                if refusal is not None:
+                    await refusal(scope, receive, send)
+                    return
+            if caller is not None:
+                scope["caller"] = caller
+            elif id(self._route_of(scope)) not in self._open:
+                await _refusal(scope, self._tracker.why_refused(key))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _visitor(self, scope: Scope) -> Caller | None:
+        """Who is logged in on the page that asks; the cookie alone lets nobody in."""
+        sessions, now = self._tracker.sessions, time.time()
+        cookie = cookie_of(scope, sessions.cookie)
+        session = sessions.by_cookie(cookie, now) if cookie else None
+        if session is None:
+            return None
+        if not sessions.proves(session, proof_of(scope)) and not (
+            _is_one_of(scope, self._access.files) and sessions.admits(session, ticket_of(scope))
+        ):
+            return None
+        caller = self._tracker.by_key_id(session.key_id)
+        if caller is not None:
+            sessions.use(session, _address_of(scope), now)
+            scope["session"] = session
+        return caller
+
+    def _page_refusal(self, scope: Scope) -> Response | None:
+        """Why a page that is logged in may not do this, if so."""
+        if _is_one_of(scope, self._access.by_key):
+            return answer({"error": "this takes the key, not a session of the page"}, 403)
+        if _is_one_of(scope, self._access.confirmed) and not is_confirmed(
+            scope["session"], time.time()
+        ):
+            said = f"confirm that it is you: `{_CONFIRM}` prints a code"
+            return answer({"error": said, "confirm": _CONFIRM}, 403)
+        return None
+
+    def _route_of(self, scope: Scope) -> Route | None:
+        """The route of the request's path, whatever its method."""
+        matching = (route for route in self._routes if route.matches(scope)[0] != Match.NONE)
+        return next(matching, None)
+
+
+def _is_one_of(scope: Scope, routes: Sequence[Route]) -> bool:
+    return any(route.matches(scope)[0] == Match.FULL for route in routes)
+
+
+def _refusal(scope: Scope, why: str | None) -> Response:
+    if is_from_browser(scope):
+        # Without the header by which a browser would ask for a name and a password.
+        return answer({"error": "you are not logged in: `runyard ui` prints a link"}, 401)
+    refusal = answer({"error": why or "this needs the key: see `runyard env`"}, 401)
+    refusal.headers["WWW-Authenticate"] = 'Basic realm="runyard"'
+    return refusal
+
+
+def _address_of(scope: Scope) -> str:
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def key_of(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"authorization" and value[:6].lower() == b"basic ":
+            with contextlib.suppress(binascii.Error, UnicodeDecodeError):
+                return base64.b64decode(value[6:]).decode().partition(":")[2]
+    return ""

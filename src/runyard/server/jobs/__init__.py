@@ -1,0 +1,1 @@
+"""Slurm's jobs as the server remembers them, their logs, and what kinds of experiments need."""

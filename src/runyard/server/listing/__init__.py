@@ -1,0 +1,1 @@
+"""Runs of a project as lists: filters, orders, columns, groups."""

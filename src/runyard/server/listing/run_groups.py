@@ -1,0 +1,146 @@
+"""Runs that belong together: the same values under some fields, or the same config but for some."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runyard.server.history.reading.dotted_names import MISSING
+from runyard.server.listing.field_memory import FieldMemory
+from runyard.server.listing.field_paths import JSON, LIST, SELECTED, Field
+from runyard.server.store.json_text import parse
+
+_LONGEST_LABEL = 120
+
+
+@dataclass(frozen=True)
+class Group:
+    label: str
+    values: dict[str, Any]
+    runs: list[int]
+
+
+def by_fields(
+    connection: sqlite3.Connection,
+    memory: FieldMemory,
+    project: int,
+    keys: Sequence[int] | None,
+    fields: Sequence[Field],
+) -> list[Group]:
+    """One group for each combination of values; the largest first."""
+    columns = sorted({field.column for field in fields if field.kind != JSON})
+    chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
+    rows = connection.execute(
+        f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
+        f"FROM runs LEFT JOIN revisions ON revisions.run = runs.key {_which(keys)}",
+        _given(project, keys),
+    ).fetchall()
+    inside = [field for field in fields if field.kind == JSON]
+    revisions = {row["key"]: row["revision"] for row in rows}
+    values = memory.values(connection, revisions, inside) if inside else {}
+    found: dict[str, Group] = {}
+    for row in rows:
+        held = {
+            field.name: values[field].get(row["key"], MISSING)
+            if field.kind == JSON
+            else parse(row[field.column])
+            if field.kind == LIST
+            else row[field.column]
+            for field in fields
+        }
+        _add(found, held, row["key"])
+    return _sorted(found.values())
+
+
+def by_config(
+    connection: sqlite3.Connection,
+    project: int,
+    keys: Sequence[int] | None,
+    left_out: Collection[str],
+) -> list[Group]:
+    """One group for each config, whatever stands under the keys that are left out."""
+    rows = connection.execute(
+        f"SELECT key, config FROM runs {_which(keys)}",  # noqa: S608
+        _given(project, keys),
+    )
+    found: dict[str, Group] = {}
+    for row in rows:
+        _add(found, dict(_flat(parse(row["config"]), left_out)), row["key"])
+    groups = list(found.values())
+    same = _shared(groups)
+    return _sorted(
+        Group(
+            _label({name: value for name, value in group.values.items() if name not in same}),
+            {name: value for name, value in group.values.items() if name not in same},
+            group.runs,
+        )
+        for group in groups
+    )
+
+
+def _flat(config: Mapping[str, Any], left_out: Collection[str]) -> Iterable[tuple[str, Any]]:
+    for name, entry in sorted(config.items()):
+        if name == "_wandb":
+            continue
+        value = entry["value"] if isinstance(entry, dict) and "value" in entry else entry
+        yield from _leaves(name, value, left_out)
+
+
+def _leaves(name: str, value: Any, left_out: Collection[str]) -> Iterable[tuple[str, Any]]:
+    if name in left_out:
+        return
+    if isinstance(value, dict) and value:
+        for part, item in sorted(value.items()):
+            yield from _leaves(f"{name}.{part}", item, left_out)
+    else:
+        yield f"config.{name}", value
+
+
+def _shared(groups: Sequence[Group]) -> set[str]:
+    """Names under which all groups have the same value: they tell nothing apart."""
+    if len(groups) < 2:
+        return set()
+    first = groups[0].values
+    return {
+        name
+        for name, value in first.items()
+        if all(name in group.values and group.values[name] == value for group in groups[1:])
+    }
+
+
+def _add(found: dict[str, Group], values: dict[str, Any], key: int) -> None:
+    mark = json.dumps(
+        {name: "\0missing" if value is MISSING else value for name, value in values.items()},
+        sort_keys=True,
+    )
+    if mark not in found:
+        found[mark] = Group(_label(values), values, [])
+    found[mark].runs.append(key)
+
+
+def _label(values: Mapping[str, Any]) -> str:
+    parts = [f"{name.partition('.')[2] or name}: {_said(value)}" for name, value in values.items()]
+    text = ", ".join(parts) or "all runs"
+    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
+
+
+def _said(value: Any) -> str:
+    if value is MISSING or value is None:
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _sorted(groups: Iterable[Group]) -> list[Group]:
+    return sorted(groups, key=lambda group: (-len(group.runs), group.label))
+
+
+def _which(keys: Sequence[int] | None) -> str:
+    narrowed = "" if keys is None else " AND runs.key IN (SELECT value FROM json_each(:keys))"
+    return f"WHERE runs.project = :project{narrowed}"
+
+
+def _given(project: int, keys: Sequence[int] | None) -> dict[str, Any]:
+    return {"project": project, "keys": None if keys is None else json.dumps(list(keys))}

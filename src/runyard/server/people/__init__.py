@@ -1,0 +1,1 @@
+"""Users, teams, keys, sessions, and what each may do."""

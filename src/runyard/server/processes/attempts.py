@@ -1,0 +1,285 @@
+"""Attempts: executions that runyard itself started, with the console it saw.
+
+Every call can be repeated: a starter that got no answer asks again and changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+
+from runyard.server.runs import runs, states
+from runyard.server.store.sql import Row
+
+
+class NoAttempt(LookupError):
+    """The run has no attempt of that number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"the run has no attempt {number}")
+
+
+class ConsoleGap(ValueError):
+    """The console goes on behind what is stored; `stored` is where to go on from."""
+
+    def __init__(self, stored: int) -> None:
+        super().__init__()
+        self.stored = stored
+
+
+def begin(
+    connection: sqlite3.Connection,
+    run: int,
+    *,
+    token: str,
+    host: str,
+    pid: int,
+    now: float,
+    at_least: int = 1,
+    agent: int | None = None,
+) -> int:
+    """Start the next attempt of a run and return its number, which is at least that."""
+    known = connection.execute(
+        "SELECT number FROM attempts WHERE run = ? AND token = ?", (run, token)
+    ).fetchone()
+    if known is not None:
+        number: int = known["number"]
+        return number
+    lose_open(connection, run, now)
+    number = connection.execute(
+        "SELECT max(coalesce(max(number), 0) + 1, ?) FROM attempts WHERE run = ?", (at_least, run)
+    ).fetchone()[0]
+    _insert(connection, run, number, token, host, pid, now, agent)
+    runs.update(
+        connection,
+        run,
+        state="running",
+        preempting=0,
+        stop_asked=0,
+        heartbeat_at=now,
+        exit_code=None,
+        ended_at=None,
+    )
+    connection.execute(
+        "UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, run)
+    )
+    return number
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    run: int,
+    number: int,
+    token: str,
+    host: str,
+    pid: int,
+    now: float,
+    agent: int | None,
+) -> None:
+    connection.execute(
+        "INSERT INTO attempts (run, number, token, host, pid, started_at, agent) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (run, number, token, host, pid, now, agent),
+    )
+
+
+def append_console(
+    connection: sqlite3.Connection,
+    run: int,
+    number: int,
+    start: int,
+    data: bytes,
+    heard_at: float | None,
+) -> int:
+    """Store console bytes from `start` on; what is there already is passed over.
+
+    `heard_at` is when the process beside the program sent them; None if it is dead.
+    """
+    attempt = get(connection, run, number)
+    stored: int = attempt["console_bytes"]
+    if start > stored:
+        raise ConsoleGap(stored)
+    fresh = data[stored - start :]
+    if fresh:
+        connection.execute(
+            "INSERT INTO console (run, attempt, start, data) VALUES (?, ?, ?, ?)",
+            (run, number, stored, zlib.compress(fresh, 1)),
+        )
+        stored += len(fresh)
+        connection.execute(
+            "UPDATE attempts SET console_bytes = ? WHERE run = ? AND number = ?",
+            (stored, run, number),
+        )
+    if heard_at is not None and attempt["exit_code"] is None and _is_last(connection, run, number):
+        _hear(connection, run, number, heard_at)
+    return stored
+
+
+def _hear(connection: sqlite3.Connection, run: int, number: int, now: float) -> None:
+    """A sign of life; one that was given up as lost is here after all."""
+    reopen(connection, run, number)
+    row = runs.by_key(connection, run)
+    if row is not None:
+        runs.update(connection, run, heartbeat_at=now, **runs.revived(row))
+
+
+def end(
+    connection: sqlite3.Connection,
+    run: int,
+    number: int,
+    *,
+    exit_code: int,
+    ended_at: float,
+    cause: str | None = None,
+    speaks: bool = True,
+) -> bool:
+    """The program ended; what its process returned outweighs what its client said.
+
+    `cause` is why, where who stood beside it knows more than the exit code tells. `speaks`: it is
+    the run's end too, if it is the newest attempt. Says whether it was.
+    """
+    attempt = get(connection, run, number)
+    if attempt["exit_code"] is not None:
+        return False  # Told before, and the run may have gone on since.
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, exit_code = ?, cause = ? WHERE run = ? AND number = ?",
+        (ended_at, states.shell_code(exit_code), cause or states.cause_of(exit_code), run, number),
+    )
+    row = runs.by_key(connection, run)
+    speaks = speaks and row is not None and _is_last(connection, run, number)
+    if row is not None and speaks:
+        state = states.after_exit(exit_code, preempting=bool(row["preempting"]))
+        runs.update(
+            connection,
+            run,
+            state=runs.end_state(row, state),
+            exit_code=states.shell_code(exit_code),
+            ended_at=ended_at,
+        )
+    return speaks
+
+
+def set_usage(connection: sqlite3.Connection, run: int, number: int, usage: str) -> None:
+    """What an attempt has used so far; the last word counts."""
+    connection.execute(
+        "UPDATE attempts SET usage = ? WHERE run = ? AND number = ? AND usage IS NOT ?",
+        (usage, run, number, usage),
+    )
+
+
+def lose_open(connection: sqlite3.Connection, run: int, now: float) -> None:
+    """Nobody stands beside the program any more. Whether it lives, its client will show."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, cause = 'lost' WHERE run = ? AND ended_at IS NULL",
+        (now, run),
+    )
+
+
+def close(connection: sqlite3.Connection, run: int, number: int, at: float) -> None:
+    """It is over, as far as anybody knows; one whose process was seen to end keeps when."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, cause = 'lost' "
+        "WHERE run = ? AND number = ? AND exit_code IS NULL",
+        (at, run, number),
+    )
+
+
+def reopen(connection: sqlite3.Connection, run: int, number: int) -> None:
+    """It is here after all; one whose process was seen to end is not."""
+    connection.execute(
+        "UPDATE attempts SET ended_at = NULL, cause = NULL "
+        "WHERE run = ? AND number = ? AND exit_code IS NULL",
+        (run, number),
+    )
+
+
+def lose(connection: sqlite3.Connection, run: int, number: int, now: float) -> None:
+    connection.execute(
+        "UPDATE attempts SET ended_at = ?, cause = 'lost' "
+        "WHERE run = ? AND number = ? AND ended_at IS NULL",
+        (now, run, number),
+    )
+
+
+def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
+    """In their order, each with job and node of the agent that ran it, if one did."""
+    return connection.execute(
+        "SELECT attempts.*, agents.job AS job, agents.node AS node FROM attempts "
+        "LEFT JOIN agents ON agents.key = attempts.agent WHERE run = ? ORDER BY number",
+        (run,),
+    ).fetchall()
+
+
+def of_sweep(connection: sqlite3.Connection, sweep: int) -> list[Row]:
+    """All that its agents ran, by trial; `trial` is its number."""
+    return connection.execute(
+        "SELECT attempts.*, trials.number AS trial FROM trials "
+        "CROSS JOIN attempts ON attempts.run = trials.run "
+        "WHERE trials.sweep = ? ORDER BY trials.number, attempts.number",
+        (sweep,),
+    ).fetchall()
+
+
+def last(connection: sqlite3.Connection, run: int) -> Row | None:
+    """The newest attempt: the one that speaks for the run."""
+    row: Row | None = connection.execute(
+        "SELECT * FROM attempts WHERE run = ? ORDER BY number DESC LIMIT 1", (run,)
+    ).fetchone()
+    return row
+
+
+def _is_last(connection: sqlite3.Connection, run: int, number: int) -> bool:
+    newest = last(connection, run)
+    return newest is not None and newest["number"] == number
+
+
+def get(connection: sqlite3.Connection, run: int, number: int) -> Row:
+    row: Row | None = connection.execute(
+        "SELECT * FROM attempts WHERE run = ? AND number = ?", (run, number)
+    ).fetchone()
+    if row is None:
+        raise NoAttempt(number)
+    return row
+
+
+def read_console(
+    connection: sqlite3.Connection, run: int, after: int, most: int
+) -> tuple[bytes, int]:
+    """Console bytes of all attempts in a row, from byte `after` on; and where to go on."""
+    pieces: list[bytes] = []
+    position = total = 0
+    rows = connection.execute(
+        "SELECT number, console_bytes FROM attempts WHERE run = ? ORDER BY number", (run,)
+    ).fetchall()
+    for attempt in rows:
+        size = attempt["console_bytes"]
+        if position + size > after and total < most:
+            start = max(0, after - position)
+            piece = _read_attempt(connection, run, attempt["number"], start, most - total)
+            pieces.append(piece)
+            total += len(piece)
+            after = position + start + len(piece)
+            if start + len(piece) < size:
+                break
+        position += size
+    return b"".join(pieces), after
+
+
+def _read_attempt(
+    connection: sqlite3.Connection, run: int, number: int, start: int, most: int
+) -> bytes:
+    first = connection.execute(
+        "SELECT coalesce(max(start), 0) FROM console WHERE run = ? AND attempt = ? AND start <= ?",
+        (run, number, start),
+    ).fetchone()[0]
+    rows = connection.execute(
+        "SELECT start, data FROM console WHERE run = ? AND attempt = ? AND start >= ? "
+        "ORDER BY start",
+        (run, number, first),
+    )
+    data = b""
+    for row in rows:
+        data += zlib.decompress(row["data"])
+        if len(data) >= most + (start - first):
+            break
+    return data[start - first :][:most]

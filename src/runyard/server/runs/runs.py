@@ -1,0 +1,211 @@
+"""Runs: announced, listed, found by their place or by what a person types."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runyard.server.people.permissions import Entities
+from runyard.server.runs.typed_names import find_meant, in_place, of_entities
+from runyard.server.store import sql
+from runyard.server.store.names import invent_name
+from runyard.server.store.sql import Row
+
+_SELECT = (
+    "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
+    "(SELECT name FROM users WHERE users.key = runs.user) AS user_name "
+    "FROM runs JOIN projects ON projects.key = runs.project "
+)
+
+
+def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: float) -> int:
+    connection.execute(
+        "INSERT INTO projects (entity, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (entity, name, now),
+    )
+    row = connection.execute(
+        "SELECT key FROM projects WHERE entity = ? AND name = ?", (entity, name)
+    ).fetchone()
+    key: int = row["key"]
+    return key
+
+
+def find_announced(connection: sqlite3.Connection, run_id: str, user: int) -> Row | None:
+    """A run that this user's `runyard run` or agent announced, and no client has written to yet."""
+    row: Row | None = connection.execute(
+        _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.user = ? AND "  # noqa: S608
+        "(runs.command IS NOT NULL OR EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)) "
+        "ORDER BY runs.created_at DESC LIMIT 1",
+        (run_id, user),
+    ).fetchone()
+    return row
+
+
+def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
+    row: Row | None = connection.execute(_SELECT + "WHERE runs.key = ?", (key,)).fetchone()
+    return row
+
+
+def by_path(connection: sqlite3.Connection, entity: str, project: str, run_id: str) -> Row | None:
+    row: Row | None = connection.execute(
+        _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND runs.id = ?",
+        (entity, project, run_id),
+    ).fetchone()
+    return row
+
+
+def by_words(
+    connection: sqlite3.Connection, words: str, entities: Entities | None = None
+) -> Row | None:
+    """The run that a person means: by id, name, or the beginning of an id; PROJECT/... narrows.
+
+    Only runs of these entities, where some are given.
+    """
+    place, _, name = words.rpartition("/")
+    if not name:
+        return None
+    places, given = in_place(place or None)
+    ways = (
+        ([*places, "runs.id = ?"], [*given, name]),
+        ([*places, "runs.name = ?"], [*given, name]),
+        # A trial whose program named another place answers in its sweep's project as well.
+        (["runs.id = ?", _of_sweep_in(places)], [name, *given]),
+        (["runs.name = ?"], [words]),  # Names may hold slashes; ids and projects do not.
+        # A range, not LIKE: it takes every character as it is, and uses the index.
+        ([*places, "runs.id >= ?", "runs.id < ?"], [*given, name, f"{name}\U0010ffff"]),
+    )
+    return find_meant(connection, _SELECT, "runs.created_at", ways, entities)
+
+
+def _of_sweep_in(places: Sequence[str]) -> str:
+    """A condition: the run is a trial of a sweep in that place."""
+    tests = " AND ".join(test.replace("projects.", "home.") for test in places) or "0"
+    return (
+        "EXISTS (SELECT 1 FROM trials JOIN sweeps ON sweeps.key = trials.sweep "  # noqa: S608
+        "JOIN projects AS home ON home.key = sweeps.project "
+        f"WHERE trials.run = runs.key AND {tests})"
+    )
+
+
+def newest(
+    connection: sqlite3.Connection,
+    project: str | None,
+    state: str | None,
+    limit: int | None,
+    entities: Entities | None = None,
+    *,
+    alone: bool = False,
+    sweep: int | None = None,
+) -> list[Row]:
+    """Runs, the newest first; only of these entities, where some are given.
+
+    With `alone`, those that are no trial of a sweep; with `sweep`, the trials of this one.
+    """
+    tests, values = list[str](), list[str | int]()
+    if sweep is not None:
+        tests.append("runs.key IN (SELECT run FROM trials WHERE sweep = ?)")
+        values.append(sweep)
+    if alone:
+        tests.append("NOT EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)")
+    if state is not None:
+        tests.append("runs.state = ?")
+        values.append(state)
+    for more, their_values in (in_place(project), of_entities(entities)):
+        tests += more
+        values += their_values
+    return connection.execute(
+        f"{_SELECT} WHERE {' AND '.join(tests or '1')} "
+        "ORDER BY runs.created_at DESC, runs.key DESC LIMIT ?",
+        [*values, -1 if limit is None else limit],
+    ).fetchall()
+
+
+def count_of(connection: sqlite3.Connection, entities: Entities) -> tuple[int, int]:
+    """How many runs these entities have, and how many of them are alive."""
+    (condition,), values = of_entities(entities)
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
+        f"FROM projects JOIN runs ON runs.project = projects.key WHERE {condition}",
+        values,
+    ).fetchone()
+    return row[0], row[1]
+
+
+def create_launched(
+    connection: sqlite3.Connection,
+    new: Mapping[str, Any],
+    *,
+    entity: str,
+    user: int,
+    now: float,
+) -> Row:
+    """Record a run before its program starts. Called again with the same id, it changes nothing."""
+    run = by_path(connection, entity, new["project"], new["id"])
+    if run is None and not (new.get("is_place_named") and new.get("entity")):
+        run = _find_moved(connection, new, user)
+    if run is None:
+        project = ensure_project(connection, entity, new["project"], now)
+        connection.execute(
+            'INSERT INTO runs (id, project, user, name, state, tags, notes, "group", host, '
+            "command, folder, created_at) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?)",
+            (
+                new["id"],
+                project,
+                user,
+                new.get("name") or invent_name(connection, project),
+                json.dumps(new.get("tags") or []),
+                new.get("notes"),
+                new.get("group"),
+                new.get("host"),
+                json.dumps(new["command"]),
+                new.get("folder"),
+                now,
+            ),
+        )
+        run = by_path(connection, entity, new["project"], new["id"])
+        assert run is not None
+    return run
+
+
+def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: int) -> Row | None:
+    """The run of an earlier start of the same command with this id: its program named another
+    place, and will again. A new run here would stay empty. In the project that the user names, if
+    they name one."""
+    project = new["project"] if new.get("is_place_named") else None
+    row: Row | None = connection.execute(
+        _SELECT + "WHERE runs.id = ? AND runs.user = ? AND runs.seen_client = 1 "
+        "AND runs.command = ? AND runs.folder IS ? AND (? IS NULL OR projects.name = ?) "
+        "ORDER BY runs.created_at DESC LIMIT 1",
+        (new["id"], user, json.dumps(new["command"]), new.get("folder"), project, project),
+    ).fetchone()
+    return row
+
+
+def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:
+    if columns:
+        sql.update(connection, "runs", {"key": key}, columns)
+
+
+def end_state(row: Row, state: str) -> str:
+    """How a run ended: whatever its exit code says, it was killed if it was asked to stop."""
+    return "killed" if row["stop_asked"] else state
+
+
+def revived(row: Row) -> dict[str, Any]:
+    """What changes when a run makes itself heard: one that only seemed dead is alive again."""
+    seemed_dead = row["state"] in ("crashed", "preempted") and row["exit_code"] is None
+    if not seemed_dead and row["state"] != "pending":
+        return {}
+    return {"state": "preempting" if row["preempting"] else "running", "ended_at": None}
+
+
+def by_keys(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
+    """Whole rows, in the order of the keys; those that are gone are left out."""
+    rows = connection.execute(
+        _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))",  # noqa: S608
+        (json.dumps(keys),),
+    ).fetchall()
+    found = {row["key"]: row for row in rows}
+    return [found[key] for key in keys if key in found]

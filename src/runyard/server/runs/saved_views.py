@@ -1,0 +1,83 @@
+"""Reports: views that people keep, with their notes. What is in a view is the page's business."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server.store.sql import Row
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+_SELECT = (
+    "SELECT reports.*, projects.entity AS entity, projects.name AS project_name, "
+    "users.name AS user_name FROM reports JOIN projects ON projects.key = reports.project "
+    "JOIN users ON users.key = reports.user "
+)
+
+
+class Outdated(ValueError):
+    """Somebody else has saved the report since it was read."""
+
+
+def create(
+    connection: sqlite3.Connection, project: int, user: int, content: Mapping[str, Any], now: float
+) -> Row:
+    report_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    connection.execute(
+        "INSERT INTO reports (id, project, user, title, notes, view, created_at, updated_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            report_id,
+            project,
+            user,
+            content["title"],
+            content["notes"],
+            json.dumps(content["view"]),
+            now,
+            now,
+        ),
+    )
+    row = by_id(connection, report_id)
+    assert row is not None
+    return row
+
+
+def by_id(connection: sqlite3.Connection, report_id: str) -> Row | None:
+    row: Row | None = connection.execute(_SELECT + "WHERE reports.id = ?", (report_id,)).fetchone()
+    return row
+
+
+def of_project(connection: sqlite3.Connection, project: int) -> list[Row]:
+    """The one that was changed last comes first."""
+    return connection.execute(
+        _SELECT + "WHERE reports.project = ? ORDER BY reports.updated_at DESC", (project,)
+    ).fetchall()
+
+
+def change(
+    connection: sqlite3.Connection,
+    key: int,
+    revision: int | None,
+    content: Mapping[str, Any],
+    now: float,
+) -> None:
+    """Set what is given, if `revision`, where one is given, is still the report's."""
+    columns = {
+        name: json.dumps(value) if name == "view" else value for name, value in content.items()
+    }
+    settings = "".join(f", {name} = ?" for name in columns)
+    # The names are ours, never a client's.
+    cursor = connection.execute(
+        f"UPDATE reports SET updated_at = ?, revision = revision + 1{settings} "  # noqa: S608
+        "WHERE key = ? AND (? IS NULL OR revision = ?)",
+        [now, *columns.values(), key, revision, revision],
+    )
+    if not cursor.rowcount:
+        raise Outdated("somebody has saved this report since you opened it: reload it first")
+
+
+def delete(connection: sqlite3.Connection, key: int) -> None:
+    connection.execute("DELETE FROM reports WHERE key = ?", (key,))

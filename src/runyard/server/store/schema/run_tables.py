@@ -1,0 +1,102 @@
+"""Runs: what they are, who executes them, and what they leave but rows."""
+
+TABLES = """
+CREATE TABLE projects (
+    key INTEGER PRIMARY KEY,
+    entity TEXT NOT NULL,
+    name TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    UNIQUE (entity, name)
+);
+
+CREATE TABLE runs (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: clients hold on to keys
+    id TEXT NOT NULL,                    -- the name that people and the client use
+    project INTEGER NOT NULL REFERENCES projects,
+    user INTEGER NOT NULL REFERENCES users,
+    name TEXT NOT NULL,                  -- the display name
+    state TEXT NOT NULL,
+    seen_client INTEGER NOT NULL DEFAULT 0,  -- whether a wandb client has written to it
+    preempting INTEGER NOT NULL DEFAULT 0,
+    exit_code INTEGER,
+    config TEXT NOT NULL DEFAULT '{}',
+    summary TEXT NOT NULL DEFAULT '{}',
+    tags TEXT NOT NULL DEFAULT '[]',
+    notes TEXT,
+    "group" TEXT,
+    job_type TEXT,
+    sweep TEXT,
+    host TEXT,
+    program TEXT,
+    commit_hash TEXT,
+    repo TEXT,
+    command TEXT,
+    folder TEXT,
+    created_at REAL NOT NULL,
+    started_at REAL,
+    heartbeat_at REAL,
+    ended_at REAL,
+    stop_asked INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (project, id)
+);
+CREATE INDEX runs_by_id ON runs (id);
+CREATE INDEX runs_by_name ON runs (name);
+CREATE INDEX runs_by_creation ON runs (created_at);
+CREATE INDEX runs_by_project ON runs (project, created_at);
+CREATE INDEX runs_alive ON runs (heartbeat_at) WHERE state IN ('running', 'preempting');
+
+CREATE TABLE deleted_runs (
+    entity TEXT NOT NULL,
+    project TEXT NOT NULL,
+    id TEXT NOT NULL,
+    deleted_at REAL NOT NULL,
+    PRIMARY KEY (entity, project, id)
+) WITHOUT ROWID;
+
+CREATE TABLE revisions (
+    run INTEGER PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
+    number INTEGER NOT NULL              -- rises whenever the run's config or summary changes
+);
+CREATE TRIGGER runs_revised AFTER UPDATE OF config, summary ON runs
+BEGIN
+    INSERT INTO revisions (run, number) VALUES (NEW.key, 1)
+    ON CONFLICT (run) DO UPDATE SET number = number + 1;
+END;
+
+CREATE TABLE files (
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    updated_at REAL NOT NULL,
+    md5 TEXT,                            -- in base64, as clients compare it
+    PRIMARY KEY (run, name)
+) WITHOUT ROWID;
+
+CREATE TABLE alerts (
+    key INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    level TEXT NOT NULL,
+    wait_seconds REAL NOT NULL DEFAULT 0,
+    raised_at REAL NOT NULL
+);
+CREATE INDEX alerts_by_run ON alerts (run);
+"""
+
+# Views that people keep, with their notes.
+REPORTS = """
+CREATE TABLE reports (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,             -- eight characters, the end of its link
+    project INTEGER NOT NULL REFERENCES projects ON DELETE CASCADE,
+    user INTEGER NOT NULL REFERENCES users,
+    title TEXT NOT NULL,
+    notes TEXT NOT NULL DEFAULT '',      -- Markdown
+    view TEXT NOT NULL DEFAULT '{}',     -- what the page shows, JSON; the page's own business
+    revision INTEGER NOT NULL DEFAULT 1, -- who saves an older one is told that it has changed
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL
+);
+CREATE INDEX reports_by_project ON reports (project, updated_at);
+"""

@@ -1,0 +1,76 @@
+"""Ends of attempts, and of the trials that they were attempts of; and runs that are to stop."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from runyard.server.processes import attempts
+from runyard.server.runs import runs, states
+from runyard.server.sweeps.ledger import settling, trials
+
+
+def end_attempt(
+    connection: sqlite3.Connection,
+    run: int,
+    number: int,
+    *,
+    exit_code: int,
+    ended_at: float,
+    now: float,
+    cause: str | None = None,
+    saved: bool = False,
+) -> None:
+    """An attempt has ended. `cause` as in `policy/causes`, where more is known than the code.
+
+    Told again it changes nothing. Told when the trial has been settled, or is somebody else's, it
+    corrects what is known of this attempt alone.
+    """
+    attempt = attempts.get(connection, run, number)
+    if attempt["exit_code"] is not None:
+        return
+    trial = trials.by_run(connection, run)
+    if trial is None:
+        attempts.end(connection, run, number, exit_code=exit_code, ended_at=ended_at, cause=cause)
+        return
+    # Nodes have clocks of their own.
+    ended_at = max(attempt["started_at"], min(ended_at, now))
+    is_open = trial["state"] == "running" or trial["lost"] is not None
+    counts = is_open and trial["attempt"] == number
+    attempts.end(
+        connection,
+        run,
+        number,
+        exit_code=exit_code,
+        ended_at=ended_at,
+        cause=cause,
+        speaks=counts,
+    )
+    row = runs.by_key(connection, run)
+    if counts and row is not None:
+        settling.settle_run(
+            connection,
+            row,
+            exit_code,
+            now,
+            attempt=number,
+            cause=cause,
+            ended_at=ended_at,
+            saved=saved,
+        )
+    elif attempt["ended_at"] is not None:
+        settling.add_seconds(connection, trial, ended_at - attempt["ended_at"])
+
+
+def ask_to_stop(connection: sqlite3.Connection, key: int, now: float) -> bool:
+    """Ask a run to stop. One that has ended stays as it is. Says whether there is such a run."""
+    row = runs.by_key(connection, key)
+    if row is None:
+        return False
+    if row["sweep"] is not None and settling.ask_to_end(connection, row, "stopped", now):
+        return True
+    if row["state"] in states.ALIVE:
+        runs.update(connection, key, stop_asked=1)
+    elif row["state"] == "pending":
+        # Nobody is there to hear it; it does not start any more.
+        runs.update(connection, key, state="killed", ended_at=now)
+    return True

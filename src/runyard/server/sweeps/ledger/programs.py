@@ -1,0 +1,100 @@
+"""What is known of a sweep's programs: learnt when attempts end, asked before a trial begins.
+
+It belongs to the sweep: an agent that has just come, in the next link of a chain, knows nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import asdict, replace
+
+from runyard.save_protocol import GO_ON
+from runyard.server.store.sql import Row
+from runyard.server.sweeps.ledger import sweeps
+from runyard.server.sweeps.policy.fitting import Programs, Refusal, Room, explain, refusal
+
+# How attempts end that their job's end has cut off; in a chain that is asking to go on.
+_CUT = ("time", "go-on")
+
+
+def known(connection: sqlite3.Connection, sweep: int) -> Programs:
+    row = connection.execute(
+        "SELECT saves, shortest_saving, finished, finished_seconds, shortest_finishing, fruitless, "
+        "longest_fruitless FROM programs WHERE sweep = ?",
+        (sweep,),
+    ).fetchone()
+    if row is None:
+        return Programs()
+    return Programs(**{**dict(row), "saves": bool(row["saves"])})
+
+
+def learn(
+    connection: sqlite3.Connection,
+    before: Row,
+    after: Row,
+    *,
+    exit_code: int,
+    seconds: float,
+    saved: bool,
+) -> None:
+    """An attempt has ended after so many `seconds`: the trial `before` its end, and `after`."""
+    sweep: int = before["sweep"]
+    programs = known(connection, sweep)
+    changed = programs
+    can_go_on = saved or exit_code == GO_ON
+    if can_go_on:
+        changed = replace(
+            changed,
+            saves=True,
+            shortest_saving=min(seconds, programs.shortest_saving or seconds),
+            fruitless=0,
+        )
+    if after["state"] == "finished":
+        changed = replace(
+            changed,
+            finished=programs.finished + 1,
+            finished_seconds=programs.finished_seconds + seconds,
+            shortest_finishing=min(seconds, programs.shortest_finishing or seconds),
+            fruitless=0,
+        )
+    elif after["cause"] in _CUT and not can_go_on:
+        if after["steps"] > before["steps"]:
+            changed = replace(changed, fruitless=0)
+        elif after["steps"] or programs.saves:
+            # One that neither logs nor saves here may go on from a file of its own.
+            changed = replace(
+                changed,
+                fruitless=programs.fruitless + 1,
+                longest_fruitless=max(seconds, programs.longest_fruitless),
+            )
+    if changed != programs:
+        _store(connection, sweep, changed)
+
+
+def look_for_room(connection: sqlite3.Connection, sweep: int, room: Room) -> Refusal | None:
+    """Whether a trial of the sweep may begin where there is so much room; if not, why."""
+    return refusal(known(connection, sweep), room)
+
+
+def note_too_long(connection: sqlite3.Connection, sweep: int, room: Room, now: float) -> str:
+    """An agent leaves because every trial is too long for its job: the sweep says why."""
+    row = sweeps.get(connection, sweep)
+    why = explain(known(connection, sweep), room, row["id"])
+    if row["state"] in sweeps.OPEN and row["cause"] != why:
+        sweeps.update(connection, sweep, now, cause=why)
+    return why
+
+
+def forget(connection: sqlite3.Connection, sweep: int) -> None:
+    """The programs may have changed: they are tried again."""
+    connection.execute("DELETE FROM programs WHERE sweep = ?", (sweep,))
+
+
+def _store(connection: sqlite3.Connection, sweep: int, programs: Programs) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO programs (sweep, saves, shortest_saving, finished, "
+        "finished_seconds, shortest_finishing, fruitless, longest_fruitless) VALUES (:sweep, "
+        ":saves, :shortest_saving, :finished, :finished_seconds, :shortest_finishing, :fruitless, "
+        ":longest_fruitless)",
+        {"sweep": sweep, **asdict(programs)},
+    )

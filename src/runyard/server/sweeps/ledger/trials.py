@@ -1,0 +1,142 @@
+"""Trials: rows of the ledger, found and counted. `claims` and `settling` change them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from runyard.server.store import sql
+from runyard.server.store.sql import Row
+from runyard.server.sweeps.policy import lifecycle
+from runyard.server.sweeps.policy.lifecycle import DELETED, Transition
+
+# Whether a name is taken.
+IsTaken = Callable[[str], bool]
+
+# Behind every place that a returning trial gets at the head.
+_TAIL = 1e15
+_WITH_AGENT = (
+    "SELECT trials.*, agents.host AS host, agents.kind AS agent_kind, agents.job AS job, "
+    "agents.node AS node, attempts.usage AS usage FROM trials "
+    "LEFT JOIN agents ON agents.key = trials.agent "
+    "LEFT JOIN attempts ON attempts.run = trials.run AND attempts.number = trials.attempt "
+)
+
+
+def by_run(connection: sqlite3.Connection, run: int) -> Row | None:
+    """The trial that a run is, if it is one."""
+    row: Row | None = connection.execute("SELECT * FROM trials WHERE run = ?", (run,)).fetchone()
+    return row
+
+
+def earlier_clients(connection: sqlite3.Connection, run: int) -> int:
+    """How many clients a run had before the attempt that its trial is in; 0 if it is no trial."""
+    row = connection.execute("SELECT clients FROM trials WHERE run = ?", (run,)).fetchone()
+    number: int = 0 if row is None else row["clients"]
+    return number
+
+
+def by_number(connection: sqlite3.Connection, sweep: int, number: int) -> Row | None:
+    row: Row | None = connection.execute(
+        "SELECT * FROM trials WHERE sweep = ? AND number = ?", (sweep, number)
+    ).fetchone()
+    return row
+
+
+def get(connection: sqlite3.Connection, sweep: int, number: int) -> Row:
+    """A trial that is known to be there."""
+    row = by_number(connection, sweep, number)
+    assert row is not None
+    return row
+
+
+def by_mark(connection: sqlite3.Connection, sweep: int, mark: str) -> Row | None:
+    row: Row | None = connection.execute(
+        "SELECT * FROM trials WHERE sweep = ? AND mark = ?", (sweep, mark)
+    ).fetchone()
+    return row
+
+
+def of_sweep(
+    connection: sqlite3.Connection, sweep: int, state: str | None = None, last: int | None = None
+) -> list[Row]:
+    """By number; with the host, the job and the kind of the agent that had it last, and what the
+    newest attempt used.
+
+    With `last`, only so many, those that were the last to end, in the order of their ends.
+    """
+    if last is not None:
+        return _last_ended(connection, sweep, state, last)
+    return connection.execute(
+        f"{_WITH_AGENT} WHERE trials.sweep = :sweep AND (:state IS NULL OR trials.state = :state) "
+        "ORDER BY trials.number",
+        {"sweep": sweep, "state": state},
+    ).fetchall()
+
+
+def _last_ended(
+    connection: sqlite3.Connection, sweep: int, state: str | None, last: int
+) -> list[Row]:
+    found = connection.execute(
+        f"{_WITH_AGENT} WHERE trials.sweep = :sweep AND trials.ended IS NOT NULL "
+        "AND (:state IS NULL OR trials.state = :state) ORDER BY trials.ended DESC LIMIT :last",
+        {"sweep": sweep, "state": state, "last": last},
+    ).fetchall()
+    return found[::-1]
+
+
+def at_work(connection: sqlite3.Connection, agent: int) -> list[Row]:
+    """What an agent has."""
+    return connection.execute(
+        "SELECT * FROM trials WHERE agent = ? AND state = 'running' ORDER BY number", (agent,)
+    ).fetchall()
+
+
+def best(connection: sqlite3.Connection, sweep: int) -> Row | None:
+    """The trial whose first metric is the best of those that keep all limits."""
+    row: Row | None = connection.execute(
+        "SELECT trials.*, agents.host AS host, agents.job AS job, agents.node AS node FROM trials "
+        "LEFT JOIN agents ON agents.key = trials.agent "
+        "WHERE trials.sweep = ? AND trials.score IS NOT NULL ORDER BY trials.score LIMIT 1",
+        (sweep,),
+    ).fetchone()
+    return row
+
+
+def is_taken(connection: sqlite3.Connection, sweep: int, name: str) -> bool:
+    """Whether a trial of the sweep has that name."""
+    found = connection.execute(
+        "SELECT 1 FROM trials WHERE sweep = ? AND name = ?", (sweep, name)
+    ).fetchone()
+    return found is not None
+
+
+def update(connection: sqlite3.Connection, trial: Row, **columns: Any) -> None:
+    """Anything but the state, which is for `move` to write."""
+    if "state" in columns:
+        raise lifecycle.Impossible("a trial's state follows from an event")
+    _write(connection, trial, columns)
+
+
+def _write(connection: sqlite3.Connection, trial: Row, columns: Mapping[str, Any]) -> None:
+    place = {"sweep": trial["sweep"], "number": trial["number"]}
+    sql.update(connection, "trials", place, columns)
+
+
+def move(connection: sqlite3.Connection, trial: Row, event: str, **columns: Any) -> Transition:
+    """The one place where a trial's state is written; what cannot happen raises.
+
+    Lease, loss and what was asked of it belong to the state that it leaves.
+    """
+    is_deleted = trial["state"] == "canceled" and trial["cause"] == DELETED
+    transition = lifecycle.after(event, DELETED if is_deleted else trial["state"])
+    state = "canceled" if transition.after == DELETED else transition.after
+    kept: dict[str, Any] = {"lease": None, "lost": None, "stop": None, "stop_at": None}
+    _write(connection, trial, {**kept, **columns, "state": state})
+    return transition
+
+
+def place_in_queue(queue: str, sequence: int) -> float:
+    """Where a trial waits: those at the head in the order of their return, before the others."""
+    return float(sequence) if queue == "head" else _TAIL + sequence

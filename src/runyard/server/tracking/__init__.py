@@ -1,0 +1,1 @@
+"""What happens to a run across subjects: what clients send, how runs end, and deletion."""

@@ -1,0 +1,1 @@
+"""The fields of W&B's GraphQL API that clients ask for, a module a subject."""

@@ -1,0 +1,207 @@
+"""How a version comes in: announced, its files and manifest uploaded, committed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server.artifacts import artifacts, blobs, lineage, manifests
+from runyard.server.artifacts.aliases import check_alias
+from runyard.server.artifacts.collections import Mismatch, check_collection, check_type
+from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
+from runyard.server.runs import runs
+from runyard.server.store.names import BadName, check_project
+from runyard.server.store.sql import Row
+from runyard.server.wandb_api.fields.artifact_fields import artifact_fields
+from runyard.server.wandb_api.graphql.access_checks import (
+    must_write,
+    own_artifact,
+    readable_artifact,
+)
+from runyard.server.wandb_api.graphql.ids import ARTIFACT, MANIFEST, as_key, key_of, opaque
+from runyard.server.wandb_api.graphql.inputs import (
+    as_json,
+    as_list,
+    as_object,
+    as_objects,
+    as_text,
+    as_whole,
+)
+from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.source import Refusal, Source
+
+_LONGEST_DIGEST = 256
+
+
+def mutations(request: Request) -> Source:
+    tracker = request.tracker
+
+    async def create_artifact(arguments: Mapping[str, Any]) -> Source:
+        given = as_object(arguments, "input")
+        new = await tracker.write(_read_new, request, given)
+        try:
+            row = await tracker.write(artifacts.create, new, time.time())
+        except Mismatch as error:
+            raise Refusal(str(error)) from error
+        return {"artifact": artifact_fields(request, row)}
+
+    async def create_manifest(arguments: Mapping[str, Any]) -> Source:
+        given = as_object(arguments, "input")
+        row = await own_artifact(request, as_key(given, "artifactID", ARTIFACT))
+        kind = as_text(given, "type") or manifests.FULL
+        if kind not in (manifests.FULL, manifests.INCREMENTAL, manifests.PATCH):
+            raise Refusal(f"{kind[:100]!r} is not a type of manifest")
+        digest = as_text(given, "digest") or ""
+        base = as_key(given, "baseArtifactID", ARTIFACT)
+        key = await tracker.write(manifests.create, row["key"], kind, digest, base, time.time())
+        return {"artifactManifest": _manifest_fields(request, key, digest)}
+
+    async def update_manifest(arguments: Mapping[str, Any]) -> Source:
+        given = as_object(arguments, "input")
+        key = as_key(given, "artifactManifestID", MANIFEST) or 0
+        row = await tracker.read(manifests.by_key, key)
+        # Numbers of manifests are easily guessed: one that is not there is refused as another's is.
+        await own_artifact(request, None if row is None else row["artifact"])
+        assert row is not None
+        digest = as_text(given, "digest") or row["digest"]
+        if row["state"] == artifacts.PENDING:
+            base = as_key(given, "baseArtifactID", ARTIFACT)
+            await tracker.write(manifests.announce, key, digest, base)
+        return {"artifactManifest": _manifest_fields(request, key, digest)}
+
+    async def create_files(arguments: Mapping[str, Any]) -> Source:
+        given = as_object(arguments, "input")
+        rows: dict[int, Row] = {}
+        wanted: list[tuple[Row, str, str]] = []
+        for spec in as_objects(given, "artifactFiles"):
+            key = key_of(ARTIFACT, as_text(spec, "artifactID") or "")
+            if key not in rows:
+                rows[key] = await own_artifact(request, key)
+            name, md5 = as_text(spec, "name") or "", as_text(spec, "md5") or ""
+            if not manifests.is_md5(md5):
+                raise Refusal(f"the md5 of {name[:100]!r} is not an MD5 in base64")
+            wanted.append((rows[key], name, md5))
+        here: set[tuple[str, str]] = set()
+        for entity in {row["entity"] for row in rows.values()}:
+            needed = [(row["key"], md5) for row, _, md5 in wanted if row["entity"] == entity]
+            here |= {(entity, md5) for md5 in await tracker.write(blobs.claim, entity, needed)}
+        nodes = []
+        for row, name, md5 in wanted:
+            nodes.append(_new_file(request, row, name, md5, (row["entity"], md5) in here))
+            # Once is enough; whether it came is looked at when the version is committed.
+            here.add((row["entity"], md5))
+        return {"files": {"edges": [{"node": node} for node in nodes]}}
+
+    async def commit_artifact(arguments: Mapping[str, Any]) -> Source:
+        key = as_key(as_object(arguments, "input"), "artifactID", ARTIFACT) or 0
+        await own_artifact(request, key)
+        try:
+            row = await tracker.write(artifacts.commit, key, time.time())
+        except (artifacts.Unknown, artifacts.Unfinished) as error:
+            raise Refusal(str(error)) from error
+        return {"artifact": artifact_fields(request, row)}
+
+    async def use_artifact(arguments: Mapping[str, Any]) -> Source:
+        given = as_object(arguments, "input")
+        row = await readable_artifact(request, as_key(given, "artifactID", ARTIFACT))
+        if as_text(given, "runName"):
+            must_write(request, request.entity(as_text(given, "entityName")))
+        run = await tracker.read(_find_run, request, given)
+        if run is not None:
+            used_as = as_text(given, "usedAs")
+            await tracker.write(lineage.note, run, row["key"], lineage.USED, used_as)
+        return {"artifact": artifact_fields(request, row)}
+
+    async def create_type(arguments: Mapping[str, Any]) -> Source:
+        name = as_text(as_object(arguments, "input"), "name") or ""
+        # A type is there once something is of it.
+        return {"artifactType": {"id": opaque("ArtifactType", name), "name": name}}
+
+    return {
+        "createArtifact": create_artifact,
+        "createArtifactType": create_type,
+        "createArtifactManifest": create_manifest,
+        "updateArtifactManifest": update_manifest,
+        "createArtifactFiles": create_files,
+        "commitArtifact": commit_artifact,
+        "useArtifact": use_artifact,
+    }
+
+
+def _read_new(connection: Any, request: Request, given: Mapping[str, Any]) -> artifacts.NewArtifact:
+    """Check and translate the input of `createArtifact`."""
+    entity = request.entity(as_text(given, "entityName"))
+    must_write(request, entity)
+    project = as_text(given, "projectName") or "uncategorized"
+    names = as_list(given, "artifactCollectionNames")
+    name = as_text(given, "artifactCollectionName") or (names[0] if names else "")
+    kind = as_text(given, "artifactTypeName") or ""
+    digest = as_text(given, "digest") or ""
+    aliases = [as_text(alias, "alias") or "" for alias in as_objects(given, "aliases")]
+    tags = [as_text(tag, "tagName") or "" for tag in as_objects(given, "tags")]
+    try:
+        check_project(entity)
+        check_project(project)
+        check_collection(name)
+        check_type(kind)
+        for alias in aliases:
+            check_alias(alias)
+    except BadName as error:
+        raise Refusal(str(error)) from error
+    if not 0 < len(digest) <= _LONGEST_DIGEST:
+        raise Refusal(f"{name} has no digest")
+    return artifacts.NewArtifact(
+        project=runs.ensure_project(connection, entity, project, time.time()),
+        collection=name,
+        type=kind,
+        digest=digest,
+        run=_find_run(connection, request, given),
+        aliases=list(dict.fromkeys(aliases)),
+        tags=list(dict.fromkeys(tag for tag in tags if tag)),
+        description=as_text(given, "description"),
+        metadata=as_json(given, "metadata"),
+        history_step=as_whole(given, "historyStep"),
+        ttl=as_whole(given, "ttlDurationSeconds"),
+        client_id=as_text(given, "clientID"),
+        sequence_client_id=as_text(given, "sequenceClientID"),
+        distributed_id=as_text(given, "distributedID"),
+    )
+
+
+def _find_run(connection: Any, request: Request, given: Mapping[str, Any]) -> int | None:
+    entity = request.entity(as_text(given, "entityName"))
+    project, name = as_text(given, "projectName") or "", as_text(given, "runName") or ""
+    row = runs.by_path(connection, entity, project, name) if name else None
+    return None if row is None else row["key"]
+
+
+def _manifest_fields(request: Request, key: int, digest: str) -> Source:
+    return {
+        "__typename": "ArtifactManifest",
+        "id": opaque(MANIFEST, key),
+        "file": {
+            "__typename": "File",
+            "id": opaque("File", key),
+            "name": MANIFEST_NAME,
+            "displayName": MANIFEST_NAME,
+            "uploadUrl": request.address(Kind.MANIFEST_UP, key, digest),
+            "uploadHeaders": [],
+        },
+    }
+
+
+def _new_file(request: Request, row: Row, name: str, md5: str, is_here: bool) -> Source:
+    return {
+        "__typename": "File",
+        "id": opaque("File", f"{row['key']}:{name}"),
+        "name": name,
+        "displayName": name,
+        "storagePath": f"wandb_artifacts/{name}",
+        # Without an address the client takes it that the contents are here.
+        "uploadUrl": None if is_here else request.address(Kind.BLOB_UP, row["entity"], md5),
+        "uploadHeaders": [],
+        # Large files come in one piece: they go to a disk, not to a store with a limit.
+        "uploadMultipartUrls": None,
+        "artifact": {"__typename": "Artifact", "id": opaque(ARTIFACT, row["key"])},
+    }

@@ -1,0 +1,120 @@
+"""What a run logged, as GraphQL fields: sampled, in windows of steps, and which keys there are.
+
+Rows of `history` and `events` travel as JSON inside of texts, where NaN stays NaN; `sampledHistory`
+and `historyKeys` are JSON themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
+from runyard.server.history.reading import rows
+from runyard.server.history.reading.history_keys import read_history_keys
+from runyard.server.history.reading.rows import Window
+from runyard.server.wandb_api.graphql.inputs import as_count, as_list
+from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.source import Refusal, Source
+
+_SAMPLES, _MOST_SAMPLES = 500, 100_000
+_FARTHEST = 2**53
+_MOST_SPECS = 100
+
+
+def in_run(request: Request, run: int) -> Source:
+    tracker = request.tracker
+
+    async def history(given: Mapping[str, Any]) -> list[str]:
+        samples = as_count(given, "samples", _SAMPLES, _MOST_SAMPLES)
+        if given.get("minStep") is None and given.get("maxStep") is None:
+            return await tracker.read(_sampled, run, HISTORY, samples)
+        low = _step(given, "minStep", 0)
+        # Here the last step is the first that is not wanted.
+        high = _step(given, "maxStep", _FARTHEST) - 1
+        return await tracker.read(_between, run, Window(low, min(high, low + samples - 1)))
+
+    async def events(given: Mapping[str, Any]) -> list[str]:
+        samples = as_count(given, "samples", _SAMPLES, _MOST_SAMPLES)
+        return await tracker.read(_sampled, run, EVENTS, samples)
+
+    async def sampled_history(given: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+        specs = [_read_spec(text) for text in as_list(given, "specs")]
+        if len(specs) > _MOST_SPECS:
+            raise Refusal(f"specs has more than {_MOST_SPECS} entries")
+        return [await tracker.read(_sampled_keys, run, spec) for spec in specs]
+
+    async def history_keys(_given: Mapping[str, Any]) -> dict[str, Any] | None:
+        return await tracker.read(read_history_keys, run)
+
+    async def parquet_history(_given: Mapping[str, Any]) -> Source:
+        # No files to download: a client that hears of live rows reads all of them page by page.
+        first = await tracker.read(rows.first_step, run, HISTORY)
+        return {"parquetUrls": [], "liveData": [] if first is None else [{"_step": first}]}
+
+    async def system_metrics(_given: Mapping[str, Any]) -> str:
+        return await tracker.read(_last_system_metrics, run)
+
+    async def events_count(_given: Mapping[str, Any]) -> int:
+        return await tracker.read(count_rows, run, EVENTS)
+
+    return {
+        "history": history,
+        "events": events,
+        "sampledHistory": sampled_history,
+        "historyKeys": history_keys,
+        "parquetHistory": parquet_history,
+        "systemMetrics": system_metrics,
+        "eventsLineCount": events_count,
+    }
+
+
+def _sampled(connection: sqlite3.Connection, run: int, stream: int, samples: int) -> list[str]:
+    return [json.dumps(row) for row in rows.sample_rows(connection, run, stream, samples)]
+
+
+def _between(connection: sqlite3.Connection, run: int, window: Window) -> list[str]:
+    return [json.dumps(row) for row in rows.rows_between(connection, run, HISTORY, window)]
+
+
+def _sampled_keys(
+    connection: sqlite3.Connection, run: int, spec: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    samples = as_count(spec, "samples", _SAMPLES, _MOST_SAMPLES)
+    window = None
+    if spec.get("minStep") is not None or spec.get("maxStep") is not None:
+        low, high = _step(spec, "minStep", 0), _step(spec, "maxStep", _FARTHEST)
+        # Old clients ask for one step more than they want rows; it belongs to their next page.
+        window = Window(low, min(high, low + samples - 1))
+    names = as_list(spec, "keys")
+    return rows.sample_keys(connection, run, HISTORY, names, samples, window)
+
+
+def _read_spec(text: str) -> Mapping[str, Any]:
+    try:
+        spec = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"a spec is not JSON: {error}") from error
+    if not isinstance(spec, dict):
+        raise Refusal("a spec is not an object")
+    return spec
+
+
+def _step(given: Mapping[str, Any], name: str, default: int) -> int:
+    value = given.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _FARTHEST:
+        raise Refusal(f"{name} is not a step")
+    return int(value)
+
+
+def _last_system_metrics(connection: sqlite3.Connection, run: int) -> str:
+    line = last_row(connection, run, EVENTS)
+    try:
+        row = json.loads(line or "{}")
+    except ValueError:
+        row = {}
+    return json.dumps({name: row[name] for name in row if name.startswith("system.")})

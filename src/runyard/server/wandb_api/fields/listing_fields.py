@@ -1,0 +1,69 @@
+"""A project's runs as GraphQL fields: filtered, ordered, page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server.history.history import HISTORY, count_rows_of
+from runyard.server.listing import run_listing
+from runyard.server.listing.filters import BadFilter, Condition, read_filter
+from runyard.server.listing.orders import BadOrder, read_cursor, read_order, write_cursor
+from runyard.server.wandb_api.fields import run_fields
+from runyard.server.wandb_api.graphql.inputs import as_text
+from runyard.server.wandb_api.graphql.pages import connection, cursor_text, edge, page_size
+from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.source import Refusal, Source
+
+
+def in_project(request: Request, project: int | None) -> Source:
+    tracker = request.tracker
+    # Clients ask for the count and for a page in one request: the filter is applied once.
+    known: dict[str | None, tuple[Condition, list[int] | None]] = {}
+
+    async def matching(text: str | None) -> tuple[Condition, list[int] | None]:
+        if text not in known:
+            try:
+                # Beside the event loop: a filter may hold megabytes and dozens of patterns.
+                condition = await asyncio.to_thread(read_filter, text)
+            except BadFilter as error:
+                raise Refusal(str(error)) from error
+            keys = await tracker.read(
+                run_listing.matching, tracker.remembered, project or 0, condition
+            )
+            known[text] = (condition, keys)
+        return known[text]
+
+    async def run_count(given: Mapping[str, Any]) -> int:
+        condition, keys = await matching(as_text(given, "filters"))
+        return await tracker.read(run_listing.count, project or 0, condition, keys)
+
+    async def page(given: Mapping[str, Any]) -> Source:
+        condition, keys = await matching(as_text(given, "filters"))
+        try:
+            order = read_order(as_text(given, "order"))
+            after = read_cursor(cursor_text(given))
+        except BadOrder as error:
+            raise Refusal(str(error)) from error
+        found = await tracker.read(
+            run_listing.read_page,
+            tracker.remembered,
+            project or 0,
+            condition,
+            keys,
+            order,
+            after,
+            page_size(given),
+        )
+        counts = await tracker.read(count_rows_of, [row["key"] for row, _ in found.runs], HISTORY)
+        edges = [
+            edge(
+                write_cursor(place),
+                {**run_fields.run_fields(request, row), "historyLineCount": counts[row["key"]]},
+            )
+            for row, place in found.runs
+        ]
+        return connection(edges, more=found.more)
+
+    return {"runs": page, "runCount": run_count}

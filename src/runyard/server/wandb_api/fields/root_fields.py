@@ -1,0 +1,74 @@
+"""The root fields of W&B's GraphQL surface, put together from the modules that own them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from runyard.server.http.scopes import REFUSAL, RUNS_MUTATIONS
+from runyard.server.people.permissions import ALL
+from runyard.server.wandb_api.fields import (
+    account_fields,
+    agent_fields,
+    alert_fields,
+    artifact_fields,
+    artifact_logging,
+    artifact_mutations,
+    collection_fields,
+    entity_fields,
+    project_fields,
+    rewinding,
+    run_fields,
+    run_file_fields,
+    run_mutations,
+    sweep_mutations,
+)
+from runyard.server.wandb_api.fields.introspection import describe_type
+from runyard.server.wandb_api.graphql.inputs import as_text
+from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.source import Refusal, Source
+
+_WITH_QUERIES = (account_fields, entity_fields, project_fields, artifact_fields, collection_fields)
+_WITH_MUTATIONS = (
+    account_fields,
+    entity_fields,
+    run_fields,
+    run_file_fields,
+    artifact_logging,
+    artifact_mutations,
+    rewinding,
+    alert_fields,
+    project_fields,
+    run_mutations,
+    sweep_mutations,
+    agent_fields,
+)
+
+
+def roots(request: Request) -> dict[str, Callable[[], Source]]:
+    """What a request's operation starts from; made when it is known which of the two it is."""
+    return {"query": partial(_query, request), "mutation": partial(_mutation, request)}
+
+
+def _query(request: Request) -> Source:
+    query: dict[str, object] = {
+        "__typename": "Query",
+        "__type": lambda arguments: describe_type(as_text(arguments, "name")),
+    }
+    for module in _WITH_QUERIES:
+        query |= module.queries(request)
+    return query
+
+
+def _mutation(request: Request) -> Source:
+    mutation: dict[str, object] = {"__typename": "Mutation"}
+    for owner in _WITH_MUTATIONS:
+        mutation |= owner.mutations(request)
+    if request.caller.scope != ALL:
+        for name in mutation.keys() - RUNS_MUTATIONS - {"__typename"}:
+            mutation[name] = _refuse
+    return mutation
+
+
+def _refuse(_arguments: object) -> Source:
+    raise Refusal(REFUSAL)

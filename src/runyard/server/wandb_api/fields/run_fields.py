@@ -1,0 +1,179 @@
+"""A run, as GraphQL fields."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from runyard.server.history.forks import Fork
+from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
+from runyard.server.processes import clients
+from runyard.server.processes.origins import read_internals
+from runyard.server.runs import runs, states
+from runyard.server.store.sql import Row
+from runyard.server.store.transfers import Needed, Transfer
+from runyard.server.tracker import Tracker
+from runyard.server.tracking import upserts
+from runyard.server.wandb_api.fields import (
+    artifact_fields,
+    history_fields,
+    log_fields,
+    run_file_fields,
+)
+from runyard.server.wandb_api.fields.upsert_input import read_upsert
+from runyard.server.wandb_api.graphql.ids import RUN, opaque
+from runyard.server.wandb_api.graphql.inputs import as_list, as_object, as_text
+from runyard.server.wandb_api.graphql.pages import timestamp
+from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.source import Refusal, Source
+
+
+def in_project(request: Request, entity: str, project: str) -> Source:
+    """The fields of a project that lead to its runs."""
+    tracker = request.tracker
+
+    async def run(given: Mapping[str, Any]) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+        return None if row is None else run_fields(request, row)
+
+    async def bucket(given: Mapping[str, Any]) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+        # A run that only we know of has not started, as far as its client is concerned.
+        if row is None or not row["seen_client"]:
+            return None
+        if request.may_write(entity):  # Who only looks will not go on with it.
+            await tracker.write(clients.ask_to_resume, row["key"], time.time())
+        return {**run_fields(request, row), **await tracker.read(resume_fields, row)}
+
+    return {"run": run, "bucket": bucket}
+
+
+def mutations(request: Request) -> Source:
+    async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
+        said = read_upsert(as_object(arguments, "input"), request.caller, request.writer)
+        await _refuse_foreign(request, said)
+        try:
+            row, inserted = await _upsert(request.tracker, said)
+        except upserts.Unknown as error:
+            raise Refusal(str(error)) from error
+        bucket = await request.tracker.read(upserted_fields, row)
+        return {"bucket": {**run_fields(request, row), **bucket}, "inserted": inserted}
+
+    return {"upsertBucket": upsert_bucket}
+
+
+async def _upsert(tracker: Tracker, said: upserts.Upsert) -> tuple[Row, bool]:
+    made: list[Transfer] = []
+    while True:
+        try:
+            return await tracker.write(upserts.upsert, said, time.time(), made)
+        except Needed as needed:
+            transfer = needed.transfer
+            if isinstance(transfer, Fork):
+                child = await tracker.write(upserts.ensure, said, time.time())
+                transfer = transfer.into(child)
+                await tracker.transfer(child, transfer)
+            else:
+                await tracker.transfer(needed.run, transfer)
+            made.append(transfer)
+
+
+async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
+    """Neither where a run is to be, nor where it is now, may be somebody else's."""
+    if not request.may_write(said.entity):
+        raise Refusal(
+            f"{said.entity!r} is not an entity that {request.caller.name!r} may write to: use "
+            f"your own, or a team of yours (`runyard teams list`)"
+        )
+    known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
+    if known is not None and not request.may_write(known["entity"]):
+        raise Refusal("there is no such run any more")
+
+
+def run_fields(request: Request, row: Row) -> Source:
+    """A run; what costs more than its row is looked up when it is asked for."""
+
+    async def history_lines(_arguments: Mapping[str, Any]) -> int:
+        return await request.tracker.read(count_rows, row["key"], HISTORY)
+
+    return {
+        **row_fields(row),
+        "historyLineCount": history_lines,
+        **history_fields.in_run(request, row["key"]),
+        **log_fields.in_run(request, row["key"]),
+        **run_file_fields.in_run(request, row),
+        **artifact_fields.in_run(request, row["key"]),
+    }
+
+
+def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
+    return {
+        **row_fields(row),
+        "historyLineCount": count_rows(connection, row["key"], HISTORY),
+    }
+
+
+def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
+    """Where an earlier client stopped. Clients fail on any null among these."""
+    key = row["key"]
+    history = count_rows(connection, key, HISTORY)
+    # What has rows has started, though its client died before it said so.
+    kept = {**({"t": {}} if history else {}), **read_internals(row["config"])}
+
+    def wandb_config(arguments: Mapping[str, Any]) -> str:
+        # A key that is missing must stay missing: clients take a null for "it started".
+        wanted = as_list(arguments, "keys")
+        return json.dumps({name: kept[name] for name in wanted if name in kept})
+
+    return {
+        **row_fields(row),
+        "historyLineCount": history,
+        "eventsLineCount": count_rows(connection, key, EVENTS),
+        "logLineCount": clients.count_console(connection, key),
+        # A list with one empty object, never an empty list, where there are no lines.
+        "historyTail": json.dumps([last_row(connection, key, HISTORY) or "{}"]),
+        "eventsTail": json.dumps([last_row(connection, key, EVENTS) or "{}"]),
+        "wandbConfig": wandb_config,
+    }
+
+
+def row_fields(row: Row) -> Source:
+    entity = {"id": row["entity"], "name": row["entity"]}
+    return {
+        "__typename": "Run",
+        "id": opaque(RUN, row["key"]),
+        "name": row["id"],
+        "displayName": row["name"],
+        "description": row["notes"],
+        "notes": row["notes"],
+        "config": row["config"],
+        "summaryMetrics": row["summary"],
+        "tags": json.loads(row["tags"]),
+        "state": row["state"],
+        "group": row["group"],
+        "jobType": row["job_type"],
+        "sweepName": row["sweep"],
+        "commit": row["commit_hash"],
+        "host": row["host"],
+        "readOnly": False,
+        "stopped": bool(row["stop_asked"]),
+        "shouldStop": bool(row["stop_asked"]),
+        "running": row["state"] in states.ALIVE,
+        "failed": row["state"] in ("failed", "crashed"),
+        "exitcode": row["exit_code"],
+        "createdAt": timestamp(row["created_at"]),
+        "heartbeatAt": timestamp(row["heartbeat_at"] or row["created_at"]),
+        "projectId": row["project"],
+        "user": {"name": row["user_name"], "username": row["user_name"]},
+        "project": {
+            "__typename": "Project",
+            "id": f"{row['entity']}/{row['project_name']}",
+            "internalId": row["project"],
+            "name": row["project_name"],
+            "entityName": row["entity"],
+            "entity": entity,
+        },
+    }

@@ -1,0 +1,133 @@
+"""Sweeps as GraphQL fields: what W&B's commands make and change, and what its public API reads."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from runyard.server.store.sql import Row
+from runyard.server.sweeps.ledger import controllers, sweeps, trials
+from runyard.server.wandb_api.fields import agent_fields, listing_fields
+from runyard.server.wandb_api.graphql.ids import SWEEP, opaque
+from runyard.server.wandb_api.graphql.inputs import as_text
+from runyard.server.wandb_api.graphql.pages import (
+    connection,
+    cursor_number,
+    edge,
+    page,
+    page_size,
+    timestamp,
+)
+from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.source import Source
+
+
+def in_project(request: Request, entity: str, project: str, key: int | None) -> Source:
+    """The fields of a project that lead to its sweeps."""
+    tracker = request.tracker
+
+    async def sweep(given: Mapping[str, Any]) -> Source | None:
+        name = as_text(given, "sweepName") or as_text(given, "name") or ""
+        row = await tracker.read(sweeps.by_path, entity, project, name)
+        return None if row is None else sweep_fields(request, row)
+
+    async def every(given: Mapping[str, Any]) -> Source:
+        size, after = page_size(given), cursor_number(given)
+        if key is None:
+            return connection((), total=0)
+        rows = await tracker.read(sweeps.of_project, key, after, size + 1)
+        return page([edge(row["key"], sweep_fields(request, row)) for row in rows], size)
+
+    async def total(_given: Mapping[str, Any]) -> int:
+        return 0 if key is None else await tracker.read(sweeps.count, key)
+
+    return {"sweep": sweep, "sweeps": every, "totalSweeps": total}
+
+
+def sweep_fields(request: Request, row: Row) -> Source:
+    """A sweep; what costs more than its row is looked up when it is asked for."""
+    tracker = request.tracker
+    rules = sweeps.rules_of(row)
+
+    async def best_loss(_given: Mapping[str, Any]) -> float | None:
+        return await tracker.read(_best_value, row)
+
+    async def run_count(_given: Mapping[str, Any]) -> int:
+        listed = listing_fields.in_project(request, row["project"])
+        count: int = await listed["runCount"]({"filters": _runs_of(row)})
+        return count
+
+    async def runs(given: Mapping[str, Any]) -> Source:
+        listed = listing_fields.in_project(request, row["project"])["runs"]
+        asked = {"order": "+created_at", **given, "filters": _runs_of(row)}
+        found: Source = await listed(asked)
+        if rules.draws:
+            return found
+        # A controller on somebody's machine needs all of them, and knows no pages.
+        edges = list(found["edges"])
+        while found["pageInfo"]["hasNextPage"]:
+            found = await listed({**asked, "after": found["pageInfo"]["endCursor"]})
+            edges += found["edges"]
+        return connection(edges)
+
+    async def scheduler(_given: Mapping[str, Any]) -> str | None:
+        return None if rules.draws else await tracker.read(controllers.scheduled, row)
+
+    return {
+        "__typename": "Sweep",
+        "id": opaque(SWEEP, row["key"]),
+        "name": row["id"],
+        "displayName": None if row["name"] == row["id"] else row["name"],
+        "description": row["description"],
+        "method": row["method"],
+        "state": word_of(row),
+        "config": as_yaml(row["config"]),
+        "controller": row["controller"],
+        "scheduler": scheduler,
+        "createdAt": timestamp(row["created_at"]),
+        "updatedAt": timestamp(row["updated_at"]),
+        "heartbeatAt": timestamp(row["updated_at"]),
+        "earlyStopJobRunning": False,
+        "bestLoss": best_loss,
+        "runCount": run_count,
+        "runCountExpected": sweeps.expected(row, rules),
+        "runs": runs,
+        "project": {
+            "__typename": "Project",
+            "id": f"{row['entity']}/{row['project_name']}",
+            "name": row["project_name"],
+            "entityName": row["entity"],
+            "entity": {"id": row["entity"], "name": row["entity"]},
+        },
+        **agent_fields.in_sweep(request, row),
+    }
+
+
+def word_of(row: Row) -> str:
+    """A sweep's state in W&B's words."""
+    if row["state"] == "running" and row["started_at"] is None:
+        return "PENDING"
+    return str(row["state"]).upper()
+
+
+@lru_cache(maxsize=64)
+def as_yaml(config: str) -> str:
+    """A sweep's config as clients read it: in YAML's older rules, 1e-05 would be a text."""
+    return yaml.safe_dump(json.loads(config), sort_keys=False, allow_unicode=True)
+
+
+def _best_value(connection: sqlite3.Connection, row: Row) -> float | None:
+    aims = sweeps.rules_of(row).aims
+    best = trials.best(connection, row["key"])
+    if best is None or best["score"] is None or not aims:
+        return None
+    return aims[0].lowered(best["score"])  # Turned round twice, it is as it was logged.
+
+
+def _runs_of(row: Row) -> str:
+    return json.dumps({"sweep": row["id"]})

@@ -1,0 +1,156 @@
+"""`file_stream`: the route by which a client sends what it logs.
+
+A client that is answered 4xx sends nothing more for the rest of its life. So that is the answer
+only to what cannot be read at all, and would be as unreadable the next time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from runyard.server.history.history import EVENTS, HISTORY
+from runyard.server.history.merging import Merge
+from runyard.server.http.access import caller_of, must_write
+from runyard.server.http.answers import LARGEST_BODY, Unacceptable, answer, read_json, whole_text
+from runyard.server.store.transfers import Needed
+from runyard.server.tracker import Tracker
+from runyard.server.tracking import deletion, streams
+from runyard.server.tracking.streams import Post
+
+log = logging.getLogger(__name__)
+
+_STREAMS = {"wandb-history.jsonl": HISTORY, "wandb-events.jsonl": EVENTS}
+# More lines than any run has, and far from where SQLite's integers end.
+_LARGEST_OFFSET = 2**48
+_LONGEST_WRITER = 128
+
+
+async def file_stream(request: Request) -> Response:
+    tracker: Tracker = request.app.state.tracker
+    path = request.path_params
+    place = (path["entity"], path["project"], path["run"])
+    # It ends the client's stream, on purpose: whoever was put out of a team writes no more.
+    must_write(request, caller_of(request), place[0])
+    post = read_post(await read_json(request, LARGEST_BODY), read_writer(request.headers))
+    recorded = await _record(tracker, place, post)
+    if recorded is None:
+        if await tracker.read(deletion.is_deleted, *place):
+            # On purpose: nothing more can come of this stream, and its client shall know.
+            raise Unacceptable(404, f"run {'/'.join(place)} was deleted")
+        # A 404 would end the client's stream for good; the run may be back after a restore.
+        log.warning("a client streams to %r, which is not known here", "/".join(place))
+        return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
+    if post.rows or post.complete:
+        count = sum(len(rows) for _, rows in post.rows.values())
+        tracker.joiner.note(recorded.run, count, complete=post.complete)
+    stop = recorded.stop_asked
+    if recorded.trial is not None:
+        _, lines = post.rows.get(HISTORY, (0, ()))
+        stop = await tracker.sweeps.hear(recorded.trial, recorded.place, lines) or stop
+    told = {"stopped": True} if stop else {}
+    return answer({"exitcode": None, "limits": {}, **told})
+
+
+async def _record(
+    tracker: Tracker, place: tuple[str, str, str], post: Post
+) -> streams.Recorded | None:
+    """Store a post, a long one in parts; what the last part came to, and the first row's place."""
+    first, *rest = post.parts()
+    recorded = await _record_part(tracker, place, first)
+    for part in rest:
+        if recorded is None:
+            return None
+        later = await _record_part(tracker, place, part)
+        recorded = None if later is None else later._replace(place=recorded.place)
+    return recorded
+
+
+async def _record_part(
+    tracker: Tracker, place: tuple[str, str, str], post: Post
+) -> streams.Recorded | None:
+    while True:
+        try:
+            return await tracker.write(streams.record, *place, post, time.time())
+        except Needed as needed:
+            await tracker.transfer(needed.run, needed.transfer)
+            if isinstance(needed.transfer, Merge):
+                post = post.without(needed.transfer.stream)
+
+
+def read_writer(headers: Mapping[str, str]) -> str:
+    """In shared mode, which of the run's writers speaks; its two headers mean the same."""
+    named = headers.get("x-wandb-async-client-id") or headers.get("x-wandb-client-id") or ""
+    is_shared = headers.get("x-wandb-use-async-filestream", "").lower() == "true"
+    return named[:_LONGEST_WRITER] if is_shared else ""
+
+
+def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
+    """Check and translate the body of a post."""
+    rows: dict[int, tuple[int, list[str]]] = {}
+    output: tuple[int, list[str]] = (0, [])
+    summary = None
+    files = body.get("files") or {}
+    if not isinstance(files, dict):
+        raise Unacceptable(400, "files is not an object")
+    for name, part in files.items():
+        offset, content = _read_part(name, part)
+        if name in _STREAMS:
+            rows[_STREAMS[name]] = (offset, [_one_line(line, " ") for line in content])
+        elif name == "output.log":
+            output = (offset, [_one_line(line, "\\n") for line in content])
+        elif name == "wandb-summary.json" and content:
+            summary = _read_summary(content[-1])
+    return Post(
+        rows=rows,
+        output=output,
+        summary=summary,
+        preempting=bool(body.get("preempting")),
+        complete=bool(body.get("complete")),
+        exit_code=_read_exit_code(body.get("exitcode")),
+        writer=writer,
+    )
+
+
+def _read_part(name: str, part: Any) -> tuple[int, list[str]]:
+    if not isinstance(part, dict):
+        raise Unacceptable(400, f"{name[:100]} is not an object")
+    offset, content = part.get("offset") or 0, part.get("content") or []
+    if not isinstance(offset, int) or not 0 <= offset <= _LARGEST_OFFSET:
+        raise Unacceptable(400, f"{name[:100]}: offset {str(offset)[:50]} is not a line number")
+    if not isinstance(content, list) or not all(isinstance(line, str) for line in content):
+        raise Unacceptable(400, f"{name[:100]}: content is not a list of lines")
+    return offset, content
+
+
+def _read_summary(line: str) -> str | None:
+    """The summary, if it is one; a broken one must not end the stream, nor be shown to anyone."""
+    text = whole_text(line)
+    try:
+        if isinstance(json.loads(text), dict):
+            return text
+    except (ValueError, RecursionError):
+        pass
+    log.warning("a client sent a summary that is not a JSON object: it was passed over")
+    return None
+
+
+def _read_exit_code(value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if value is None or isinstance(value, bool):
+        return 0
+    # Whatever else it may mean, it does not mean success.
+    return value if isinstance(value, int) and abs(value) < 2**31 else 1
+
+
+def _one_line(line: str, instead: str) -> str:
+    # Python-generation clients end their lines; inside, a line feed would make two of one. In
+    # JSON it can only be a blank between values.
+    return line.removesuffix("\n").replace("\n", instead) if "\n" in line else line

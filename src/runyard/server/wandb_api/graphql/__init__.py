@@ -1,0 +1,1 @@
+"""GraphQL without a schema: documents, their arguments, ids and pages."""

@@ -1,0 +1,66 @@
+"""Lists that clients read page by page, and times as they read them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from runyard.server.wandb_api.graphql.inputs import as_count, as_text
+from runyard.server.wandb_api.graphql.source import Refusal, Source
+
+_USUAL, _MOST = 50, 1_000
+
+
+def page_size(given: Mapping[str, Any], *, usual: int = _USUAL, most: int = _MOST) -> int:
+    # A page of nothing would say that the list goes on, and not where.
+    return max(1, as_count(given, "first", usual, most))
+
+
+def cursor_text(given: Mapping[str, Any]) -> str | None:
+    """What stood in `edge` for the entry that the client has read up to."""
+    after = as_text(given, "after")
+    if not after:
+        return None
+    try:
+        return base64.b64decode(after, validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise Refusal(f"{after[:100]!r} is not a cursor of ours") from error
+
+
+def cursor_number(given: Mapping[str, Any]) -> int | None:
+    text = cursor_text(given)
+    if text is None:
+        return None
+    if not text.isascii() or not text.lstrip("-").isdigit() or len(text) > 18:
+        raise Refusal("after is not a cursor of this list")
+    return int(text)
+
+
+def edge(cursor: object, node: Source, **more: object) -> Source:
+    return {"cursor": base64.b64encode(str(cursor).encode()).decode(), "node": node, **more}
+
+
+def connection(edges: Iterable[Source], *, more: bool = False, total: int | None = None) -> Source:
+    """A list, or a page of one. An empty list is a list too."""
+    shown = list(edges)
+    return {
+        "edges": shown,
+        "totalCount": total,
+        "pageInfo": {
+            "__typename": "PageInfo",
+            "hasNextPage": more,
+            "endCursor": shown[-1]["cursor"] if shown else None,
+        },
+    }
+
+
+def page(edges: Sequence[Source], size: int, total: int | None = None) -> Source:
+    """A page of `size` from edges of which there may be one more, to tell whether it goes on."""
+    return connection(edges[:size], more=len(edges) > size, total=total)
+
+
+def timestamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
