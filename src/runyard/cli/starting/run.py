@@ -31,7 +31,6 @@ from runyard.cli.output import duration, say, show
 from runyard.cli.project_options import add_tracking, project_options
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.client.api import Api, NewRun, Run
-from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
@@ -114,7 +113,9 @@ def _of_project(args: argparse.Namespace) -> list[str]:
 
 def _run(args: argparse.Namespace, command: list[str]) -> int:
     from runyard.node.attempt.foreground import Program
+    from runyard.node.attempt.records import Record
     from runyard.node.attempt.run_attempt import run_attempt
+    from runyard.node.attempt.run_delivery import RunDelivery
     from runyard.node.link.relay import Door
 
     home = locate()
@@ -134,9 +135,11 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
             door.open()  # Before any thread is started: it is a fork of ours.
         environment = _environment(home, api, made, args, elsewhere, door)
         program = Program(command)
-        outcome = run_attempt(
-            program, api, made, home.spool, environment, lambda: _revive(home), door
+        record = Record(
+            f"{home.spool}/{made['id']}-{secrets.token_hex(4)}.json", {}, survives_machine=True
         )
+        delivery = RunDelivery(api, made, str(home.path))
+        outcome = run_attempt(program, record, environment, delivery, door)
     if not args.quiet:
         _tell_end(outcome.run, made["id"], outcome.exit_code, outcome.seconds)
     if outcome.run is None:
@@ -145,7 +148,7 @@ def _run(args: argparse.Namespace, command: list[str]) -> int:
         trouble = outcome.delivery_trouble
         say(
             f"the end of run {made['id']} could not be delivered yet"
-            f"{f': {trouble.what}' if trouble else ''}; it is kept in {home.spool}, and the next "
+            f"{f': {trouble}' if trouble else ''}; it is kept in {home.spool}, and the next "
             "server takes it in"
         )
     if outcome.console_trouble is not None:
@@ -314,13 +317,6 @@ def _named(args: argparse.Namespace) -> dict[str, str]:
         "WANDB_TAGS": ",".join(args.tag),
     }
     return {name: value for name, value in given.items() if value}
-
-
-def _revive(home: Home) -> Api | None:
-    """Start the server again if it died; a connection of the asker's own either way."""
-    ensure_server(home)
-    discovery = read_discovery(home)
-    return connect(discovery) if discovery is not None else None
 
 
 def _tell_end(ended: Run | None, run_id: str, exit_code: int, seconds: float) -> None:
