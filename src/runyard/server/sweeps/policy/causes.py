@@ -6,10 +6,9 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
-Follow = Literal["final", "head", "tail"]
+from runyard.save_protocol import GO_ON
 
-# What a program says to be run again later: EX_TEMPFAIL.
-GO_ON = 75
+Follow = Literal["final", "head", "tail"]
 
 
 @dataclass(frozen=True)

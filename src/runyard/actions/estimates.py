@@ -1,0 +1,184 @@
+"""Estimates beside a submission: said before it, kept with its sweep, compared afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runyard.actions.events import Notice, Notify
+from runyard.client.discover import find_server
+from runyard.errors import RunyardError
+from runyard.home import locate
+
+if TYPE_CHECKING:
+    from runyard.actions.owner import Owner
+    from runyard.actions.submitting.submission import Submission
+    from runyard.actions.sweep_plan import Plan as SweepPlan
+    from runyard.client.api import Api
+    from runyard.client.sweeps import Sweep
+    from runyard.config.request import Request
+    from runyard.config.task_list import TaskList
+    from runyard.gauge.estimates import Asked, Basis
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What an estimate is about: a kind of experiment in a project."""
+
+    kind: str
+    project: str
+    entity: str | None = None
+
+
+def subject_of_list(found: TaskList, by: Sequence[str], owner: Owner) -> Subject:
+    from runyard.gauge.kinds import kind_of_line
+
+    first = next(iter(found.tasks.values()))
+    kind = kind_of_line(first.command_line, by)
+    return Subject(kind, owner.project, owner.entity)
+
+
+def subject_of_sweep(plan: SweepPlan, by: Sequence[str]) -> Subject:
+    from runyard.gauge.kinds import kind_of_sweep
+
+    sweep = plan.sweep
+    constants = {one.path[0]: one.value for one in sweep.space.constants if len(one.path) == 1}
+    kind = kind_of_sweep(sweep.command, sweep.program, constants, by)
+    return Subject(kind, plan.owner.project, plan.owner.entity)
+
+
+def asked_of(submission: Submission, trials: int | None) -> Asked:
+    """What a submission asks for, in the words of an estimate."""
+    from runyard.gauge.estimates import Asked
+
+    plan, request = submission.plan, submission.request
+    limit = plan.profile.limit(request.resources.partition, request.resources.qos)
+    gpus = int(plan.asked.get("gpus") or 0)
+    per_gpu = plan.job.get("per_gpu")
+    slots = plan.job.get("slots") or 1
+    if isinstance(per_gpu, int):
+        slots = max(slots, per_gpu * max(1, gpus))
+    nodes = request.resources.nodes or 1 if plan.form != "nodes" else 1
+    # The links of a chain follow one another: side by side are its lanes.
+    agents = plan.agents if plan.chain is None else plan.chain.lanes
+    return Asked(
+        trials=trials,
+        agents=agents,
+        slots=slots,
+        cpus=int(plan.asked.get("cpus") or 1) * nodes,
+        gpus=gpus * nodes,
+        at_once=plan.at_once if plan.chain is None else None,
+        time=plan.asked.get("time"),
+        memory=plan.asked.get("memory"),
+        chain=request.agents.chain,
+        trials_each=request.agents.trials_each,
+        longest=limit.longest,
+        chaining=limit.chaining,
+    )
+
+
+def tell_estimate(subject: Subject, asked: Asked, request: Request, notify: Notify) -> None:
+    """Tell what is to be expected; nothing where nothing is known. Starts no server."""
+    from runyard.gauge import estimates
+
+    basis = _basis(subject, request.resources.gpu_type)
+    if basis is None:
+        notify(
+            Notice(
+                f"how long it takes is not known yet: `runyard gauge` measures {subject.kind}, and "
+                "what runs is remembered"
+            )
+        )
+        return
+    notify(Notice(estimates.estimate_text(estimates.estimate(basis, asked), asked)))
+    margins = request.gauge
+    for note in estimates.advise(
+        basis, asked, time_margin=margins.time_margin, memory_margin=margins.memory_margin
+    ):
+        notify(Notice(note))
+
+
+def keep_estimate(
+    api: Api, sweep: Sweep, subject: Subject, asked: Asked, gpu: str | None, notify: Notify
+) -> None:
+    """With the sweep: what is expected of it. A sweep is not stopped by what cannot be kept."""
+    from runyard.gauge import estimates
+
+    try:
+        known = api.figures.known(subject.project, subject.kind, entity=subject.entity)
+        basis = estimates.basis_of(known, gpu)
+        told = {} if basis is None else estimates.estimate(basis, asked).to_json()
+        api.figures.expect(sweep["key"], subject.kind, told)
+    except RunyardError as error:
+        notify(Notice(f"the estimate is not kept: {error.what}"))
+
+
+def _basis(subject: Subject, gpu: str | None) -> Basis | None:
+    from runyard.gauge.estimates import basis_of
+
+    try:
+        api = find_server(locate())
+        if api is None:
+            return None
+        known = api.figures.known(subject.project, subject.kind, entity=subject.entity)
+        api.close()
+    except RunyardError:
+        return None
+    return basis_of(known, gpu)
+
+
+def options_of_kind(folder: Path) -> tuple[str, ...]:
+    """The options that tell kinds apart, of runyard.yaml; that file's own mistakes are told by the
+    commands that need it."""
+    from runyard.config.project_text import find_project_file, read_project_text
+
+    path = find_project_file(folder)
+    if path is None:
+        return ()
+    try:
+        told = (read_project_text(path).data.get("gauge") or {}).get("by") or ()
+    except RunyardError:
+        return ()
+    return tuple(map(str, told))
+
+
+def estimate_here(
+    subject: Subject,
+    trials: int | None,
+    slots: int | None,
+    notify: Notify,
+    made: Sweep | None = None,
+) -> None:
+    """The same for this machine: tell it where something is known, and keep it with the sweep."""
+    from runyard.gauge import estimates
+
+    asked = estimates.Asked(trials=trials, agents=1, slots=slots or 1, cpus=slots or 1)
+    basis = _basis(subject, None)
+    if basis is not None:
+        notify(Notice(estimates.estimate_text(estimates.estimate(basis, asked), asked)))
+    if made is not None:
+        api = find_server(locate())
+        if api is not None:
+            keep_estimate(api, made, subject, asked, None, notify)
+            api.close()
+
+
+def estimate_against_truth(api: Api, sweep: Sweep) -> str:
+    """What a trial was expected to take, and took; empty where either is not known."""
+    from runyard.train.pace import in_words
+
+    try:
+        found = api.figures.expected(sweep["key"])
+    except RunyardError:  # Made by another client than ours.
+        return ""
+    told, truth = found["estimate"], found["truth"]
+    if truth is None or not told:
+        return ""
+    took, expected = truth["seconds"], told["each"]
+    off = f", {100 * (took / expected - 1):+.0f} %" if expected else ""
+    return (
+        f"a trial took {in_words(took)} on the average; expected were {in_words(expected)}{off} "
+        f"({told['basis']})"
+    )
