@@ -6,6 +6,8 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
+from runyard.search.options import RETRIES
+
 Follow = Literal["final", "head", "tail"]
 
 # What a program says to be run again later: EX_TEMPFAIL.
@@ -58,7 +60,7 @@ CAUSES: dict[str, Cause] = {
 }
 
 # How often a trial may be cut off without progress where the sweep file says nothing.
-DEFAULT_RETRIES = {"program": 0, "memory": 1, "killed": 2, "node": 5, "time": 5}
+DEFAULT_RETRIES = {**RETRIES, "killed": 2, "time": 5}
 
 
 def cause_of_exit(exit_code: int, *, preempting: bool = False) -> str:
