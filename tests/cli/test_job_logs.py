@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runyard.cli.job_logs import LogFile, find_logs
+from runyard.actions.watching.job_logs import LogFile, find_logs
 from runyard.client.jobs import Job
 
 HOSTILE = ["plain", "with space", "quo'te", "[brackets]", "star*", "per%%cent", "ünï"]

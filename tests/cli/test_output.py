@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from rich.console import Console
 
-from runyard.cli.logs import last_lines
+from runyard.actions.watching.logs import last_lines
 from runyard.cli.output import duration, number, print_json, print_table
 from runyard.cli.sparkline import sparkline, thinned
 

@@ -10,6 +10,7 @@ import webbrowser
 
 import pytest
 
+from runyard.actions import page_link
 from runyard.cli import ui
 from runyard.client.discover import ensure_server
 from runyard.home import Discovery, Home
@@ -22,7 +23,7 @@ def discovered(url: str, hostname: str) -> Discovery:
 
 
 def test_at_ones_own_machine_the_link_is_the_servers() -> None:
-    seen = ui.Seen.of(discovered("http://127.0.0.1:21000", "laptop"), {})
+    seen = page_link.Seen.of(discovered("http://127.0.0.1:21000", "laptop"), {})
     assert (seen.url, seen.tunnel) == ("http://127.0.0.1:21000", None)
 
 
@@ -31,11 +32,11 @@ def test_by_ssh_the_line_for_the_tunnel_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("socket.getfqdn", lambda: "login1.cluster.example")
     monkeypatch.setenv("LOGNAME", "ada")
     here = {"SSH_CONNECTION": "10.0.0.7 5000 10.0.0.1 22"}
-    seen = ui.Seen.of(discovered("http://127.0.0.1:21000", "login1"), here)
+    seen = page_link.Seen.of(discovered("http://127.0.0.1:21000", "login1"), here)
     assert seen.url == "http://127.0.0.1:21000"
     assert seen.tunnel == "ssh -N -L 21000:127.0.0.1:21000 ada@login1.cluster.example"
     # A server in a job: the way leads through the login node.
-    seen = ui.Seen.of(discovered("http://node17:21000", "node17"), here)
+    seen = page_link.Seen.of(discovered("http://node17:21000", "node17"), here)
     assert seen.tunnel == "ssh -N -L 21000:node17:21000 ada@login1.cluster.example"
 
 

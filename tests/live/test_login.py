@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli.login import _obstacles
+from runyard import filesystems
+from runyard.actions.server.login import _obstacles
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home, read_discovery
-from runyard.server.store import filesystems
 from tests.conftest import end_server, run_runyard
 from tests.live.programs import LOG_STEPS, PYTHON, write_program
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.server.store.filesystems import file_system_of, is_network_folder
+from runyard.filesystems import file_system_of, is_network_folder
 
 MOUNTS = """\
 /dev/sda1 / ext4 rw 0 0

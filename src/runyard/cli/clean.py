@@ -12,22 +12,16 @@ in a copy of the code is brought to the project first.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-import time
 from pathlib import Path
 
+from runyard.actions.tidying.clean import CleanNodesRequest, clean_nodes, clean_snapshots
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import print_json, say
+from runyard.cli.output import print_json, say, show
 from runyard.cli.parser import duration
-from runyard.client.api import Api
 from runyard.errors import UsageError
-from runyard.home import Home, locate
+from runyard.home import locate
 
-# A copy that was wanted a moment ago may be on its way to Slurm.
-_YOUNG_SECONDS = 600.0
-_OPEN = ("running", "paused")
 _WAIT_SECONDS = 600.0
 
 
@@ -51,37 +45,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _clean_nodes(args: argparse.Namespace) -> int:
-    import runyard
-    from runyard.config.flags import Flags, Given
-    from runyard.config.project_file import read_project
-    from runyard.launch.node_cleaning import clean_nodes
-    from runyard.launch.plan import Interpreter
-    from runyard.schedulers.slurm.commands import find_slurm
-    from runyard.schedulers.slurm.partitions import nodes_of
-
-    find_slurm()
-    asked = {"partition": args.partition, "account": args.account}
-    given = {
-        f"resources.{name}": Given(value, f"--{name} {value}")
-        for name, value in asked.items()
-        if value is not None
-    }
-    request = read_project(Path.cwd(), Flags(given))
-    up, away = nodes_of(request.resources.partition, os.environ)
-    for node in away:
-        say(f"{node} is away: what is there is removed by the next job on it")
-    source = str(Path(runyard.__file__).resolve().parents[1])
-    folder = locate().path / "jobs" / f"clean-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    found = clean_nodes(
-        request, Interpreter(sys.executable, source), up, folder, environ=os.environ,
-        dry_run=args.dry_run, seconds=args.wait,
-    )  # fmt: skip
+    request = CleanNodesRequest(
+        Path.cwd(), args.partition, args.account, wait=args.wait, dry_run=args.dry_run
+    )
+    cleaned = clean_nodes(request, show)
     if args.json:
-        print_json([{"node": one.node, "job": one.job, **(one.said or {})} for one in found])
+        print_json([{"node": node.node, "job": node.job, **(node.said or {})} for node in cleaned])
     else:
-        for one in found:
-            print(node_line(one.node, one.said))
-    return 0 if all(one.said is not None for one in found) else 1
+        for node in cleaned:
+            print(node_line(node.node, node.said))
+    return 0 if all(node.said is not None for node in cleaned) else 1
 
 
 def node_line(node: str, said: dict[str, list[str]] | None) -> str:
@@ -104,31 +77,3 @@ def _clean_copies(args: argparse.Namespace) -> int:
         would = "would be" if args.dry_run else "are"
         say(f"{len(removed)} copies of code {would} removed" if removed else "nothing to remove")
     return 0
-
-
-def clean_snapshots(api: Api, home: Home, *, dry_run: bool = False) -> list[str]:
-    """The digests of the copies that went."""
-    from runyard.launch.snapshot import MANIFEST, clean, snapshots_of
-    from runyard.node.data.bring_back import bring_back
-
-    needed = _needed(api)
-    before = time.time() - _YOUNG_SECONDS
-
-    def let_go(copy: Path) -> bool:
-        if not dry_run:
-            bring_back(str(copy / MANIFEST))
-        return not dry_run
-
-    return clean(snapshots_of(home.path), needed, older_than=before, let_go=let_go)
-
-
-def _needed(api: Api) -> set[str]:
-    """The digests that jobs may still start with, or agents be added with."""
-    from runyard.launch.watching import look
-
-    known = [job for job in api.jobs.jobs() if job["snapshot"] is not None]
-    looked = look(api.jobs, known).jobs
-    sweeps = {sweep["key"] for sweep in api.sweeps.sweeps() if sweep["state"] in _OPEN}
-    return {
-        str(job["snapshot"]) for job in looked if job["ended_at"] is None or job["sweep"] in sweeps
-    }

@@ -16,15 +16,15 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from runyard.actions.results.comparison import CompareRequest, Comparison, compare_sides
 from runyard.cli.completers import complete_run, complete_sweep
 from runyard.cli.connect import server
 from runyard.cli.output import console, number, print_json, print_table, say
 from runyard.cli.sparkline import sparkline, terminal_is_plain, thinned
-from runyard.client.api import Api, Run
-from runyard.client.sweeps import Sweep
-from runyard.errors import NotFoundError, UsageError
-from runyard.report.differences import Difference, Sample, compare, in_words
-from runyard.report.sides import MISSING, Side, are_repeats, differing, find_runs, side_of
+from runyard.client.api import Api
+from runyard.errors import UsageError
+from runyard.report.differences import Sample, in_words
+from runyard.report.sides import MISSING, Side
 
 _CURVE = 32
 _SHOWN = 12  # Metrics in the table, unless they are named.
@@ -50,79 +50,17 @@ def run(args: argparse.Namespace) -> int:
             "one side alone cannot be compared", mend="name a second run or sweep behind it"
         )
     api = server()
-    found = [_find(api, words) for words in args.side]
-    sides = [side for side, _ in found]
-    metrics = _metrics(sides, args.metric, [sweep for _, sweep in found])
-    goals = {_goal(sweep) for _, sweep in found if sweep} - {None}
-    goal = args.goal or (goals.pop() if len(goals) == 1 else None)
-    samples = {name: [side.sample(name) for side in sides] for name in metrics}
-    told = {name: compare(one[0], one[1:]) for name, one in samples.items()}
-    settings = differing(sides)
+    comparison = compare_sides(api, CompareRequest(tuple(args.side), tuple(args.metric), args.goal))
     if args.json:
-        print_json(_as_data(sides, settings, samples, told))
+        print_json(_as_data(comparison))
         return 0
-    _print(api, sides, settings, samples, told, goal)
+    _print(api, comparison)
     return 0
 
 
-def _find(api: Api, words: str) -> tuple[Side, Sweep | None]:
-    """A run, several runs, or what a sweep stands for."""
-    try:
-        return side_of(words, find_runs(api, words)), None
-    except NotFoundError as missing:
-        try:
-            sweep = api.sweeps.find(words)
-        except NotFoundError:
-            missing.mend = "`runyard runs` and `runyard sweeps` list what there is"
-            raise missing from None
-    label = words if words == sweep["id"] else f"{words} ({sweep['id']})"
-    return side_of(label, _of_sweep(api, sweep)), sweep
-
-
-def _of_sweep(api: Api, sweep: Sweep) -> list[Run]:
-    from runyard.actions.results.best import best_of
-
-    ended = api.sweeps.trials(sweep["key"], state="finished")
-    if not are_repeats([one["values"] for one in ended]):
-        settings, _aims = best_of(api, sweep)
-        if not settings:
-            raise UsageError(
-                f"sweep {sweep['id']} has several settings, and no metric says which is its best",
-                mend="name the runs instead: runyard compare a1,a2 b1,b2",
-            )
-        ended = list(settings[0].trials)
-    wanted = {one["id"] for one in ended}
-    return [run for run in api.runs(sweep=sweep["key"]) if run["id"] in wanted]
-
-
-def _goal(sweep: Sweep | None) -> str | None:
-    return sweep["goal"] if sweep else None
-
-
-def _metrics(
-    sides: Sequence[Side], named: Sequence[str], sweeps: Sequence[Sweep | None]
-) -> list[str]:
-    common = set.intersection(*(side.metrics() for side in sides))
-    for name in named:
-        if name not in common:
-            raise NotFoundError(
-                f"not every run has a number named {name}",
-                mend=f"they have in common: {', '.join(sorted(common)) or 'nothing'}",
-            )
-    if named:
-        return list(dict.fromkeys(named))
-    searched = {one["metric"] for one in sweeps if one and one["metric"]}
-    if searched and searched <= common:
-        return sorted(searched)
-    return sorted(common)
-
-
-def _as_data(
-    sides: Sequence[Side],
-    settings: Sequence[tuple[str, list[Any]]],
-    samples: dict[str, list[Sample]],
-    told: dict[str, list[Difference]],
-) -> dict[str, Any]:
+def _as_data(comparison: Comparison) -> dict[str, Any]:
+    sides, samples = comparison.sides, comparison.samples
+    by_metric = comparison.differences.items()
     return {
         "sides": [
             {
@@ -138,25 +76,19 @@ def _as_data(
                     for name, of_sides in samples.items()
                 },
                 "less_the_first": {
-                    name: differences[place - 1].to_json() for name, differences in told.items()
+                    name: differences[place - 1].to_json() for name, differences in by_metric
                 }
                 if place
                 else None,
             }
             for place, side in enumerate(sides)
         ],
-        "differing": [name for name, _ in settings],
+        "differing": [name for name, _ in comparison.settings],
     }
 
 
-def _print(
-    api: Api,
-    sides: Sequence[Side],
-    settings: Sequence[tuple[str, list[Any]]],
-    samples: dict[str, list[Sample]],
-    told: dict[str, list[Difference]],
-    goal: str | None,
-) -> None:
+def _print(api: Api, comparison: Comparison) -> None:
+    sides, settings, samples = comparison.sides, comparison.settings, comparison.samples
     labels = [_label(side) for side in sides]
     if settings:
         print_table(
@@ -176,9 +108,10 @@ def _print(
         say(f"{len(samples)} metrics in common: --metric NAME chooses")
     console().print()
     _print_curves(api, sides, labels, shown[0])
+    goal = comparison.goal
     maximize = None if goal is None else goal == "maximize"
     for name in shown:
-        for label, difference in zip(labels[1:], told[name], strict=True):
+        for label, difference in zip(labels[1:], comparison.differences[name], strict=True):
             console().print(in_words(label, labels[0], difference, name, maximize=maximize))
 
 

@@ -14,21 +14,15 @@ submits all of it is set already.
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import shutil
-import socket
 
+from runyard.actions.shell_variables import own_variables
 from runyard.actions.tracking import other_server
 from runyard.cli.connect import server
-from runyard.cli.output import print_json, say, show
+from runyard.cli.output import print_json, show
 from runyard.cli.project_options import add_tracking, project_options
-from runyard.client.discover import LOOPBACK
-from runyard.client.environment import wandb_environment
-from runyard.client.http import Unreachable
-from runyard.client.roots import trust_of
 from runyard.errors import UsageError
-from runyard.home import locate, read_discovery
+from runyard.home import locate
 
 SHELLS = ("sh", "bash", "zsh", "fish", "csh", "tcsh")
 ACTIONS = ("build", "check", "show")
@@ -53,39 +47,13 @@ def run(args: argparse.Namespace) -> int:
         return act(args)
     if args.plan is not None:
         raise UsageError("--plan is for `runyard env build`", mend="`runyard env --help`")
-    variables = other_server(project_options(args), show) or _own()
+    variables = other_server(project_options(args), show) or own_variables(locate(), server, show)
     if args.json:
         print_json(variables)
         return 0
     for name, value in variables.items():
         print(setting(args.shell, name, value))
     return 0
-
-
-def _own() -> dict[str, str]:
-    home = locate()
-    try:
-        api = server(home)
-    except Unreachable as error:
-        folder = home.runs / "shell"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        say(f"{error.what}: wandb records on disk instead, and `runyard sync` brings it in")
-        return {"WANDB_MODE": "offline", "WANDB_DIR": str(folder)}
-    discovery = read_discovery(home)
-    assert discovery is not None
-    if shutil.which("sbatch") and discovery.listen in LOOPBACK:
-        say(
-            f"{discovery.url} is reached from this machine alone, not from compute nodes;  try:  "
-            "runyard server restart --listen cluster"
-        )
-    is_ours = os.environ.get("WANDB_BASE_URL") == discovery.url
-    last = os.environ.get("WANDB_API_KEY") if is_ours else None
-    key = api.people.shell_key(f"shell on {socket.gethostname()}", last)
-    return {
-        **wandb_environment(discovery.url, key, os.environ),
-        **trust_of(home, discovery, os.environ),
-        **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
-    }
 
 
 def setting(shell: str, name: str, value: str) -> str:

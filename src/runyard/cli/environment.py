@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-import time
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import runyard
-from runyard.actions.own_jobs import remember
-from runyard.cli.output import print_json, say
-from runyard.errors import ConfigError
-from runyard.home import locate, prepare
-
-if TYPE_CHECKING:
-    from runyard.config.request import Request
-    from runyard.launch.building import Builder
+from runyard.actions.environments import (
+    EnvironmentRequest,
+    build,
+    build_planned,
+    check,
+    lines_for_jobs,
+)
+from runyard.cli.output import print_json, say, show
 
 
 def add_environment_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,142 +28,77 @@ def add_environment_arguments(parser: argparse.ArgumentParser) -> None:
 
 def act(args: argparse.Namespace) -> int:
     if args.plan is not None:
-        return _build_planned(args.plan)
-    request = _request(args)
+        build_planned(args.plan, show)
+        return 0
+    request = EnvironmentRequest(
+        Path.cwd(), args.kind, args.name, args.path, args.image,
+        build=args.build or args.action == "build",
+    )  # fmt: skip
     return {"build": _build, "check": _check, "show": _show}[args.action](request, args)
 
 
-def builder() -> Builder:
-    """runyard as jobs find it."""
-    from runyard.launch.building import Builder
-
-    home, source = locate(), Path(runyard.__file__).resolve().parent.parent
-
-    def submitted(job_id: str, folder: str) -> None:
-        remember(home, "build", [job_id], folder, time.time())
-
-    return Builder(sys.executable, str(source), home.path, submitted)
-
-
-def _request(args: argparse.Namespace) -> Request:
-    from runyard.clusters.environment_kinds import ENVIRONMENT_KINDS
-    from runyard.config.project_file import read_project
-
-    request = read_project(Path.cwd())
-    kind = {"singularity": "apptainer", "mamba": "conda"}.get(args.kind, args.kind)
-    if kind is not None and kind not in ENVIRONMENT_KINDS:
-        raise ConfigError(
-            f"there is no kind of environment {args.kind!r}",
-            mend=f"it is one of {', '.join(ENVIRONMENT_KINDS)}",
-        )
-    given = {
-        name: value
-        for name, value in (
-            ("kind", kind), ("name", args.name), ("path", args.path), ("image", args.image),
-        )
-        if value is not None
-    }  # fmt: skip
-    wanted = replace(request.environment, **given)
-    if args.build or args.action == "build":
-        wanted = replace(wanted, build=True)
-    return replace(request, environment=wanted)
-
-
-def _build(request: Request, args: argparse.Namespace) -> int:
-    from runyard.launch.building import is_built
-    from runyard.launch.settling_environment import build_environment, plan_environment
-
-    prepare(locate())
-    made = builder()
-    setting, build = plan_environment(request, work=Path.cwd(), home=made.home)
-    if build is None:
-        found = setting.found or f"kind {request.environment.kind}"
-        say(f"there is nothing to build: {found} is used as it is")
+def _build(request: EnvironmentRequest, args: argparse.Namespace) -> int:
+    built = build(request, show)
+    if built is None:
         return 0
-    if build.inside:
-        say(f"{request.profile.name} wants environments built inside each job: nothing to do now")
-        return 0
-    was_built = is_built(build)
-    if was_built:
-        say(f"the environment of {build.source} is there already")
-    else:
-        build_environment(build, request, made, say)
     if args.json:
-        print_json({"folder": str(build.folder), "source": build.source, "built": not was_built})
+        print_json({"folder": str(built.folder), "source": built.source, "built": built.is_new})
     else:
-        print(build.folder)
+        print(built.folder)
     return 0
 
 
-def _build_planned(plan: Path) -> int:
-    from runyard.launch.building import build_here, from_json
-
-    build_here(from_json(json.loads(plan.read_text())), say)
-    return 0
-
-
-def _check(request: Request, args: argparse.Namespace) -> int:
-    from runyard.launch.building import is_built
-    from runyard.launch.environment_checks import look
-    from runyard.launch.environments import wrap
-    from runyard.launch.settling_environment import plan_environment
-
-    setting, build = plan_environment(request, work=Path.cwd(), home=locate().path)
-    seen = look(wrap(request.environment, request.profile, setting).checks)
-    unbuilt = build is not None and not build.inside and not is_built(build)
+def _check(request: EnvironmentRequest, args: argparse.Namespace) -> int:
+    result = check(request)
     if args.json:
         print_json(
             {
-                "kind": request.environment.kind,
-                "found": setting.found,
-                "to_build": unbuilt,
+                "kind": result.kind,
+                "found": result.found,
+                "to_build": result.to_build,
                 "checks": [
-                    {"what": one.check.what, "fine": one.is_fine, "told": one.told,
-                     "mend": None if one.is_fine else one.check.mend,
-                     "advice": one.check.is_advice}
-                    for one in seen
+                    {"what": seen.check.what, "fine": seen.is_fine, "told": seen.told,
+                     "mend": None if seen.is_fine else seen.check.mend,
+                     "advice": seen.check.is_advice}
+                    for seen in result.checks
                 ],
             }
         )  # fmt: skip
     else:
-        print(f"{request.environment.kind}: {setting.found or 'nothing to look for'}")
-        if unbuilt:
+        print(f"{result.kind}: {result.found or 'nothing to look for'}")
+        if result.to_build:
             print("  it is not built yet: `runyard env build`, or the first submission does it")
-        for one in seen if not unbuilt else ():
-            mark = "ok" if one.is_fine else "advice" if one.check.is_advice else "MISSING"
-            told = f" ({one.told})" if one.told else ""
-            print(f"  {mark:8}{one.check.what}{told}")
-            if not one.is_fine:
-                print(f"          {one.check.mend}")
-    bad = any(not one.is_fine and not one.check.is_advice for one in seen)
-    return 1 if bad and not unbuilt else 0
+        for seen in result.checks if not result.to_build else ():
+            mark = "ok" if seen.is_fine else "advice" if seen.check.is_advice else "MISSING"
+            told = f" ({seen.told})" if seen.told else ""
+            print(f"  {mark:8}{seen.check.what}{told}")
+            if not seen.is_fine:
+                print(f"          {seen.check.mend}")
+    return 0 if result.is_fit else 1
 
 
-def _show(request: Request, args: argparse.Namespace) -> int:
-    from runyard.launch.environments import wrap
-    from runyard.launch.settling_environment import plan_environment
-
-    setting, build = plan_environment(request, work=Path.cwd(), home=locate().path)
-    wrapping = wrap(request.environment, request.profile, setting)
+def _show(request: EnvironmentRequest, args: argparse.Namespace) -> int:
+    lines = lines_for_jobs(request)
+    wrapping, script = lines.wrapping, lines.build_script
     if args.json:
         print_json(
             {
-                "kind": request.environment.kind,
+                "kind": lines.kind,
                 "before": list(wrapping.before),
                 "launcher": list(wrapping.launcher),
                 "header": list(wrapping.header),
-                "build": None if build is None else build.script,
+                "build": script,
             }
         )
         return 0
-    for title, lines in (
+    for title, part in (
         ("options of sbatch", wrapping.header),
         ("in the job's script", wrapping.before),
         ("around each program", wrapping.launcher[2:3]),
-        ("to build it", () if build is None else (build.script.rstrip("\n"),)),
+        ("to build it", () if script is None else (script.rstrip("\n"),)),
     ):
-        if lines:
-            print(f"# {title}", *lines, sep="\n", end="\n\n")
-    if not (wrapping.before or wrapping.launcher or wrapping.header or build):
-        say(f"an environment of kind {request.environment.kind} needs nothing of its own")
+        if part:
+            print(f"# {title}", *part, sep="\n", end="\n\n")
+    if not (wrapping.before or wrapping.launcher or wrapping.header or script is not None):
+        say(f"an environment of kind {lines.kind} needs nothing of its own")
     return 0

@@ -15,15 +15,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from runyard.actions.naming import find_run
+from runyard.actions.results.export import ExportRequest, export
 from runyard.cli.completers import complete_run
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import say
 from runyard.cli.streams import unfiltered
-from runyard.client.api import Api, Run
-from runyard.errors import NotFoundError, UsageError
-from runyard.report.export import FORMATS, WHAT, select_rows, write_table
+from runyard.report.export import FORMATS, WHAT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,33 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    form = args.format or _form_of(args.output)
-    api = server()
-    chosen = _choose(api, args.run, args.project)
-    rows = select_rows(api, chosen, args.what, args.metric, archived=args.archived)
-    count = write_table(rows, args.output or unfiltered(sys.stdout), form)
+    request = ExportRequest(
+        tuple(args.run), args.project, args.what, tuple(args.metric), archived=args.archived,
+        output=args.output, format=args.format,
+    )  # fmt: skip
+    exported = export(server, request, unfiltered(sys.stdout))
     if args.output is not None:
-        say(f"{count} rows of {len(chosen)} runs in {args.output}")
+        say(f"{exported.rows} rows of {exported.runs} runs in {args.output}")
     return 0
-
-
-def _choose(api: Api, words: list[str], project: str | None) -> list[Run]:
-    if words:
-        return [find_run(api, word) for word in words]
-    found = api.runs(project=project)
-    if not found:
-        where = f" in project {project}" if project else ""
-        raise NotFoundError(f"there are no runs{where}", mend="`runyard runs` lists them")
-    return found
-
-
-def _form_of(path: Path | None) -> str:
-    if path is None:
-        return "csv"
-    form = {"json": "jsonl", "ndjson": "jsonl"}.get(path.suffix[1:], path.suffix[1:])
-    if form not in FORMATS:
-        raise UsageError(
-            f"{path.name} does not say which format it is",
-            mend=f"end its name in .csv, .jsonl or .parquet, or give --format {'|'.join(FORMATS)}",
-        )
-    return form

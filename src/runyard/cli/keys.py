@@ -17,10 +17,11 @@ import argparse
 import time
 from collections import Counter
 
+from runyard.actions.server.people import revoke_key
 from runyard.cli.connect import server
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.client.people import Key, PeopleApi
-from runyard.errors import NotFoundError, UsageError
+from runyard.errors import UsageError
 
 _HANDED_OUT = ("shell", "run", "job")
 # There can be many of these, and they come and go.
@@ -63,9 +64,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.kind is not None:
         return _revoke_kind(people, args)
-    keys = [key for key in people.list_keys() if args.user in (None, key["user"])]
     if args.action == "revoke":
-        return _revoke(people, keys, args)
+        return _revoke(people, args)
+    keys = [key for key in people.list_keys() if args.user in (None, key["user"])]
     if args.json:
         print_json(keys)
         return 0
@@ -111,16 +112,10 @@ def _revoke_kind(people: PeopleApi, args: argparse.Namespace) -> int:
     return 0
 
 
-def _revoke(people: PeopleApi, keys: list[Key], args: argparse.Namespace) -> int:
-    matching = [key for key in keys if key["id"].startswith(args.key) or key["label"] == args.key]
-    if len(matching) != 1:
-        which = "no key" if not matching else "more than one key"
-        raise NotFoundError(
-            f"{which} is called {args.key!r}", mend="`runyard keys list` names them"
-        )
-    people.revoke_key(matching[0])
+def _revoke(people: PeopleApi, args: argparse.Namespace) -> int:
+    key = revoke_key(people, args.key, args.user)
     if args.json:
-        print_json({"revoked": matching[0]})
+        print_json({"revoked": key})
     else:
-        print(f"revoked {matching[0]['id']} of {matching[0]['user']}: it is refused from now on")
+        print(f"revoked {key['id']} of {key['user']}: it is refused from now on")
     return 0

@@ -236,7 +236,7 @@ def plan_submission(
     `subject`: of what kind the trials are, where an estimate is wanted.
     `command_line`: the program, where there is only one and no array.
     """
-    from runyard.cli.environment import builder
+    from runyard.actions.environments import builder
     from runyard.cli.resource_flags import given_flags
     from runyard.config.check import check
     from runyard.config.project_file import read_project, with_shell

@@ -13,20 +13,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
-from pathlib import Path
 
-from runyard.actions.naming import find_run
+from runyard.actions.tidying.push import Failed, PushRequest, push
 from runyard.cli.completers import complete_run
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import print_json, say
-from runyard.client.api import Api, Run
-from runyard.client.keys import find_key
-from runyard.client.push import Report, Target, Tell, push_run
-from runyard.client.wandb_server import WandbServer, target_url
-from runyard.errors import RunyardError, ServerError, UsageError
+from runyard.cli.output import print_json, say, show
+from runyard.client.push import Report
+from runyard.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,42 +41,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if bool(args.runs) == args.all:
         raise UsageError("runyard push: which runs?", mend="name some, or --all (not both)")
-    url = target_url(args.to)
-    found = find_key(url, os.environ, Path.cwd(), args.key)
-    if found.warning:
-        say(found.warning)
-    there = WandbServer(url, found.key)
-    entity = args.entity or there.viewer().get("entity")
-    if not entity:
-        raise ServerError(f"{url} does not say whose the key is", mend="name one with --entity")
-    api = server()
+    request = PushRequest(
+        args.to, tuple(args.runs), from_project=args.from_project, entity=args.entity,
+        project=args.project, key=args.key, dry_run=args.dry_run,
+    )  # fmt: skip
+    progress = say if not args.quiet and sys.stderr.isatty() else _silent
     reports, failed = [], 0
-    for one in _chosen(api, args):
-        target = Target(there, entity, args.project or one["project"])
-        try:
-            report = push_run(api, one, target, _progress(args), dry=args.dry_run)
-        except RunyardError as error:
+    for result in push(request, server, show, progress):
+        if isinstance(result, Failed):
             failed += 1
-            say(f"{one['id']}: {error.what}{f' ({error.said})' if error.said else ''}; "
+            error = result.error
+            say(f"{result.run}: {error.what}{f' ({error.said})' if error.said else ''}; "
                 f"the same command goes on from there")  # fmt: skip
             continue
-        reports.append(dataclasses.asdict(report))
+        reports.append(dataclasses.asdict(result))
         if not args.json:
-            print(_words(report, dry=args.dry_run), flush=True)
+            print(_words(result, dry=args.dry_run), flush=True)
     if args.json:
         print_json(reports)
     return 1 if failed else 0
-
-
-def _chosen(api: Api, args: argparse.Namespace) -> list[Run]:
-    if args.all:
-        return api.runs(project=args.from_project)
-    return [find_run(api, words) for words in args.runs]
-
-
-def _progress(args: argparse.Namespace) -> Tell:
-    shown = not args.quiet and sys.stderr.isatty()
-    return say if shown else _silent
 
 
 def _silent(_text: str) -> None:

@@ -163,7 +163,7 @@ def _run_offline(
     elsewhere: dict[str, str] | None,
 ) -> int:
     """The server cannot be reached from here: record on disk, and bring it in when it can be."""
-    from runyard.cli.sync import sync_owed
+    from runyard.actions.tidying.sync import sync_owed
     from runyard.node.attempt.foreground import Program
     from runyard.node.attempt.offline import offline_environment, run_offline
 

@@ -18,11 +18,12 @@ import os
 import sys
 from pathlib import Path
 
+from runyard.actions.server.jobs import forget_ended, refuse_restart, status_line, stop
 from runyard.cli import server_jobs
 from runyard.cli.connect import server
-from runyard.cli.output import ago, print_json, say
+from runyard.cli.output import ago, print_json, say, show
 from runyard.cli.parser import port
-from runyard.cli.server_access import access_options, add_access_arguments, print_authority
+from runyard.cli.server_access import access_of, add_access_arguments, print_authority
 from runyard.client.api import WriterTimes
 from runyard.client.discover import (
     Found,
@@ -100,8 +101,8 @@ def _tell_progress(copied: int, total: int) -> None:
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
-    server_jobs.forget_ended(home)
-    options = access_options(args)
+    forget_ended(home, show)
+    options = access_of(args).options()
     found = start_server(home, listen=args.listen, port=args.port, options=options)
     if found.started:
         _tell_start(home, found)
@@ -127,7 +128,9 @@ def _start(home: Home, args: argparse.Namespace) -> int:
 def _stop(home: Home, args: argparse.Namespace) -> int:
     jobs = read_server_jobs(home)
     if jobs is not None:
-        return server_jobs.stop(home, jobs, force=args.force)
+        stop(home, jobs, force=args.force)
+        print(f"stopped the server of {home.path} and cancelled {jobs.said()}")
+        return 0
     stopped = stop_server(home, force=args.force)
     print(
         f"stopped the server of {home.path}" if stopped else f"no server of {home.path} is running"
@@ -136,9 +139,13 @@ def _stop(home: Home, args: argparse.Namespace) -> int:
 
 
 def _restart(home: Home, args: argparse.Namespace) -> int:
-    server_jobs.refuse_restart(home)
+    refuse_restart(home)
     found = restart_server(
-        home, listen=args.listen, port=args.port, force=args.force, options=access_options(args)
+        home,
+        listen=args.listen,
+        port=args.port,
+        force=args.force,
+        options=access_of(args).options(),
     )
     _tell_start(home, found)
     return 0
@@ -190,7 +197,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
                 print(f"  it died (started {ago(discovery.started_at)} on {discovery.hostname}); "
                       f"any command starts it again, log in {home.log}")  # fmt: skip
     if jobs is not None and not args.json:
-        print(f"  {server_jobs.status_line(home)}")
+        print(f"  {status_line(home)}")
     return 0 if health is not None else 3
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
-from runyard.errors import StateError, UsageError
+from runyard.actions.server.access import Access
+from runyard.errors import StateError
 from runyard.home import Home, read_discovery
 
 
@@ -28,23 +28,8 @@ def add_access_arguments(parser: argparse.ArgumentParser) -> None:
                         "with commas between them)")  # fmt: skip
 
 
-def access_options(args: argparse.Namespace) -> list[str]:
-    """The same for the server's process, with whole paths: it runs elsewhere."""
-    if args.tls_cert is None and (args.tls_key or args.tls_ca):
-        raise UsageError("--tls-key and --tls-ca belong to --tls-cert", mend="give that, too")
-    if args.tls_cert is not None and args.tls is False:
-        raise UsageError("--tls-cert and --no-tls contradict each other", mend="give one of them")
-    words = [] if args.tls is None else ["--tls" if args.tls else "--no-tls"]
-    if args.tls_cert is not None:
-        words = ["--tls"]
-    for name in ("cert", "key", "ca"):
-        path = getattr(args, f"tls_{name}")
-        if path is not None:
-            words += [f"--tls-{name}", os.path.abspath(path.expanduser())]  # noqa: PTH100
-    for name in ("url", "proxy"):
-        if getattr(args, name) is not None:
-            words += [f"--{name}", getattr(args, name)]
-    return words
+def access_of(args: argparse.Namespace) -> Access:
+    return Access(args.tls, args.tls_cert, args.tls_key, args.tls_ca, args.url, args.proxy)
 
 
 def print_authority(home: Home, _args: argparse.Namespace) -> int:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import argparse
 
+from runyard.actions.server.people import end_session
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, print_table
-from runyard.errors import NotFoundError, UsageError
+from runyard.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,21 +42,14 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(f"ended {ended} {'session' if ended == 1 else 'sessions'}")
         return 0
-    sessions = people.sessions()
     if args.action == "end":
-        matching = [each for each in sessions if each["id"].startswith(args.session)]
-        if len(matching) != 1:
-            which = "no session" if not matching else "more than one session"
-            raise NotFoundError(
-                f"{which} is called {args.session!r}", mend="`runyard sessions` names them"
-            )
-        people.end_session(matching[0])
+        ended_session = end_session(people, args.session)
         if args.json:
             print_json({"ended": 1})
         else:
-            print(f"ended the session {matching[0]['id']}: its browser is logged out")
+            print(f"ended the session {ended_session['id']}: its browser is logged out")
     elif args.json:
-        print_json(sessions)
+        print_json(people.sessions())
     else:
         print_table(
             ("SESSION", "USER", "LOGGED IN", "USED", "FROM", "BROWSER"),
@@ -68,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
                     session["used_from"] or "-",
                     session["browser"],
                 )
-                for session in sessions
+                for session in people.sessions()
             ),
         )
     return 0

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.actions.naming import find_sweep
+from runyard.actions.steering import STEERING
 from runyard.actions.tracking import agent_variables
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.connect import server
@@ -35,7 +36,7 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
-from runyard.cli.sweep_steer import STEERING, steer
+from runyard.cli.sweep_steer import steer
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate

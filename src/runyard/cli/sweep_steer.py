@@ -1,42 +1,22 @@
-"""Steering a sweep that is there: pause, resume, stop, cancel, retry what failed."""
+"""What became of a sweep that was steered, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from runyard.actions import steering
 from runyard.cli.output import print_json, say
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, SweepApi
-
-STEERING: dict[str, tuple[str, Callable[[SweepApi, Sweep], Sweep]]] = {
-    "pause": (
-        "begin no more trials; those that run go on",
-        lambda api, sweep: api.set_state(sweep["key"], "paused"),
-    ),
-    "resume": (
-        "begin trials again",
-        lambda api, sweep: api.set_state(sweep["key"], "running"),
-    ),
-    "stop": (
-        "let those that run finish, then end the sweep",
-        lambda api, sweep: api.set_state(sweep["key"], "finished"),
-    ),
-    "cancel": (
-        "end the sweep and what runs, at once",
-        lambda api, sweep: api.set_state(sweep["key"], "canceled"),
-    ),
-    "retry-failed": (
-        "put the trials that failed back into the queue",
-        lambda api, sweep: api.retry(sweep["key"]),
-    ),
-}
+from runyard.client.sweeps import Sweep
 
 
 def steer(api: Api, before: Sweep, action: str, *, as_json: bool) -> int:
-    after = STEERING[action][1](api.sweeps, before)
+    print_steered(before, steering.steer(api, before, action), action, as_json=as_json)
+    return 0
+
+
+def print_steered(before: Sweep, after: Sweep, action: str, *, as_json: bool) -> None:
     if as_json:
         print_json(after)
-        return 0
+        return
     counts = after["counts"]
     if action == "retry-failed":
         again = before["counts"]["failed"] - counts["failed"]
@@ -45,4 +25,3 @@ def steer(api: Api, before: Sweep, action: str, *, as_json: bool) -> int:
         say(f"sweep {after['id']} is {after['state']}; {counts['running']} trials are running")
     if after["state"] == "running" and not after["agents"]:
         say(f"nobody works on it: `runyard sweep {after['id']}` does")
-    return 0

@@ -20,6 +20,7 @@ import argparse
 import os
 from pathlib import Path
 
+from runyard.actions.server.people import add_to_team, remove_from_team
 from runyard.cli.actions import add_action, check_name
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, print_table, say
@@ -28,7 +29,7 @@ from runyard.client.http import Connection
 from runyard.client.keys import find_key
 from runyard.client.people import PeopleApi, Team
 from runyard.client.wandb_server import target_url
-from runyard.errors import NotFoundError, UsageError
+from runyard.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
         )
     people = _people(args.host)
     if args.action == "add":
-        _add(people, args.team, args.users)
+        add_to_team(people, args.team, args.users)
     elif args.action == "remove":
-        _remove(people, args.team, args.users)
+        remove_from_team(people, args.team, args.users)
     elif args.action == "join":
         people.add_member(args.team, people.me()["name"])
     elif args.action == "leave":
@@ -83,20 +84,3 @@ def _show(people: PeopleApi, teams: list[Team], *, with_invitations: bool) -> No
             f"{invitation['invited_by']} invited you to the team {team} {when}: "
             f"`runyard teams join {team}`, or `leave` to decline"
         )
-
-
-def _add(people: PeopleApi, team: str, users: list[str]) -> None:
-    if team not in {known["name"] for known in people.teams()}:
-        people.add_team(team, users)
-        return
-    for user in users:
-        people.add_member(team, user)
-
-
-def _remove(people: PeopleApi, team: str, users: list[str]) -> None:
-    if team not in {known["name"] for known in people.teams()}:
-        raise NotFoundError(f"there is no team {team!r}", mend="`runyard teams list` names them")
-    for user in users:
-        people.remove_member(team, user)
-    if not users:
-        people.remove_team(team)

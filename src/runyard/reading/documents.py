@@ -22,7 +22,7 @@ from runyard.reading.problems import Path, show
 
 MOST_CHARACTERS = 1_000_000
 # With aliases written out. Each takes about 17 us, and a server reads on with its other threads.
-MOST_NODES = 50_000
+MOST_NODES = 20_000
 DEEPEST = 60
 
 try:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from runyard.client.discover import find_server
+from runyard.client.discover import LOOPBACK, find_server
 from runyard.client.keys import find_key
 from runyard.clusters.findings import Finding, State
 from runyard.config.check import check
@@ -15,11 +15,10 @@ from runyard.config.project_file import read_project
 from runyard.config.project_text import FILE_NAME, find_project_file
 from runyard.config.request import Request
 from runyard.errors import RunyardError
+from runyard.filesystems import is_network_folder
 from runyard.home import Home, read_discovery
-from runyard.server.store.filesystems import is_network_folder
 
 GROUP = "this project"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def check_project(folder: Path, flags: Flags, home: Home) -> Iterator[Finding]:
@@ -73,7 +72,7 @@ def _server(home: Home) -> Finding:
     discovery = read_discovery(home)
     if discovery is None or find_server(home) is None:
         return _finding("server", "ok", "not running; the first command that needs it starts it")
-    if discovery.listen in _LOOPBACK:
+    if discovery.listen in LOOPBACK:
         return _finding(
             "server", "ok",
             f"{discovery.url}, for this machine only; the first submission opens it to the nodes",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from runyard.cli.connect import server
-from runyard.cli.output import say
-from runyard.cli.streams import print_marked
+from runyard.actions.events import Notice
+from runyard.actions.watching.logs import LogLines, LogsRequest
 from runyard.client.api import Api, RunDetail
-from runyard.client.sweeps import Sweep
+from runyard.client.sweeps import OPEN_STATES, Sweep
 from runyard.errors import NotFoundError, ServerError
 
 _LOOK_EVERY = 0.5
-_OPEN = ("running", "paused")
-Printer = Callable[[str, list[str]], None]
 
 
 @dataclass
@@ -54,16 +51,17 @@ class TrialConsoles:
         self._is_wanted = is_wanted
         self._readers: dict[str, _Reader] = {}
         self._ended = set[str]()
+        self.is_running = False
 
     @property
     def has_any(self) -> bool:
         return any(reader.after for reader in self._readers.values())
 
     def read(
-        self, api: Api, show: Printer, lines: int | None = None, *, follow: bool = True
-    ) -> bool:
-        """Show what is new; whether a trial still runs."""
-        running = False
+        self, api: Api, lines: int | None = None, *, follow: bool = True
+    ) -> Iterator[tuple[str, list[str]]]:
+        """New lines, by the trial's name; then `is_running` says whether a trial still runs."""
+        self.is_running = False
         for trial in api.sweeps.trials(self._sweep):
             if trial["run"] is None or trial["id"] in self._ended:
                 continue
@@ -76,40 +74,41 @@ class TrialConsoles:
                     self._ended.add(trial["id"])
                     continue
             reader = self._readers[trial["id"]]
-            found = reader.read(api)
+            new = reader.read(api)
             if trial["state"] == "running":
-                running = True
+                self.is_running = True
             elif not follow or trial["state"] not in ("waiting", "paused"):
-                found += reader.finish()
+                new += reader.finish()
                 self._ended.add(trial["id"])
-            show(reader.name, found if lines is None else found[-lines:] if lines else [])
-        return running
+            yield reader.name, new if lines is None else new[-lines:] if lines else []
 
-    def finish(self, show: Printer) -> None:
+    def finish(self) -> Iterator[tuple[str, list[str]]]:
         """What is left of lines that have no end."""
         for reader in self._readers.values():
-            show(reader.name, reader.finish())
+            yield reader.name, reader.finish()
 
 
-def print_sweep_logs(api: Api, sweep: Sweep, *, follow: bool, lines: int | None, raw: bool) -> int:
-    def show(name: str, new: list[str]) -> None:
-        print_marked(name, new, raw=raw)
-
-    consoles = TrialConsoles(sweep["key"])
+def sweep_logs(
+    request: LogsRequest, sweep: Sweep, api: Api, connect: Callable[[], Api], *, is_own: bool
+) -> Iterator[LogLines | Notice]:
+    consoles, lines = TrialConsoles(sweep["key"]), request.lines
     while True:
         try:
             # Before the trials: what is over now has nothing new after they are read.
-            is_open = api.sweeps.sweep(sweep["key"])["state"] in _OPEN
-            running = consoles.read(api, show, lines, follow=follow)
+            is_open = api.sweeps.sweep(sweep["key"])["state"] in OPEN_STATES
+            for name, new in consoles.read(api, lines, follow=request.follow):
+                yield LogLines(name, new, is_own)
         except ServerError:
-            if not follow:
+            if not request.follow:
                 raise
-            api = server()
-            running = is_open = True
-        if not follow or not (is_open or running):
+            api = connect()
+            consoles.is_running = is_open = True
+        if not request.follow or not (is_open or consoles.is_running):
             if not consoles.has_any:
-                say(f"no trial of sweep {sweep['id']} has printed anything yet{_jobs(api, sweep)}")
-            return 0
+                yield Notice(
+                    f"no trial of sweep {sweep['id']} has printed anything yet{_jobs(api, sweep)}"
+                )
+            return
         lines = None
         time.sleep(_LOOK_EVERY)
 

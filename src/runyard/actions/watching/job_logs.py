@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runyard.cli.connect import server
-from runyard.cli.output import say
-from runyard.cli.streams import print_marked
-from runyard.cli.sweep_logs import TrialConsoles
+from runyard.actions.events import Notice
+from runyard.actions.watching.logs import LogLines, LogsRequest
+from runyard.actions.watching.sweep_logs import TrialConsoles
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.errors import NotFoundError, ServerError
@@ -73,33 +72,28 @@ def find_logs(job: Job, task: str | None = None) -> list[LogFile]:
     return [LogFile(path, label) for path, label in pattern.find(task).items()]
 
 
-def print_job_logs(
-    api: Api,
-    job: Job,
-    task: str | None,
-    *,
-    follow: bool,
-    lines: int | None,
-    trials: bool,
-) -> int:
+def job_logs(
+    request: LogsRequest, job: Job, task: str | None, api: Api, connect: Callable[[], Api]
+) -> Iterator[LogLines | Notice]:
     """The job's own log; with `trials`, or where it has none, what its trials printed."""
-    trials = trials or not (job["log_pattern"] or job["sweep"] is None)
-    merged = _Merged(api, job, task, of_trials=trials)
-    merged.print_new(lines)
-    while follow and not merged.is_over():
+    trials = request.trials or not (job["log_pattern"] or job["sweep"] is None)
+    merged = _Merged(api, connect, job, task, of_trials=trials)
+    yield from merged.read_new(request.lines)
+    while request.follow and not (yield from merged.is_over()):
         time.sleep(_LOOK_EVERY)
-        merged.print_new()
-    merged.print_rest()
+        yield from merged.read_new()
+    yield from merged.read_rest()
     if not merged.has_printed:
-        _say_nothing(job, merged, follow)
-    return 0
+        yield _nothing_printed(job, merged, follow=request.follow)
 
 
 class _Merged:
     """Files and consoles of a job, read side by side."""
 
-    def __init__(self, api: Api, job: Job, task: str | None, *, of_trials: bool) -> None:
-        self._api, self._job, self._task = api, job, task
+    def __init__(
+        self, api: Api, connect: Callable[[], Api], job: Job, task: str | None, *, of_trials: bool
+    ) -> None:
+        self._api, self._connect, self._job, self._task = api, connect, job, task
         self._files: dict[Path, LogFile] = {}
         self._asked_at = time.monotonic()
         self._consoles: TrialConsoles | None = None
@@ -111,40 +105,42 @@ class _Merged:
     def files(self) -> list[Path]:
         return list(self._files)
 
-    def print_new(self, lines: int | None = None) -> None:
+    def read_new(self, lines: int | None = None) -> Iterator[LogLines]:
         for log in find_logs(self._job, self._task) if self._consoles is None else ():
             if log.path not in self._files:
                 self._files[log.path] = log
                 if lines is not None:
                     log.skip_to_last(lines)
         for log in self._files.values():
-            self._print(log.label, log.read())
+            yield self._lines(log.label, log.read())
         if self._consoles is not None:
             try:
-                self._consoles.read(self._api, lambda name, new: self._print(name, new), lines)
+                for name, new in self._consoles.read(self._api, lines):
+                    yield self._lines(name, new)
             except ServerError:
-                self._api = server()
+                self._api = self._connect()
 
-    def print_rest(self) -> None:
+    def read_rest(self) -> Iterator[LogLines]:
         for log in self._files.values():
-            self._print(log.label, log.finish())
+            yield self._lines(log.label, log.finish())
         if self._consoles is not None:
-            self._consoles.finish(lambda name, new: self._print(name, new))
+            for name, rest in self._consoles.finish():
+                yield self._lines(name, rest)
 
-    def is_over(self) -> bool:
+    def is_over(self) -> Generator[LogLines, None, bool]:
         """Whether the job has ended; what it printed last is read after this."""
         if self._job["ended_at"] is None and time.monotonic() - self._asked_at > _ASK_SLURM_EVERY:
             self._asked_at = time.monotonic()
             try:
                 [self._job] = look(self._api.jobs, [self._job]).jobs
             except ServerError:
-                self._api = server()
-            self.print_new()
+                self._api = self._connect()
+            yield from self.read_new()
         return self._job["ended_at"] is not None
 
-    def _print(self, label: str, lines: list[str]) -> None:
+    def _lines(self, source: str, lines: list[str]) -> LogLines:
         self.has_printed = self.has_printed or bool(lines)
-        print_marked(label, lines, raw=True)  # A job that is known here is the caller's own.
+        return LogLines(source, lines, is_own=True)  # A job that is known here is the caller's own.
 
 
 def _of_job(job: Job, task: str | None) -> Callable[[str | None], bool]:
@@ -154,7 +150,7 @@ def _of_job(job: Job, task: str | None) -> Callable[[str | None], bool]:
     return lambda where: (where or "").partition("_")[0] == job["job_id"]
 
 
-def _say_nothing(job: Job, merged: _Merged, follow: bool) -> None:
+def _nothing_printed(job: Job, merged: _Merged, *, follow: bool) -> Notice:
     if job["log_pattern"] and not merged.files:
         folder = Path(job["log_pattern"]).parent
         if not folder.is_dir():
@@ -164,4 +160,4 @@ def _say_nothing(job: Job, merged: _Merged, follow: bool) -> None:
             )
     waits = "" if job["started_at"] or follow else "; it has not started"
     also = f"; `runyard logs {job['job_id']} --trials` asks the server" if job["sweep"] else ""
-    say(f"job {job['job_id']} has printed nothing{waits}{also}")
+    return Notice(f"job {job['job_id']} has printed nothing{waits}{also}")

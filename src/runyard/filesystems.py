@@ -1,4 +1,4 @@
-"""Which folders are on a network file system, where SQLite needs other settings."""
+"""Which folders are on a network file system, so that other machines may see them."""
 
 from __future__ import annotations
 

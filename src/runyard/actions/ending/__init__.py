@@ -1,0 +1,1 @@
+"""Ending what is at work: sweeps, trials and jobs."""

@@ -1,0 +1,46 @@
+"""What a shell needs so that wandb logs to the server of this state folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+
+from runyard.actions.events import Notice, Notify
+from runyard.client.api import Api
+from runyard.client.discover import LOOPBACK
+from runyard.client.environment import wandb_environment
+from runyard.client.http import Unreachable
+from runyard.client.roots import trust_of
+from runyard.home import Home, read_discovery
+
+
+def own_variables(home: Home, connect: Callable[[Home], Api], notify: Notify) -> dict[str, str]:
+    """With a key for this shell; where no server is reached, wandb records on disk."""
+    try:
+        api = connect(home)
+    except Unreachable as error:
+        folder = home.runs / "shell"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        notify(
+            Notice(f"{error.what}: wandb records on disk instead, and `runyard sync` brings it in")
+        )
+        return {"WANDB_MODE": "offline", "WANDB_DIR": str(folder)}
+    discovery = read_discovery(home)
+    assert discovery is not None
+    if shutil.which("sbatch") and discovery.listen in LOOPBACK:
+        notify(
+            Notice(
+                f"{discovery.url} is reached from this machine alone, not from compute nodes;  "
+                "try:  runyard server restart --listen cluster"
+            )
+        )
+    is_ours = os.environ.get("WANDB_BASE_URL") == discovery.url
+    last = os.environ.get("WANDB_API_KEY") if is_ours else None
+    key = api.people.shell_key(f"shell on {socket.gethostname()}", last)
+    return {
+        **wandb_environment(discovery.url, key, os.environ),
+        **trust_of(home, discovery, os.environ),
+        **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
+    }

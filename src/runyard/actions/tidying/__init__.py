@@ -1,0 +1,1 @@
+"""What is left over: copies of code, nodes' disks, runs that the server lacks."""

@@ -1,0 +1,145 @@
+"""Bring in runs that were recorded without the server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runyard.client.api import Api
+from runyard.client.environment import wandb_environment
+from runyard.client.owed import Record, find_records
+from runyard.client.roots import trust_of
+from runyard.errors import NotFoundError, RunyardError
+from runyard.home import Home, read_discovery
+from runyard.locks import FolderLock
+
+_OPTIONS = ("--include-online", "--include-synced")
+
+
+@dataclass(frozen=True)
+class Synced:
+    """`state`: synced, failed (`said` has why), or running, and left for later."""
+
+    run: str
+    folder: Path
+    state: str
+    said: str | None = None
+
+
+def sync(
+    home: Home, words: Sequence[str], connect: Callable[[], Api], *, again: bool = False
+) -> Iterator[Synced]:
+    """One after the other: all that is owed, or what is named by ids and folders.
+
+    `connect` gives the server, which is not asked for where there is nothing to send.
+    """
+    chosen = list(_choose(home, words))
+    todo = [record for record in chosen if again or not record.is_synced]
+    if words and not chosen:
+        raise NotFoundError(
+            f"nothing was recorded without the server for {', '.join(words)}",
+            mend="`runyard sync` without words takes all there is",
+        )
+    if not todo:
+        return
+    with _key_of_its_own(connect()) as key:
+        for record in todo:
+            if record.is_alive and not words:
+                yield Synced(record.run, record.folder, "running")
+                continue
+            trouble = sync_record(home, record, key)
+            state = "failed" if trouble else "synced"
+            yield Synced(record.run, record.folder, state, trouble)
+
+
+def _choose(home: Home, words: Sequence[str]) -> Iterator[Record]:
+    paths = [Path(word) for word in words if Path(word).is_dir()]
+    ids = {word for word in words if not Path(word).is_dir()}
+    for record in find_records(home, paths):
+        inside = any(path.resolve() in (record.folder.resolve(), *record.folder.resolve().parents)
+                     for path in paths)  # fmt: skip
+        if not words or inside or record.run in ids:
+            yield record
+
+
+def sync_owed(home: Home, api: Api) -> list[str]:
+    """Bring in all that is owed and finished; says which runs are in."""
+    with _key_of_its_own(api) as key:
+        return [
+            record.run
+            for record in find_records(home)
+            if not record.is_synced
+            and not record.is_alive
+            and sync_record(home, record, key) is None
+        ]
+
+
+@contextlib.contextmanager
+def _key_of_its_own(api: Api) -> Iterator[str]:
+    """For the clients that send what was recorded, and for no longer than they do."""
+    made = api.people.add_key(f"sync on {socket.gethostname()}", kind="run")
+    try:
+        yield made["key"]
+    finally:
+        with contextlib.suppress(RunyardError):
+            api.people.revoke_key(made)
+
+
+def sync_record(home: Home, record: Record, key: str) -> str | None:
+    """Send one record to our server with the client that is at hand; says what went wrong."""
+    discovery = read_discovery(home)
+    assert discovery is not None
+    # Beside the record, and never two at once: a job's end and a command may meet here.
+    with FolderLock(record.folder / ".runyard-sync") as lock:
+        if not lock.acquire(timeout=300):
+            return "another command is bringing it in"
+        last = "no Python with wandb was found"
+        for command in _clients(record):
+            environment = {
+                name: value for name, value in os.environ.items() if not name.startswith("WANDB_")
+            }
+            environment |= wandb_environment(discovery.url, key, environment)
+            environment |= trust_of(home, discovery, environment)
+            try:
+                done = subprocess.run(
+                    [*command, "sync", *_OPTIONS, *_whose(record), str(record.folder)],
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    text=True,
+                    errors="replace",
+                    check=False,
+                )
+            except OSError as error:
+                last = str(error)
+                continue
+            said = (done.stdout + done.stderr).strip()
+            # Some versions end with 0 whatever happens; all mark what they have sent.
+            if done.returncode == 0 and any(record.folder.glob("*.synced")):
+                record.mark_synced()
+                return None
+            last = said.splitlines()[-1] if said else f"wandb sync ended with {done.returncode}"
+    return last
+
+
+def _whose(record: Record) -> list[str]:
+    """Of what was logged to another server: whose run it is here."""
+    note = record.note
+    if note is None or not note.elsewhere:
+        return []
+    return ["--entity", note.entity or "", "--project", note.project or "", "--id", note.run]
+
+
+def _clients(record: Record) -> Iterable[list[str]]:
+    """Commands that may be a wandb client: first the one that wrote the record."""
+    pythons = dict.fromkeys(filter(None, (record.python, sys.executable, shutil.which("python3"))))
+    on_path = shutil.which("wandb")
+    commands = [[python, "-m", "wandb"] for python in pythons]
+    return [commands[0], *([[on_path]] if on_path else []), *commands[1:]]

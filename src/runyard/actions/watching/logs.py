@@ -1,0 +1,118 @@
+"""What a run, the trials of a sweep or a job printed, piece by piece, also until it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from runyard.actions import naming
+from runyard.actions.events import Event, Notice
+from runyard.client.api import Api, Console, RunDetail
+from runyard.errors import NotFoundError, ServerError
+
+_WAIT_SECONDS = 20.0
+_PAUSES = (0.1, 1.0, 3.0)
+
+
+@dataclass(frozen=True)
+class LogsRequest:
+    """`what`: a run, a sweep or a job in the user's words; None: the newest run.
+
+    `lines`: only the last so many, before it goes on. `trials`: of a job, what its trials printed
+    in place of its log.
+    """
+
+    what: str | None = None
+    follow: bool = False
+    lines: int | None = None
+    trials: bool = False
+
+
+@dataclass(frozen=True)
+class LogText(Event):
+    """A piece of what one program printed, wherever it was cut; `is_own`: by the caller's own."""
+
+    text: str
+    is_own: bool
+
+
+@dataclass(frozen=True)
+class LogLines(Event):
+    """Whole lines of one source: a trial or a task."""
+
+    source: str
+    lines: list[str]
+    is_own: bool
+
+
+def read_logs(
+    request: LogsRequest, api: Api, connect: Callable[[], Api]
+) -> Iterator[LogText | LogLines | Notice]:
+    """`connect` gives the server anew, which may be restarted while we wait."""
+    if request.what is None:
+        named = naming.Named(run=naming.find_run(api, None))
+    else:
+        named = naming.find(api, request.what)
+    if named.run is not None:
+        return _run_log(request, named.run, api, connect)
+    if named.sweep is not None:
+        from runyard.actions.watching.sweep_logs import sweep_logs
+
+        is_own = _is_own(api, named.sweep["entity"])
+        return sweep_logs(request, named.sweep, api, connect, is_own=is_own)
+    if named.job is None:
+        raise NotFoundError(
+            f"runyard has submitted no job {named.number}, and does not know its log",
+            mend=f"`scontrol show job {named.number}` names its StdOut while Slurm knows it",
+        )
+    from runyard.actions.watching.job_logs import job_logs
+
+    return job_logs(request, named.job, named.task, api, connect)
+
+
+def _run_log(
+    request: LogsRequest, run: RunDetail, api: Api, connect: Callable[[], Api]
+) -> Iterator[LogText]:
+    after = 0
+    held = ""
+    is_own = _is_own(api, run["entity"])
+    while True:
+        page = api.console(run, after)
+        if page["next"] == after:
+            break
+        after = page["next"]
+        if request.lines is None:
+            yield LogText(page["text"], is_own)
+        else:
+            held = last_lines(held + page["text"], request.lines)
+    yield LogText(held, is_own)
+    while request.follow and not page["ended"]:
+        api, page = _next_page(api, connect, run, after)
+        after = page["next"]
+        yield LogText(page["text"], is_own)
+
+
+def _is_own(api: Api, entity: str) -> bool:
+    """Whether only the caller writes there."""
+    return api.people.me()["name"] == entity
+
+
+def last_lines(text: str, number: int) -> str:
+    """As `tail` has it: a progress bar, which draws over itself, is one line."""
+    lines = text.split("\n")
+    unfinished = 1 if lines[-1] else 0
+    return "\n".join(lines[max(0, len(lines) - 1 + unfinished - number) :]) if number else ""
+
+
+def _next_page(
+    api: Api, connect: Callable[[], Api], run: RunDetail, after: int
+) -> tuple[Api, Console]:
+    # The server may be restarted, or die, while we wait: the run goes on, and so do we.
+    for pause in _PAUSES:
+        try:
+            return api, api.console(run, after, wait=_WAIT_SECONDS)
+        except ServerError:
+            time.sleep(pause)
+            api = connect()
+    return api, api.console(run, after)
