@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from pathlib import Path
 
 import pytest
 
-from runyard.cli.asked_before import keep_asked
-from runyard.cli.resource_flags import given_flags
-from runyard.cli.retry import More, _change
-from runyard.config.flags import Given
+from runyard.actions.retry import More, changed_flags
+from runyard.actions.submitting.last_request import with_last_request
+from runyard.config.flags import NO_FLAGS, Flags, Given
 from runyard.home import Home
 from tests.conftest import RunRunyard
 
@@ -33,15 +31,12 @@ def slurm(tmp_path: Path) -> dict[str, str]:
 
 
 def test_a_program_that_starts_its_own_processes_keeps_its_nodes() -> None:
-    args = argparse.Namespace()
-    keep_asked(args, {"nodes": 2, "cpus": 3})
-    flags = given_flags(args)
+    flags = with_last_request(NO_FLAGS, {"nodes": 2, "cpus": 3})
     assert {path: flags[path] for path in flags.given} == {
         "resources.nodes": 2, "resources.cpus": 3, "resources.tasks_per_node": 1,
     }  # fmt: skip
-    ranks = argparse.Namespace()
-    keep_asked(ranks, {"nodes": 2, "distributed": "srun"})
-    assert set(given_flags(ranks).given) == {"resources.nodes", "distributed"}
+    ranks = with_last_request(NO_FLAGS, {"nodes": 2, "distributed": "srun"})
+    assert set(ranks.given) == {"resources.nodes", "distributed"}
 
 
 def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
@@ -92,8 +87,6 @@ def test_agents_that_are_added_ask_for_what_the_sweep_asked_for(
 
 
 def test_a_retry_with_half_as_much_memory_again_keeps_the_rest() -> None:
-    args = argparse.Namespace(exclude_node=False)
-    setattr(args, "request:resources.memory", Given(More(1.5, "+50%"), "+50%"))
-    _change(args, {"memory": 100, "cpus": 2}, [])
-    flags = given_flags(args)
+    wanted = Flags({"resources.memory": Given(More(1.5, "+50%"), "--memory +50%")})
+    flags = changed_flags(wanted, {"memory": 100, "cpus": 2}, [])
     assert (flags["resources.memory"], flags["resources.cpus"]) == (150, 2)

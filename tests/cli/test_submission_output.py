@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli import on_slurm
-from runyard.cli.on_slurm import Submission
+from runyard.actions.events import ignore
+from runyard.actions.submitting import submission
+from runyard.actions.submitting.submission import Submission
 from runyard.client.discover import ensure_server
 from runyard.errors import UsageError
 from runyard.home import Home
@@ -103,10 +104,10 @@ def test_a_file_that_changes_under_the_copy_is_copied_again(
     project: Path, state_folder: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "server_for_jobs", lambda *_: None)
-    monkeypatch.setattr(on_slurm, "_COPY_PAUSE", 0.0)
+    monkeypatch.setattr(submission, "_COPY_PAUSE", 0.0)
     first = ready_to_copy(project, state_folder)
     (project / "train.py").write_text("print('saved by an editor')\n")
-    copy = first.make_ready().copy
+    copy = first.make_ready(ignore).copy
     assert copy is not None
     stored = folder_of(state_folder.path, copy) / "train.py"
     assert stored.read_text() == "print('saved by an editor')\n"
@@ -122,7 +123,7 @@ def test_a_file_that_never_rests_is_named_before_anything_is_sent(
         return found
 
     monkeypatch.setattr(serving, "server_for_jobs", lambda *_: None)
-    monkeypatch.setattr(on_slurm, "_COPY_PAUSE", 0.0)
+    monkeypatch.setattr(submission, "_COPY_PAUSE", 0.0)
     (project / "busy.txt").touch()
     first = ready_to_copy(project, state_folder)
     restless = replace(
@@ -131,4 +132,4 @@ def test_a_file_that_never_rests_is_named_before_anything_is_sent(
         again=lambda: replace(restless, copy=look_and_write(project)),
     )
     with pytest.raises(UsageError, match=r"busy\.txt keeps changing"):
-        restless.make_ready()
+        restless.make_ready(ignore)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli.on_slurm import Submission
-from runyard.cli.submission_view import advise, describe
-from runyard.cli.submit import node_line
+from runyard.actions.submit import node_line
+from runyard.actions.submitting.description import advise, describe
+from runyard.actions.submitting.submission import Submission
 from runyard.config.request import Agents, Request, Staging
 from runyard.home import Home
 from tests.conftest import RunRunyard, run_runyard

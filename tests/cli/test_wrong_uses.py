@@ -10,8 +10,9 @@ from unittest import mock
 
 import pytest
 
-from runyard.cli import on_slurm
+from runyard.actions.submitting import submission as submitting
 from runyard.cli.main import _refused_by_the_system, main
+from runyard.cli.output import show
 from runyard.cli.run import _line
 from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError
@@ -107,12 +108,12 @@ def test_ctrl_c_while_slurm_is_asked_leaves_no_sweep_that_nobody_works_on(
 ) -> None:
     api, submission, sweep = mock.Mock(), mock.Mock(), {"key": 3, "id": "a1b2c3d4"}
     submission.send.side_effect = KeyboardInterrupt
-    monkeypatch.setattr(on_slurm, "server", lambda **_: api)
+    monkeypatch.setattr(submitting, "open_server", lambda *_, **__: api)
     with pytest.raises(KeyboardInterrupt):
-        on_slurm.send_or_undo(submission, cast(Sweep, sweep), as_json=False)
+        submitting.submit_or_undo(submission, cast(Sweep, sweep), show, is_new=True)
     api.sweeps.set_state.assert_called_once_with(3, "canceled")
     assert "sweep a1b2c3d4 is canceled" in capsys.readouterr().err
     with pytest.raises(KeyboardInterrupt):
-        on_slurm.send_or_undo(submission, cast(Sweep, sweep), as_json=False, is_new=False)
+        submitting.submit_or_undo(submission, cast(Sweep, sweep), show, is_new=False)
     api.sweeps.set_state.assert_called_once()
     assert "sweep a1b2c3d4 is as it was" in capsys.readouterr().err

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli.slots import Slots
-from runyard.cli.sweep_watch import agent_command
+from runyard.actions.agent_process import agent_command
+from runyard.actions.slots import Slots
 from runyard.home import Home
 from tests.conftest import server_pids
 from tests.live.sweeping import agents_of, api_of, kill, processes_of, with_python, write_sweep

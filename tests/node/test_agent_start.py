@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from runyard.cli.slots import Slots
-from runyard.cli.sweep_watch import agent_command
+from runyard.actions.agent_process import agent_command
+from runyard.actions.slots import Slots
 
 HEAVY = (
     "argparse", "asyncio", "dataclasses", "email", "http", "logging", "numpy", "pathlib",

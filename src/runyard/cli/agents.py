@@ -15,35 +15,29 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
-import socket
-import subprocess
 import time
-from pathlib import Path
 
+from runyard.actions.agents import (
+    AgentsRequest,
+    add_agents,
+    add_agents_elsewhere,
+    add_agents_on_cluster,
+    drain_agent,
+    list_agents,
+)
 from runyard.actions.naming import find_sweep
-from runyard.actions.tracking import agent_variables
-from runyard.cli.asked_before import keep_asked
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.completers import complete_sweep
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import (
-    nothing_was_submitted,
-    plan_submission,
-    send_held_agents,
-    send_or_undo,
-)
 from runyard.cli.output import ago, duration, print_json, print_table, say, show
 from runyard.cli.parser import positive
 from runyard.cli.project_options import project_options
-from runyard.cli.slots import Slots, add_slot_arguments, read_slots
+from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
-from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, SweepAgent
-from runyard.errors import NotFoundError, UsageError
+from runyard.cli.submission_view import cluster_options, show_submission, tell_outcome
+from runyard.client.sweeps import Sweep
+from runyard.errors import UsageError
 from runyard.home import locate
-
-_OPEN = ("running", "paused")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,12 +77,17 @@ def run(args: argparse.Namespace) -> int:
         return _add(args)
     api = server()
     if args.action == "send-held":
+        from runyard.actions.submitting.submission import send_held_agents
+
         sent = send_held_agents(api, locate())
         say(f"{sent} agents that were held back are submitted" if sent else "nothing was sent")
         return 0
     if args.action == "drain":
-        return _drain(api, int(args.which))
-    found = _agents(api)
+        agent = drain_agent(api, int(args.which))
+        running = f"its {agent['running']} trials have finished"
+        say(f"agent {agent['key']} begins no more, and goes when {running}")
+        return 0
+    found = list_agents(api)
     if args.json:
         print_json([{"sweep": sweep["id"], **agent} for sweep, agent in found])
     elif not found:
@@ -114,135 +113,30 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _agents(api: Api) -> list[tuple[Sweep, SweepAgent]]:
-    return [(sweep, agent) for sweep in api.sweeps.sweeps() for agent in sweep["agents"]]
-
-
-def _drain(api: Api, key: int) -> int:
-    known = {agent["key"]: agent for _, agent in _agents(api)}
-    agent = known.get(key)
-    if agent is None:
-        there = ", ".join(map(str, known)) or "none"
-        raise NotFoundError(f"there is no agent {key} at work", mend=f"there are: {there}")
-    pid = agent["pid"]
-    if agent["kind"] != "own" or agent["host"] != socket.gethostname() or pid is None:
-        raise UsageError(
-            f"agent {key} is not one of runyard's on this machine ({agent['host']})",
-            mend=f"log in to {agent['host']} and drain it there; or pause its sweep",
-        )
-    if not _is_agent(pid):
-        raise NotFoundError(
-            f"agent {key} is gone (process {pid})",
-            mend="what it had goes to others when its lease has run out, within a minute or so",
-        )
-    os.kill(pid, signal.SIGUSR1)
-    say(f"agent {key} begins no more, and goes when its {agent['running']} trials have finished")
-    return 0
-
-
-def _is_agent(pid: int) -> bool:
-    """The number may be somebody else's by now."""
-    try:
-        return b"runyard.node.agent" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
-
-
 def _add(args: argparse.Namespace) -> int:
     if args.server is not None or "/" in (args.which or ""):
-        from runyard.cli.elsewhere import server_elsewhere
+        from runyard.actions.elsewhere import find_elsewhere, server_elsewhere
 
         url = server_elsewhere(args.server, locate(), os.environ)
         if url is not None:
-            return _add_elsewhere(args, url)
+            elsewhere = find_elsewhere(url, args.which or "", show)
+            add_agents_elsewhere(elsewhere, read_slots(args), args.agents or 1, show)
+            return 0
     if args.on == SLURM:
         from runyard.cli.resource_flags import given_flags
 
         named = args.which or given_flags(args)["sweep_id"]
         return add_on_slurm(args, find_sweep(server(), named))
-    found = find_sweep(server(), args.which)
-    refuse_ended(found)
-    os.environ.update(agent_variables(project_options(args), Path(found["folder"] or "."), show))
-    for _ in range(args.agents or 1):
-        _start_here(found, read_slots(args).of_sweep(found))
+    add_agents(_request(args, find_sweep(server(), args.which), count=args.agents or 1), show)
     return 0
 
 
-def _add_elsewhere(args: argparse.Namespace, url: str) -> int:
-    from runyard.cli.elsewhere import agent_words, find_elsewhere
-
-    found = find_elsewhere(url, args.which or "")
-    for _ in range(args.agents or 1):
-        words = agent_words(found, slots=read_slots(args))
-        _start(words, found.path.rpartition("/")[2], read_slots(args), str(Path.cwd()))
-    return 0
+def add_on_slurm(args: argparse.Namespace, sweep: Sweep) -> int:
+    """Also for commands that join a sweep with agents on the cluster."""
+    outcome = add_agents_on_cluster(_request(args, sweep), cluster_options(args), show_submission)
+    return tell_outcome(outcome, as_json=args.json)
 
 
-def add_on_slurm(args: argparse.Namespace, found: Sweep) -> int:
-    """More agents for a sweep, as jobs of the cluster."""
-    from runyard.cli.sweep_watch import working_folder
-
-    refuse_ended(found)
-    jobs = server(quiet=True).jobs.jobs(sweep=found["key"], limit=1)
-    if jobs:
-        keep_asked(args, jobs[0]["asked"])
-        say(f"what is not said here is asked for as by job {jobs[0]['job_id']}")
-    folder = Path(working_folder(found["folder"]))
-    waits = found["expected"]
-    left = None if waits is None else max(1, waits - _done(found))
-    code = None
-    if not args.no_snapshot and getattr(args, "code", "then") == "then":
-        from runyard.cli.sweep_code import code_for_more
-
-        code = code_for_more(server(quiet=True), locate(), found, folder)
-    submission = plan_submission(
-        args, kind="agents", folder=folder, trials=left, slots=args.slots or 1, code=code
-    )
-    if args.dry_run:
-        submission.preview()
-        return 0
-    confirmed = submission.confirmed(args)
-    if confirmed is None:
-        return nothing_was_submitted()
-    return send_or_undo(confirmed, found, as_json=args.json, is_new=False)
-
-
-def _done(found: Sweep) -> int:
-    return sum(found["counts"].get(state, 0) for state in ("finished", "failed", "stopped"))
-
-
-def refuse_ended(found: Sweep) -> None:
-    if found["state"] not in _OPEN:
-        raise UsageError(
-            f"sweep {found['id']} has ended: {found['state']}",
-            mend=f"`runyard retry {found['id']}` runs what failed",
-        )
-
-
-def _start_here(found: Sweep, slots: Slots) -> None:
-    from runyard.cli.sweep_watch import agent_command, working_folder
-
-    folder = working_folder(found["folder"])
-    words = agent_command(
-        found["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
-    )
-    _start(words, found["id"], slots, folder)
-
-
-def _start(words: list[str], sweep: str, slots: Slots, folder: str) -> None:
-    """An agent in the background, which outlives the terminal."""
-    home = locate()
-    log = home.path / "agents" / f"{sweep}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            cwd=folder,
-            env={**os.environ, "RUNYARD_HOME": str(home.path)},
-        )
-    say(f"an agent works on {sweep}, {slots}: process {process.pid}")
-    say(f"what it says is in {log}")
+def _request(args: argparse.Namespace, sweep: Sweep, count: int = 1) -> AgentsRequest:
+    with_code_of_then = getattr(args, "code", "then") == "then"
+    return AgentsRequest(sweep, read_slots(args), project_options(args), count, with_code_of_then)

@@ -19,20 +19,23 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from runyard.actions.owner import find_owner
-from runyard.actions.tracking import agent_variables
+from runyard.actions.job_log import refuse_used_log
+from runyard.actions.task_lists import (
+    ListRequest,
+    begin_list,
+    estimate_list,
+    left_by_log,
+    submit_list,
+)
 from runyard.cli.completers import complete_file
-from runyard.cli.connect import server
-from runyard.cli.halting import halt
+from runyard.cli.halting import Halt, halt
 from runyard.cli.letters import spelled
-from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import count, positive
 from runyard.cli.project_options import project_options
@@ -40,11 +43,9 @@ from runyard.cli.slots import add_slot_arguments, read_slots
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.cli.splitting import FIT, split, split_size
 from runyard.config.standard_input import STANDARD_INPUT
-from runyard.errors import ConfigError, UsageError
-from runyard.home import locate
+from runyard.errors import UsageError
 
 if TYPE_CHECKING:
-    from runyard.cli.job_log import JobLog
     from runyard.client.sweeps import Sweep
     from runyard.config.task_list import TaskList
 
@@ -117,28 +118,30 @@ def run(args: argparse.Namespace) -> int:
             "runyard farm takes a file of command lines, or --grid with one line",
             mend="runyard farm tasks.txt   or:  runyard farm --grid 'python t.py --lr {0.1,0.01}'",
         )
-    found = read_task_file(args.file) if args.grid is None else tasks_of_grid(args.grid)
-    if 0 < found.seeds <= _FEW_SEEDS:
-        say(f"{found.seeds} seeds tell little about the spread between seeds: five are better")
+    tasks = read_task_file(args.file) if args.grid is None else tasks_of_grid(args.grid)
+    if 0 < tasks.seeds <= _FEW_SEEDS:
+        say(f"{tasks.seeds} seeds tell little about the spread between seeds: five are better")
     if args.split:
-        return split(args, found)
+        return split(args, tasks)
     if not args.no_check:
-        from runyard.cli.checking import check_tasks
+        from runyard.actions.program_checks import check_tasks
 
-        check_tasks(found, Path.cwd(), refuses=not args.dry_run or args.on == SLURM)
+        check_tasks(tasks, Path.cwd(), show, refuses=not args.dry_run or args.on == SLURM)
     log = None if args.joblog is None else Path(args.joblog).absolute()
-    found = _left(args, found, log)
+    request = list_request(args, _left(args, tasks, log), folder=Path.cwd(), log=log)
     if args.on == SLURM:
         not_here(args, "halt", "no-run", "quiet")
-        return submit_list(args, found, kind="farm", folder=Path.cwd(), log=log)
+        return _submit(args, request)
     if args.dry_run:
-        preview(found, as_json=args.json)
-        estimate_list_here(args, found)
+        preview(request.tasks, as_json=args.json)
+        estimate_list(request, show)
         return 0
-    if not found.tasks:
+    if not request.tasks.tasks:
         say(f"nothing is left to run: all of it is in {log}")
         return 0
-    return start(args, found, log=log, stopping=args.halt, no_run=args.no_run)
+    return start(
+        request, as_json=args.json, quiet=args.quiet, stopping=args.halt, no_run=args.no_run
+    )
 
 
 def _is_redirected() -> bool:
@@ -150,113 +153,59 @@ def _is_redirected() -> bool:
     return stat.S_ISREG(mode) or stat.S_ISFIFO(mode)
 
 
+def list_request(
+    args: argparse.Namespace, tasks: TaskList, *, folder: Path, log: Path | None = None
+) -> ListRequest:
+    """With the options of `add_work_arguments`."""
+    return ListRequest(
+        tasks,
+        folder,
+        project_options(args),
+        read_slots(args),
+        args.name,
+        args.retries,
+        args.metric,
+        args.goal,
+        log,
+    )
+
+
+def _submit(args: argparse.Namespace, request: ListRequest) -> int:
+    from runyard.cli.submission_view import cluster_options, show_submission, tell_outcome
+
+    if not request.tasks.tasks:
+        say("nothing is left to run")
+        return 0
+    outcome = submit_list(request, "farm", cluster_options(args), show_submission)
+    return tell_outcome(outcome, as_json=args.json)
+
+
 def start(
-    args: argparse.Namespace,
-    found: TaskList,
+    request: ListRequest,
     *,
-    log: Path | None = None,
-    stopping: Any = None,
+    as_json: bool,
+    quiet: bool,
+    stopping: Halt | None = None,
     no_run: bool = False,
-    folder: Path | None = None,
     report: Callable[[Sweep], None] | None = None,
 ) -> int:
     """Make the sweep of a list, and work on it."""
     from runyard.cli.farm_work import open_log, work_on_list
 
-    opened: JobLog | None = None if log is None or no_run else open_log(log)
-    slots = read_slots(args)
-    made = make_list(args, found, folder=folder or Path.cwd(), log=log)
-    say(f"{_named(made)}: {made['expected']} command lines, {slots}")
-    estimate_list_here(args, found, made)
+    opened = None if request.log is None or no_run else open_log(request.log)
+    sweep = begin_list(request, show)
     if no_run:
-        say(f"to run it:  runyard sweep {made['id']}")
-        if args.json:
-            print_json(made)
+        say(f"to run it:  runyard sweep {sweep['id']}")
+        if as_json:
+            print_json(sweep)
         return 0
-    os.environ.update(agent_variables(project_options(args), folder or Path.cwd(), show))
     code = work_on_list(
-        locate(), made, slots=slots, as_json=args.json, quiet=args.quiet, halt=stopping,
+        sweep, request.options, slots=request.slots, as_json=as_json, quiet=quiet, halt=stopping,
         log=opened,
     )  # fmt: skip
     if report is not None:
-        report(made)
+        report(sweep)
     return code
-
-
-def make_list(
-    args: argparse.Namespace, found: TaskList, *, folder: Path, log: Path | None = None
-) -> Sweep:
-    """The sweep of a list."""
-    from runyard.config.task_list import sweep_config
-
-    config = sweep_config(
-        found,
-        "bash" if shutil.which("bash") else "sh",
-        retries=args.retries,
-        stop_after_failures=0,
-        job_log=None if log is None else str(log),
-    )
-    if args.metric:
-        config["metric"] = {"name": args.metric, "goal": args.goal}
-    if args.name:
-        config["name"] = args.name
-    owner = find_owner(project_options(args), folder)
-    return server().sweeps.create(
-        config,
-        project=owner.project,
-        entity=owner.entity,
-        folder=str(folder),
-    )
-
-
-def submit_list(
-    args: argparse.Namespace,
-    found: TaskList,
-    *,
-    kind: str,
-    folder: Path,
-    log: Path | None = None,
-) -> int:
-    """Agents for a list, as jobs of the cluster; the list is made when all else is sure."""
-    if not found.tasks:
-        say("nothing is left to run")
-        return 0
-    from runyard.cli.estimating import subject_of_list
-
-    submission = plan_submission(
-        args, kind=kind, folder=folder, trials=len(found.tasks), slots=args.slots or 1,
-        subject=lambda request: subject_of_list(
-            found, request.gauge.by, find_owner(project_options(args), folder)
-        ),
-        command_line=next(iter(found.tasks.values())).command_line if kind == "run" else None,
-    )  # fmt: skip
-    if args.dry_run:
-        submission.preview()
-        return 0
-    confirmed = submission.confirmed(args)
-    if confirmed is None:
-        return nothing_was_submitted()
-    made = make_list(args, found, folder=folder, log=log)
-    many = "one command" if made["expected"] == 1 else f"{made['expected']} command lines"
-    say(f"{_named(made)}: {many}")
-    return send_or_undo(confirmed, made, as_json=args.json)
-
-
-def estimate_list_here(
-    args: argparse.Namespace, found: TaskList, made: Sweep | None = None
-) -> None:
-    from runyard.cli.estimating import estimate_here, options_of_kind, subject_of_list
-
-    if found.tasks:
-        folder = Path.cwd()
-        by = options_of_kind(folder)
-        owner = find_owner(project_options(args), folder)
-        subject = subject_of_list(found, by, owner)
-        estimate_here(subject, len(found.tasks), args.slots, made)
-
-
-def _named(made: Sweep) -> str:
-    return f"sweep {made['id']}{'' if made['name'] == made['id'] else ' (' + made['name'] + ')'}"
 
 
 def preview(found: TaskList, *, as_json: bool) -> None:
@@ -274,28 +223,15 @@ def preview(found: TaskList, *, as_json: bool) -> None:
     out.print("\nnothing was made; without --dry-run it begins", soft_wrap=True)
 
 
-def _left(args: argparse.Namespace, found: TaskList, log: Path | None) -> TaskList:
+def _left(args: argparse.Namespace, tasks: TaskList, log: Path | None) -> TaskList:
     """The tasks that are to run, by what the job log says."""
-    from runyard.cli.job_log import read_job_log, refuse_used_log
-
     if not (args.resume or args.resume_failed):
         if log is not None and (not args.dry_run or args.on == SLURM):
             refuse_used_log(log)
-        return found
+        return tasks
     if log is None:
         raise UsageError(
             "--resume and --resume-failed need to know the job log",
             mend="--joblog FILE names it; `runyard retry SWEEP` does without",
         )
-    rows = read_job_log(log)
-    for number, row in rows.items():
-        task = found.tasks.get(number)
-        if task is None or task.command_line != row.command_line.strip():
-            there = f"has {task.command_line!r} there" if task else "has no such line"
-            raise ConfigError(
-                f"{log} is about something else: its task {number} is {row.command_line!r}, and "
-                f"{found.source} {there}",
-                mend="lines may be added at the end; else begin a new log with --joblog FILE",
-            )
-    done = {n for n, row in rows.items() if row.is_good or not args.resume_failed}
-    return found.only([number for number in found.tasks if number not in done])
+    return left_by_log(tasks, log, failed_too=args.resume_failed)

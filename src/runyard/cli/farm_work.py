@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from runyard.actions.agent_process import working_folder
+from runyard.actions.job_log import JobLog, job_log_of
+from runyard.actions.slots import Slots
+from runyard.actions.tracking import ProjectOptions, agent_variables
 from runyard.actions.watching.failures import is_list
 from runyard.cli.halting import Halt
-from runyard.cli.job_log import JobLog, job_log_of
-from runyard.cli.output import say
-from runyard.cli.slots import Slots
+from runyard.cli.output import say, show
 from runyard.cli.sweep_output import Output
-from runyard.cli.sweep_watch import Follower, work, working_folder
+from runyard.cli.sweep_watch import NO_LIMITS, Follower, Limits, work
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
-from runyard.home import Home
+from runyard.home import locate
 
 _STDOUT, _STDERR = 1, 2
 
@@ -30,19 +32,18 @@ def open_log(path: Path) -> JobLog:
 
 
 def work_on_list(
-    home: Home,
     sweep: Sweep,
+    options: ProjectOptions,
     *,
     slots: Slots,
-    count: int | None = None,
     as_json: bool = False,
     quiet: bool = False,
     halt: Halt | None = None,
     log: JobLog | None = None,
-    seconds: float | None = None,
-    grace: float | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> int:
     """Until nothing is left to run; the number of tasks that failed."""
+    variables = agent_variables(options, Path(sweep["folder"] or "."), show)
     path = job_log_of(sweep, working_folder(sweep["folder"]))
     if log is None:
         log = JobLog(path)
@@ -50,16 +51,14 @@ def work_on_list(
             say(f"the job log {path} is written by another command, which logs these tasks too")
     followers: list[Follower] = [log, *([halt] if halt is not None else [])]
     code = work(
-        home,
+        locate(),
         sweep,
-        folder=sweep["folder"],
         slots=slots,
-        count=count,
+        variables=variables,
         as_json=as_json,
         show=None if quiet else Output(_STDERR if as_json else _STDOUT),
         followers=followers,
-        seconds=seconds,
-        grace=grace,
+        limits=limits,
     )
     if log.is_ours:
         say(f"job log: {path}")
@@ -67,33 +66,16 @@ def work_on_list(
 
 
 def work_on(
-    home: Home,
     sweep: Sweep,
+    options: ProjectOptions,
     *,
     slots: Slots,
-    count: int | None = None,
     as_json: bool,
-    seconds: float | None = None,
-    grace: float | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> int:
     """Any sweep, in the way that its kind is worked on."""
+    slots = slots.of_sweep(sweep)
     if is_list(sweep):
-        return work_on_list(
-            home,
-            sweep,
-            slots=slots,
-            count=count,
-            as_json=as_json,
-            seconds=seconds,
-            grace=grace,
-        )
-    return work(
-        home,
-        sweep,
-        folder=sweep["folder"],
-        slots=slots,
-        count=count,
-        as_json=as_json,
-        seconds=seconds,
-        grace=grace,
-    )
+        return work_on_list(sweep, options, slots=slots, as_json=as_json, limits=limits)
+    variables = agent_variables(options, Path(sweep["folder"] or "."), show)
+    return work(locate(), sweep, slots=slots, variables=variables, as_json=as_json, limits=limits)

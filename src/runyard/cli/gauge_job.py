@@ -10,10 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.cli.allocation import allocate_for, enter_job, give_back
+from runyard.actions.submitting.allocation import allocate_for, enter_job, give_back
+from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
+from runyard.actions.submitting.submission import ClusterOptions, Submission
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import Submission, plan_submission
-from runyard.cli.output import say
+from runyard.cli.output import say, show
 from runyard.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def measure_in_job(args: argparse.Namespace) -> Raw | None:
 def _plan(args: argparse.Namespace) -> Submission:
     """A job that is as long as the measurement, whatever runyard.yaml says of the real ones."""
     from runyard.cli.resource_flags import given_flags
-    from runyard.config.flags import Given
+    from runyard.config.flags import Flags, Given, flag
     from runyard.config.project_file import read_project
 
     flags = given_flags(args)
@@ -84,13 +85,19 @@ def _plan(args: argparse.Namespace) -> Submission:
         if args.whole:
             seconds = longest if limit.longest else request.resources.time or seconds
         seconds = max(limit.shortest or 0.0, min(seconds, longest))
-        setattr(args, "request:resources.time", Given(seconds, f"{seconds:.0f}s"))
-    args.no_snapshot = True
+        time = flag("resources.time", [Given(seconds, f"{seconds:.0f}s")])
+        flags = Flags({**flags.given, "resources.time": time})
     per_gpu = args.per_gpu if isinstance(args.per_gpu, int) else 1
     slots = args.slots or 1
-    return plan_submission(
-        args, kind="gauge", folder=Path.cwd(), trials=max(slots, per_gpu), slots=slots
+    wanted = SubmissionRequest(
+        "gauge",
+        Path.cwd(),
+        max(slots, per_gpu),
+        flags,
+        slots,
+        ClusterOptions(args.dry_run, copies_code=False),
     )
+    return plan_submission(wanted, show)
 
 
 def _command(args: argparse.Namespace, submission: Submission, result: Path) -> list[str]:

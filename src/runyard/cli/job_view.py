@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from runyard.actions.watching.troubles import retry_command
 from runyard.cli.output import ago, duration
 from runyard.cli.streams import unfiltered
 from runyard.client.jobs import Job
@@ -17,7 +18,7 @@ from runyard.launch.watching import Looked
 from runyard.printable import printable
 from runyard.reading.units import memory_text as memory_text
 from runyard.schedulers.slurm.reasons import read_reason
-from runyard.schedulers.states import state_named, states_of, states_text
+from runyard.schedulers.states import state_named, states_text
 
 Line = tuple[str, str | None]
 _MOST_ENDED = 3
@@ -38,14 +39,10 @@ def job_lines(job: Job, looked: Looked, *, now: float | None = None) -> list[Lin
         lines.append(
             (f"    may start {then}, in {duration(job['starts_at'] - now)} (Slurm's guess)", None)
         )
-    bad = [state for state, _ in states_of(job["states"]) if state.is_bad]
-    mend = next((_MENDS[state.name] for state in bad if state.name in _MENDS), None)
-    if mend is not None and job["sweep_id"]:
-        lines.append((f"    `runyard retry {job['sweep_id']} {mend}`", "yellow"))
+    command = retry_command(job)
+    if command is not None:
+        lines.append((f"    `{command}`", "yellow"))
     return lines
-
-
-_MENDS = {"OUT_OF_MEMORY": "--memory +50%", "TIMEOUT": "--time +50%"}
 
 
 def jobs_lines(jobs: Sequence[Job], looked: Looked, of: str) -> list[Line]:

@@ -11,26 +11,17 @@ the runs have in their summaries. Options are those of `runyard farm`.
 from __future__ import annotations
 
 import argparse
-import math
 import shlex
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from runyard.actions.task_lists import estimate_list, repeated, submit_list
 from runyard.cli.connect import server
-from runyard.cli.farm import (
-    add_work_arguments,
-    estimate_list_here,
-    preview,
-    start,
-    submit_list,
-)
-from runyard.cli.output import number, print_table, say
+from runyard.cli.farm import add_work_arguments, list_request, preview, start
+from runyard.cli.output import number, print_table, say, show
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 
-_PLACE = "{seed}"
 _MOST_SEEDS = 10_000
 
 
@@ -53,16 +44,20 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             "there is no program to repeat", mend="runyard repeat --seeds 5 -- python train.py"
         )
-    lines = [shlex.join(with_seed(words, seed)) for seed in args.seeds]
-    found = make_tasks("repeat", [Line(place, text) for place, text in enumerate(lines, start=1)])
-    found = found.with_seeds(args.seeds)
+    commands = map(shlex.join, repeated(words, args.seeds))
+    tasks = make_tasks("repeat", [Line(place, text) for place, text in enumerate(commands, 1)])
+    request = list_request(args, tasks.with_seeds(args.seeds), folder=Path.cwd())
     if args.on == SLURM:
-        return submit_list(args, found, kind="repeat", folder=Path.cwd())
+        from runyard.cli.submission_view import cluster_options, show_submission, tell_outcome
+
+        outcome = submit_list(request, "repeat", cluster_options(args), show_submission)
+        return tell_outcome(outcome, as_json=args.json)
     if args.dry_run:
-        preview(found, as_json=args.json)
-        estimate_list_here(args, found)
+        preview(request.tasks, as_json=args.json)
+        estimate_list(request, show)
         return 0
-    return start(args, found, report=None if args.json else _report)
+    report = None if args.json else _report
+    return start(request, as_json=args.json, quiet=args.quiet, report=report)
 
 
 def seeds(text: str) -> tuple[int, ...]:
@@ -83,35 +78,10 @@ def seeds(text: str) -> tuple[int, ...]:
     return found
 
 
-def with_seed(words: Sequence[str], seed: int) -> list[str]:
-    """The command for a seed: where it says {seed}, or at its end."""
-    if any(_PLACE in word for word in words):
-        return [word.replace(_PLACE, str(seed)) for word in words]
-    return [*words, "--seed", str(seed)]
-
-
-def spread(summaries: Sequence[Mapping[str, Any]]) -> dict[str, tuple[float, float | None, int]]:
-    """Mean, standard deviation and count of every number that the summaries hold."""
-    found: dict[str, list[float]] = {}
-    for summary in summaries:
-        for name, value in summary.items():
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if is_number and math.isfinite(value) and not name.startswith(("_", "progress/")):
-                found.setdefault(name, []).append(float(value))
-    return {name: (*_mean_and_deviation(values), len(values)) for name, values in found.items()}
-
-
-def _mean_and_deviation(values: Sequence[float]) -> tuple[float, float | None]:
-    mean = sum(values) / len(values)
-    if len(values) < 2:
-        return mean, None
-    return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
-
-
 def _report(sweep: Sweep) -> None:
-    api = server(quiet=True)
-    trials = api.sweeps.trials(sweep["key"], state="finished")
-    measured = spread([api.run(trial["id"])["summary"] for trial in trials])
+    from runyard.actions.seeds import spread_of
+
+    measured = spread_of(server(quiet=True), sweep)
     if not measured:
         say("no run has a number in its summary: only time and exit code are known")
         return

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import Field
 from typing import Any
 
-from runyard.config.flags import Flags, Given, flag_fields
+from runyard.config.flags import Flags, Given, flag, flag_fields
 from runyard.reading.kinds import Flag, Items, Kind, Table, Unfit, Word
 from runyard.reading.records import help_of, kind_of_setting
 
@@ -112,20 +112,5 @@ def given_flags(args: argparse.Namespace) -> Flags:
             found = None if own == one.default else own
         if found is None:
             continue
-        option = next(word for word in one.metadata["flags"] if word.startswith("--"))
-        given[path] = _collect(kind_of_setting(one), found, option)
+        given[path] = flag(path, found if isinstance(found, list) else [found])
     return Flags(given)
-
-
-def _collect(kind: Kind, found: Any, option: str) -> Given:
-    entries = found if isinstance(found, list) else [found]
-    words = " ".join(
-        one.option if isinstance(one, Given) else "" if one is True else str(one) for one in entries
-    )
-    values = [one.value if isinstance(one, Given) else one for one in entries]
-    value = values[-1]
-    if isinstance(kind, Items):
-        value = tuple(values)
-    elif isinstance(kind, Table):
-        value = {name: text for entry in values for name, text in entry.items()}
-    return Given(value, f"{option} {words}".strip())

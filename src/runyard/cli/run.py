@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     if args.on == SLURM:
         from runyard.cli.submit import submit_command
 
-        return submit_command(args, command, kind="run", name=args.name, project=args.project)
+        return submit_command(args, command)
     if args.dry_run:
         raise UsageError("--dry-run is for --on slurm", mend="add --on slurm, or leave it out")
     try:

@@ -18,24 +18,26 @@ import os
 import sys
 from pathlib import Path
 
-from runyard.actions.server.jobs import forget_ended, refuse_restart, status_line, stop
+from runyard.actions.server.control import (
+    ServerRequest,
+    backup,
+    cluster_listen,
+    restart,
+    start,
+    status,
+    stop,
+)
+from runyard.actions.server.jobs import status_line
 from runyard.cli import server_jobs
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say, show
 from runyard.cli.parser import port
 from runyard.cli.server_access import access_of, add_access_arguments, print_authority
 from runyard.client.api import WriterTimes
-from runyard.client.discover import (
-    Found,
-    find_server,
-    is_held,
-    restart_server,
-    start_server,
-    stop_server,
-)
-from runyard.client.server_jobs import read_server_jobs
-from runyard.errors import ServerError, StateError, UsageError
-from runyard.home import Home, locate, read_discovery
+from runyard.client.discover import Found
+from runyard.client.server_jobs import ServerJobs
+from runyard.errors import UsageError
+from runyard.home import Home, locate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,25 +71,14 @@ def run(args: argparse.Namespace) -> int:
             mend="runyard server backup ~/runyard-copy",
         )
     if args.listen == "cluster":
-        args.listen = _cluster_listen()
+        args.listen = cluster_listen()
     return _ACTIONS[args.action](home, args)
-
-
-def _cluster_listen() -> str:
-    """What this cluster's profile says of how its nodes reach this machine."""
-    from runyard.clusters.load import load_profile
-    from runyard.clusters.place import recognise, this_place
-    from runyard.launch.serving import listen_for
-
-    return listen_for(load_profile(recognise(this_place()).name))
 
 
 def _backup(home: Home, args: argparse.Namespace) -> int:
     """A copy that is a state folder itself, made while everything goes on."""
     target = Path(os.path.abspath(args.folder.expanduser()))  # noqa: PTH100
-    if os.path.lexists(target):
-        raise StateError(f"{target} is there already", mend="name a folder that is not there yet")
-    size = server(home).backup(str(target), _tell_progress)
+    size = backup(lambda: server(home), target, _tell_progress)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     print(f"copied {size / 1e6:.1f} MB to {target}; look at it with RUNYARD_HOME={target}")
@@ -101,53 +92,31 @@ def _tell_progress(copied: int, total: int) -> None:
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
-    forget_ended(home, show)
-    options = access_of(args).options()
-    found = start_server(home, listen=args.listen, port=args.port, options=options)
+    found = start(home, _request(args), show)
     if found.started:
         _tell_start(home, found)
-        return 0
-    discovery = read_discovery(home)
-    is_elsewhere = discovery is not None and (
-        args.listen not in (None, discovery.listen)
-        or args.port not in (None, discovery.port)
-        or args.tls not in (None, bool(discovery.authority))
-        or bool(args.tls_cert)
-        or args.url not in (None, discovery.public_url)
-        or args.proxy not in (None, discovery.proxies)
-    )
-    if is_elsewhere:
-        raise ServerError(
-            f"the server already runs at {found.api.url}",
-            mend="`runyard server restart` with the same options moves it",
-        )
-    print(f"already running at {found.api.url} (state in {home.path})")
+    else:
+        print(f"already running at {found.api.url} (state in {home.path})")
     return 0
 
 
+def _request(args: argparse.Namespace) -> ServerRequest:
+    return ServerRequest(args.listen, args.port, access_of(args))
+
+
 def _stop(home: Home, args: argparse.Namespace) -> int:
-    jobs = read_server_jobs(home)
-    if jobs is not None:
-        stop(home, jobs, force=args.force)
-        print(f"stopped the server of {home.path} and cancelled {jobs.said()}")
-        return 0
-    stopped = stop_server(home, force=args.force)
-    print(
-        f"stopped the server of {home.path}" if stopped else f"no server of {home.path} is running"
-    )
+    stopped = stop(home, force=args.force)
+    if isinstance(stopped, ServerJobs):
+        print(f"stopped the server of {home.path} and cancelled {stopped.said()}")
+    elif stopped:
+        print(f"stopped the server of {home.path}")
+    else:
+        print(f"no server of {home.path} is running")
     return 0
 
 
 def _restart(home: Home, args: argparse.Namespace) -> int:
-    refuse_restart(home)
-    found = restart_server(
-        home,
-        listen=args.listen,
-        port=args.port,
-        force=args.force,
-        options=access_of(args).options(),
-    )
-    _tell_start(home, found)
+    _tell_start(home, restart(home, _request(args), force=args.force))
     return 0
 
 
@@ -159,10 +128,8 @@ def _tell_start(home: Home, found: Found) -> None:
 
 def _status(home: Home, args: argparse.Namespace) -> int:
     """Exit code 0 when it runs, 3 when it does not, as init scripts have it."""
-    api = find_server(home)
-    health = api.health() if api else None
-    discovery = read_discovery(home) if home.path.is_dir() else None
-    jobs = read_server_jobs(home)
+    found = status(home)
+    health, discovery, jobs = found.health, found.discovery, found.jobs
     if args.json:
         print_json(
             {
@@ -190,7 +157,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
         if discovery is not None and discovery.running:
             if jobs is not None:
                 pass
-            elif is_held(home, beats=2):
+            elif found.is_held():
                 print(f"  process {discovery.pid} on {discovery.hostname} holds the folder but "
                       f"does not answer at {discovery.url}; log in {home.log}")  # fmt: skip
             else:

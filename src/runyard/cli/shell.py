@@ -19,11 +19,13 @@ import sys
 from pathlib import Path
 
 from runyard.actions import naming
-from runyard.cli.allocation import SCRIPT, allocate_for, enter_job, give_back, inside
+from runyard.actions.submitting.allocation import SCRIPT, allocate_for, enter_job, give_back, inside
+from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
+from runyard.actions.submitting.submission import ClusterOptions, Submission
 from runyard.cli.completers import complete_job
 from runyard.cli.connect import server
-from runyard.cli.on_slurm import Submission, plan_submission
-from runyard.cli.output import print_json, say
+from runyard.cli.output import print_json, say, show
+from runyard.cli.resource_flags import given_flags
 from runyard.cli.slurm_options import SLURM, add_slurm_arguments
 from runyard.client.api import Api
 from runyard.errors import UsageError
@@ -38,14 +40,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[JOB] [-- PROGRAM ...]",
                                 help="a job that runs; a program instead of a shell")  # fmt: skip
     words.completer = complete_job  # type: ignore[attr-defined]
-    parser.set_defaults(parser=parser, no_snapshot=True)
+    parser.set_defaults(parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
     job, command = _split(args)
     if job is not None:
         return _go_in(args, job, command)
-    submission = plan_submission(args, kind="shell", folder=Path.cwd(), trials=1)
+    wanted = SubmissionRequest(
+        "shell",
+        Path.cwd(),
+        1,
+        given_flags(args),
+        cluster=ClusterOptions(args.dry_run, copies_code=False),
+    )
+    submission = plan_submission(wanted, show)
     if args.dry_run:
         return _preview(submission, command, as_json=args.json)
     if not sys.stdin.isatty() and not command:

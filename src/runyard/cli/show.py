@@ -87,10 +87,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
+    from runyard.actions.estimates import estimate_against_truth
     from runyard.actions.results.best import best_of
     from runyard.actions.watching.failures import failures
     from runyard.cli.best import print_best
-    from runyard.cli.estimating import estimate_against_truth
     from runyard.cli.sweep_view import print_report
 
     if as_json:

@@ -20,6 +20,7 @@ from typing import Any
 
 from runyard.actions.watching.failures import is_list
 from runyard.actions.watching.status import MOST_FAILED, Status, StatusRequest, watch
+from runyard.actions.watching.troubles import hangs_for, is_left_alone
 from runyard.cli.attempt_usage import usage_text
 from runyard.cli.best import values_text
 from runyard.cli.chain_view import chain_json, chain_lines
@@ -48,8 +49,6 @@ from runyard.errors import RunyardError
 from runyard.home import locate
 from runyard.launch.watching import Looked
 
-# A client ends its run a moment before its program ends.
-_MAY_HANG_SECONDS = 60.0
 _MOST_AGENTS = 6
 
 
@@ -81,7 +80,7 @@ def _send_held(api: Api) -> None:
     """Agents that a limit of Slurm's kept out, if there is room for them now."""
     if not any((locate().path / "held").glob("*.json")):
         return
-    from runyard.cli.on_slurm import send_held_agents
+    from runyard.actions.submitting.submission import send_held_agents
 
     with contextlib.suppress(RunyardError):
         sent = send_held_agents(api, locate())
@@ -190,8 +189,7 @@ def sweep_lines(
         lines.append((f"  best  {value}  {best['name']}  {values_text(best['values'])}", "green"))
     lines += _agent_lines(sweep)
     unfinished = sum(counts.values()) > sum(counts[state] for state in ENDED_STATES)
-    are_coming = any(job["ended_at"] is None for job in jobs or ())
-    if sweep["state"] == "running" and not sweep["agents"] and not are_coming:
+    if is_left_alone(sweep, jobs or ()):
         more = "unfinished trials" if unfinished else "more to do"
         lines.append((f"  nobody works on it, and it has {more}: `runyard sweep {sweep['id']}`",
                       "yellow"))  # fmt: skip
@@ -221,9 +219,8 @@ def _agent_lines(sweep: Sweep) -> list[Line]:
 
 def _over_lines(agent: SweepAgent) -> list[Line]:
     """A program that goes on long after its run has ended may hang."""
-    since = agent.get("over_since")  # An older server does not tell.
-    seconds = 0.0 if since is None else time.time() - since
-    if seconds < _MAY_HANG_SECONDS:
+    seconds = hangs_for(agent)
+    if seconds is None:
         return []
     return [(f"    a program of it runs on for {duration(seconds)} after its run has ended; "
              "it is ended once it does nothing", "yellow")]  # fmt: skip

@@ -1,68 +1,72 @@
-"""What is said of a submission: advice before it, a line that describes it, what became of it."""
+"""A submission on a terminal: what would be sent, the questions before it, what became of it."""
 
 from __future__ import annotations
 
+import argparse
+import shlex
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from runyard.cli.output import print_json, say
+from runyard.actions.events import Event
+from runyard.cli.output import print_json, say, show
+from runyard.cli.questions import ask_number, ask_yes
 
 if TYPE_CHECKING:
-    from runyard.cli.on_slurm import Submission
-    from runyard.client.sweeps import Sweep
-    from runyard.launch.plan import Plan
-    from runyard.launch.submitting import Submitted
-
-_LONG_SECONDS = 6 * 3600.0
+    from runyard.actions.submitting.submission import ClusterOptions, Outcome, SweepSubmitted
 
 
-def advise(submission: Submission) -> list[str]:
-    """What an old hand would say, looking over the shoulder."""
-    plan, found = submission.plan, []
-    is_long = plan.asked.get("time", 0) > _LONG_SECONDS
-    if is_long and plan.form == "array" and plan.agents > 1:
-        found.append(
-            "short jobs start sooner and can cost less: trials go on from their checkpoints in the "
-            "next job, so --time can be less than the whole sweep needs"
-        )
-    elif is_long and plan.chain is None and plan.agents < (submission.trials or 1):
-        found.append(
-            f"short jobs start sooner and can cost less than a long one: without --agents each of "
-            f"the {submission.trials} trials has a job of its own in one array, and --time can be "
-            "what one trial takes"
-        )
-    if submission.copy is not None and submission.copy.large:
-        large = submission.copy.large
-        more = f" and {len(large) - 3} more" if len(large) > 3 else ""
-        found.append(
-            f"not copied with the code, read from the project itself: {', '.join(large[:3])}{more}"
-        )
-    if submission.request.staging.data:
-        found.append(
-            "scratch may be slow for many small reads and writes: read the data in "
-            "${SLURM_TMPDIR}; checkpoints and large files stay in ${scratch_dir}"
-        )
-    return found
+class _OnTerminal:
+    """Asks whoever sits there."""
+
+    def agents(self, usual: int) -> int:
+        return ask_number("how many agents?", usual)
+
+    def submit(self) -> bool:
+        return ask_yes("submit this?")
 
 
-def describe(plan: Plan) -> str:
-    """The submission in a line."""
-    what = {
-        "array": f"an array of {plan.agents} tasks",
-        "nodes": f"one job over {plan.agents} nodes",
-        "jobs": "one job" if plan.agents == 1 else f"{plan.agents} jobs",
-    }[plan.form]
-    at_once = f", {plan.at_once} at once" if plan.at_once else ""
-    if plan.chain is not None:
-        side = f", {plan.chain.lanes} side by side" if plan.chain.lanes > 1 else ""
-        what, at_once = f"a chain of {plan.chain.links} links{side} ({plan.chain.form})", ""
-    # A job's name that was asked for stands behind the others.
-    options = " ".join(line for line in plan.header.lines() if not line.startswith("--job-name="))
-    return f"to {plan.profile.name}: {what}{at_once}; {options}"
+def cluster_options(args: argparse.Namespace) -> ClusterOptions:
+    """Nobody is asked with --yes, nor where nobody is there to answer."""
+    from runyard.actions.submitting.submission import ClusterOptions
+
+    asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
+    return ClusterOptions(args.dry_run, not args.no_snapshot, _OnTerminal() if asks else None)
 
 
-def tell(plan: Plan, done: Submitted, sweep: Sweep, *, as_json: bool) -> None:
+def show_submission(event: Event) -> None:
+    from runyard.actions.submitting.submission import ScriptShown
+
+    if not isinstance(event, ScriptShown):
+        show(event)
+        return
+    say(f"this is sent to:  {shlex.join(event.command)}")
+    if event.jobs > 1:
+        after = ", each after the one before it" if event.one_after_another else ""
+        say(f"as {event.jobs} jobs{after}, of {event.tasks} and fewer tasks; the first is:")
+    sys.stdout.write(event.script)
+    sys.stdout.flush()
+
+
+def tell_outcome(outcome: Outcome, *, as_json: bool) -> int:
+    """What became of it; the exit code."""
+    from runyard.actions.submitting.submission import Declined, Previewed
+
+    if isinstance(outcome, Declined):
+        say("nothing was submitted")
+        return 1
+    if isinstance(outcome, Previewed):
+        if outcome.answer is not None:
+            say(f"Slurm says:  {outcome.answer}")
+        say("nothing was made or submitted")
+    else:
+        _tell_submitted(outcome, as_json=as_json)
+    return 0
+
+
+def _tell_submitted(outcome: SweepSubmitted, *, as_json: bool) -> None:
     """What was submitted, how to watch it, where its logs are."""
+    plan, done, sweep = outcome.plan, outcome.submitted, outcome.sweep
     ids = [job.job_id for job in done.jobs]
     if as_json:
         print_json(

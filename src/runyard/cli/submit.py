@@ -14,22 +14,17 @@ what will be asked of Slurm is shown first; --yes answers. The job's exit code i
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from runyard.cli.farm import submit_list
 from runyard.cli.letters import spelled
 from runyard.cli.output import say
 from runyard.cli.parser import count, positive
-from runyard.cli.repeat import seeds, with_seed
+from runyard.cli.repeat import seeds
 from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
 from runyard.errors import UsageError
 
 _SHARED_OPTIONS = ("yes", "no_snapshot", "dry_run", "json", "slots")
-_KEY = re.compile(
-    r"(?i)(wandb_api_key=\S+|--?[\w-]*(api[_-]?key|token|secret|password)[=\s]\S{8,})"
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,39 +67,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def submit_command(
-    args: argparse.Namespace,
-    words: Sequence[str],
-    *,
-    kind: str = "run",
-    name: str | None = None,
-    project: str | None = None,
-    folder: Path | None = None,
+    args: argparse.Namespace, words: Sequence[str], *, folder: Path | None = None
 ) -> int:
-    """One command, or one for each seed, as a list of command lines; it runs in `folder`."""
-    from runyard.cli.resource_flags import given_flags
-    from runyard.config.task_list import Line, make_tasks
+    """Also for `runyard run --on slurm`, which has fewer options."""
+    from runyard.actions.submit import SubmitRequest, submit
+    from runyard.cli.project_options import project_options
+    from runyard.cli.submission_view import cluster_options, show_submission, tell_outcome
 
-    _refuse_keys(words)
-    wanted = getattr(args, "seeds", None)
-    repeated = [list(words)] if wanted is None else [with_seed(words, one) for one in wanted]
-    lines = [Line(place, node_line(one)) for place, one in enumerate(repeated, start=1)]
-    found = make_tasks("submit", lines)
-    flags = given_flags(args)
-    if wanted is not None:
-        found = found.with_seeds(wanted)
-    else:
-        found = found.renamed(name or flags["name"] or Path(words[0]).name)
-    if not args.no_check:
-        from runyard.cli.checking import check_tasks
-
-        check_tasks(found, folder or Path.cwd())
-    usual = {"retries": None, "metric": None, "goal": "minimize", "slots": 1, "json": False}
-    asked = argparse.Namespace(**{**usual, **vars(args)})
-    asked.name = name or flags["name"]
-    asked.project = project or flags["tracking.project"]
-    asked.entity = flags["tracking.entity"]
-    kind = "repeat" if wanted else kind
-    return submit_list(asked, found, kind=kind, folder=folder or Path.cwd())
+    request = SubmitRequest(
+        words,
+        folder or Path.cwd(),
+        project_options(args),
+        name=getattr(args, "name", None),
+        seeds=getattr(args, "seeds", None),
+        slots=getattr(args, "slots", 1),
+        retries=getattr(args, "retries", None),
+        metric=getattr(args, "metric", None),
+        goal=getattr(args, "goal", "minimize"),
+        checks_program=not args.no_check,
+        cluster=cluster_options(args),
+    )
+    return tell_outcome(submit(request, show_submission), as_json=getattr(args, "json", False))
 
 
 def _submit_project(args: argparse.Namespace) -> int:
@@ -114,8 +97,7 @@ def _submit_project(args: argparse.Namespace) -> int:
     from runyard.config.flags import Given
     from runyard.config.project_file import read_project
 
-    flags = given_flags(args)
-    request = read_project(Path.cwd(), flags, needs_command=True)
+    request = read_project(Path.cwd(), given_flags(args), needs_command=True)
     file = request.origins.get("command_file", "")
     if Path(file).is_absolute():  # The usual one: the plan is to read it too.
         setattr(args, "request:command_file", Given(file, file))
@@ -147,30 +129,3 @@ def _submit_sweep(args: argparse.Namespace, file: str) -> int:
         if name.startswith("request:") or name in _SHARED_OPTIONS:
             setattr(asked, name, value)
     return sweep.run(asked)
-
-
-def node_line(words: Sequence[str]) -> str:
-    """Words for the node's shell: exactly these, but for ${NAME}, which is a variable there."""
-    import shlex
-
-    return " ".join(
-        _expanded(word) if re.search(r"\$\{\w+\}", word) else shlex.quote(word) for word in words
-    )
-
-
-def _expanded(word: str) -> str:
-    escaped = re.sub(r'(["\\`]|\$(?!\{\w+\}))', r"\\\1", word)
-    return f'"{escaped}"'
-
-
-def _refuse_keys(words: Sequence[str]) -> None:
-    """A key in a command line is read by everybody who types `ps` on its node."""
-    found = _KEY.search(" ".join(words))
-    if found is not None and "${" not in found[0]:
-        name = re.split(r"[=\s]", found[0])[0]
-        raise UsageError(
-            f"the command has what looks like a secret behind {name}: anybody on the node could "
-            "read it, and it would be stored with the run",
-            mend="programs find wandb's key by themselves (`runyard login`); let them read others "
-            "from a file that only you can read",
-        )

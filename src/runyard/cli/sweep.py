@@ -21,16 +21,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.actions.naming import find_sweep
 from runyard.actions.steering import STEERING
-from runyard.actions.tracking import agent_variables
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.on_slurm import nothing_was_submitted, plan_submission, send_or_undo
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
@@ -43,8 +40,6 @@ from runyard.home import locate
 
 if TYPE_CHECKING:
     from runyard.actions.sweep_plan import Plan, SweepSource
-
-_OVER = ("finished", "canceled", "failed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -137,14 +132,15 @@ def _elsewhere(args: argparse.Namespace) -> int | None:
     """Work for a sweep at another server, where one is meant; None where none is."""
     if args.server is None and "/" not in args.sweep:
         return None
-    from runyard.cli.elsewhere import find_elsewhere, server_elsewhere, work_elsewhere
+    from runyard.actions.elsewhere import find_elsewhere, server_elsewhere
+    from runyard.cli.work_elsewhere import work_elsewhere
 
     url = server_elsewhere(args.server, locate(), os.environ)
     if url is None:
         return None
     return work_elsewhere(
         locate(),
-        find_elsewhere(url, args.sweep),
+        find_elsewhere(url, args.sweep, show),
         slots=read_slots(args),
         count=args.count,
         seconds=args.time,
@@ -153,50 +149,33 @@ def _elsewhere(args: argparse.Namespace) -> int | None:
 
 
 def _create(args: argparse.Namespace) -> int:
+    from runyard.actions.sweep import create_sweep, estimate_sweep, submit_sweep
     from runyard.actions.sweep_plan import make_plan
 
     plan = make_plan(_source(args), show)
-    submission = None
     if not args.no_check:
-        from runyard.cli.checking import check_plan
+        from runyard.actions.program_checks import check_plan
 
-        check_plan(plan, refuses=not args.dry_run or args.on == SLURM)
+        check_plan(plan, show, refuses=not args.dry_run or args.on == SLURM)
     if args.check:
         return _try(args, plan)
     if args.on == SLURM:
-        from runyard.cli.estimating import subject_of_sweep
+        from runyard.cli.resource_flags import given_flags
+        from runyard.cli.submission_view import cluster_options, show_submission, tell_outcome
 
-        submission = plan_submission(
-            args, kind="sweep", folder=plan.folder, trials=plan.size, slots=args.slots or 1,
-            subject=lambda request: subject_of_sweep(plan, request.gauge.by),
+        outcome = submit_sweep(
+            plan, given_flags(args), args.slots or 1, args.prior_run, cluster_options(args),
+            show_submission,
         )  # fmt: skip
-        if args.dry_run:
-            submission.preview()
-            return 0
-        submission = submission.confirmed(args)
-        if submission is None:
-            return nothing_was_submitted()
+        return tell_outcome(outcome, as_json=args.json)
     if args.dry_run:
         from runyard.cli.sweep_preview import preview
 
         preview(plan, as_json=args.json)
-        _estimate_here(args, plan)
+        estimate_sweep(plan, args.slots, show)
         return 0
-    api = server()
-    made = api.sweeps.create(
-        plan.config,
-        project=plan.owner.project,
-        entity=plan.owner.entity,
-        folder=str(plan.folder),
-        prior_runs=args.prior_run,
-        seed=plan.sweep.options.seed,
-    )
-    size = f"{made['expected']} trials" if made["expected"] is not None else "no end of its own"
-    named = "" if made["name"] == made["id"] else f" ({made['name']})"
-    say(f"sweep {made['id']}{named}: {made['method']}, {size}")
-    if submission is not None:
-        return send_or_undo(submission, made, as_json=args.json)
-    _estimate_here(args, plan, made)
+    made = create_sweep(plan, args.prior_run, show)
+    estimate_sweep(plan, args.slots, show, made)
     place = f"{made['entity']}/{made['project']}/{made['id']}"
     if args.no_run:
         say(f"to run it:  runyard sweep {made['id']}")
@@ -207,7 +186,7 @@ def _create(args: argparse.Namespace) -> int:
     if made["expected"] is None and args.count is None:
         say("it ends with Ctrl-C, `runyard sweep --stop`, or a --run-cap")
     say(f"more agents:  runyard sweep {made['id']}   or:  wandb agent {place}")
-    return _work(args, made, str(plan.folder))
+    return _work(args, {**made, "folder": str(plan.folder)})
 
 
 def _source(args: argparse.Namespace) -> SweepSource:
@@ -243,45 +222,26 @@ def _try(args: argparse.Namespace, plan: Plan) -> int:
     return 1 if failed else 0
 
 
-def _estimate_here(args: argparse.Namespace, plan: Plan, made: Sweep | None = None) -> None:
-    from runyard.cli.estimating import estimate_here, options_of_kind, subject_of_sweep
-
-    subject = subject_of_sweep(plan, options_of_kind(plan.folder))
-    estimate_here(subject, plan.size, args.slots, made)
-
-
 def _join(args: argparse.Namespace) -> int:
+    from runyard.actions.sweep import join_sweep
+
     api = server()
-    found = find_sweep(api, args.sweep)
+    sweep = find_sweep(api, args.sweep)
     if args.on == SLURM:
         from runyard.cli.agents import add_on_slurm
 
-        return add_on_slurm(args, found)
-    if args.run_cap:
-        found = api.sweeps.set_cap(found["key"], args.run_cap)
-    if found["state"] in _OVER:
-        failed = found["counts"]["failed"]
-        again = f"`runyard retry {found['id']}` runs the {failed} that failed; "
-        raise UsageError(
-            f"sweep {found['id']} has ended: {found['state']}",
-            said=found["cause"],
-            mend=f"{again if failed else ''}`runyard best {found['id']}` shows its results",
-        )
-    if found["state"] == "paused":
-        say(f"sweep {found['id']} is paused; `runyard sweep --resume {found['id']}` goes on")
-    return _work(args, found, found["folder"])
+        return add_on_slurm(args, sweep)
+    return _work(args, join_sweep(api, sweep, args.run_cap, show))
 
 
-def _work(args: argparse.Namespace, found: Sweep, folder: str | None) -> int:
+def _work(args: argparse.Namespace, sweep: Sweep) -> int:
     from runyard.cli.farm_work import work_on
+    from runyard.cli.sweep_watch import Limits
 
-    os.environ.update(agent_variables(project_options(args), Path(folder or "."), show))
     return work_on(
-        locate(),
-        {**found, "folder": folder},
-        slots=read_slots(args).of_sweep(found),
-        count=args.count,
+        sweep,
+        project_options(args),
+        slots=read_slots(args),
         as_json=args.json,
-        seconds=args.time,
-        grace=args.grace,
+        limits=Limits(args.count, args.time, args.grace),
     )

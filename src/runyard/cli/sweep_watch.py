@@ -6,18 +6,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
-import runyard
+from runyard.actions.agent_process import agent_command, working_folder
+from runyard.actions.slots import Slots
 from runyard.actions.watching.failures import failures, is_list
 from runyard.cli.asking import Asked
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say
-from runyard.cli.slots import Slots
 from runyard.cli.streams import unfiltered
 from runyard.cli.sweep_output import Output
 from runyard.cli.sweep_view import live, print_report
@@ -30,11 +29,6 @@ from runyard.node.agent.options import DETACH
 
 _LOOK_EVERY = 0.5
 _MANY_FAILED = 101
-# Isolated and without site-packages: the agent needs neither, and starts in half the files.
-_START = (
-    "import sys; sys.path.insert(0, {0!r}); "
-    "from runyard.node.agent.__main__ import main; sys.exit(main())"
-)
 
 
 class Follower(Protocol):
@@ -45,56 +39,36 @@ class Follower(Protocol):
     def close(self) -> None: ...
 
 
-def agent_command(
-    key: int,
-    *,
-    slots: Slots,
-    count: int | None,
-    folder: str,
-    leash: int | None,
-    quiet: bool,
-    output: int | None = None,
-    seconds: float | None = None,
-    grace: float | None = None,
-) -> list[str]:
-    words = ["--sweep", str(key), *slots.words(), "--folder", folder]
-    words += ["--leash", str(leash)] if leash is not None else []
-    words += ["--output", str(output)] if output is not None else []
-    words += ["--count", str(count)] if count is not None else []
-    words += ["--time", str(seconds)] if seconds is not None else []
-    words += ["--grace", str(grace)] if grace is not None else []
-    words += ["--quiet"] if quiet else []
-    return [*agent_start(), *words]
+@dataclass(frozen=True)
+class Limits:
+    """When an agent ends although trials are left."""
+
+    count: int | None = None
+    """It has taken so many."""
+    seconds: float | None = None
+    grace: float | None = None
+    """How long before its end programs are told to save."""
 
 
-def agent_start() -> list[str]:
-    source = str(Path(runyard.__file__).resolve().parent.parent)
-    return [sys.executable, "-I", "-S", "-c", _START.format(source)]
-
-
-def working_folder(folder: str | None) -> str:
-    """Where a sweep's programs run: where it was made, or here, on a machine without that place."""
-    return folder if folder is not None and Path(folder).is_dir() else str(Path.cwd())
+NO_LIMITS = Limits()
 
 
 def work(
     home: Home,
     sweep: Sweep,
     *,
-    folder: str | None,
     slots: Slots,
-    count: int | None,
+    variables: Mapping[str, str],
     as_json: bool,
     show: Output | None = None,
     followers: Sequence[Follower] = (),
-    seconds: float | None = None,
-    grace: float | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> int:
-    """Work on a sweep until nothing is left, the `seconds` are over, or somebody asks to end.
+    """Work on a sweep until nothing is left, a limit is reached, or somebody asks to end.
 
     With `show`, what the programs print is shown in place of the sweep's progress.
     """
-    where = working_folder(folder)
+    where = working_folder(sweep["folder"])
     on_terminal = sys.stderr.isatty() and not as_json and show is None
     begun = time.monotonic()
     watch = _Watch(home, sweep, followers)
@@ -105,20 +79,20 @@ def work(
             agent_command(
                 sweep["key"],
                 slots=slots,
-                count=count,
+                count=limits.count,
                 folder=where,
                 leash=leash,
                 quiet=on_terminal,
                 output=None if show is None else show.pipe,
-                seconds=seconds,
-                grace=grace,
+                seconds=limits.seconds,
+                grace=limits.grace,
             ),
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             pass_fds=[leash] if show is None else [leash, show.pipe],
             start_new_session=True,  # Ctrl-C is ours to pass on.
             cwd=where,
-            env={**os.environ, "RUNYARD_HOME": str(home.path)},
+            env={**os.environ, **variables, "RUNYARD_HOME": str(home.path)},
         )
         os.close(leash)
         if show is not None:
@@ -139,7 +113,7 @@ def work(
         show.finish()
     lasted = time.monotonic() - begun
     code = _report(
-        watch, as_json=as_json, seconds=lasted, asked=asked, is_timed=seconds is not None
+        watch, as_json=as_json, seconds=lasted, asked=asked, is_timed=limits.seconds is not None
     )
     return code or (1 if process.returncode else 0)
 

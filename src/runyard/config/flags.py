@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from typing import Any
 
-from runyard.config.project_shape import ProjectFile
+from runyard.reading.kinds import Items, Table
 from runyard.reading.records import Section, kind_of_setting, settings_of
 
 
@@ -33,6 +33,7 @@ NO_FLAGS = Flags()
 
 def flag_fields() -> Iterator[tuple[str, Field[Any]]]:
     """Every setting that has an option, with its path."""
+    from runyard.config.project_shape import ProjectFile  # Most of the start of a command.
 
     def walk(record: type[Any], above: str) -> Iterator[tuple[str, Field[Any]]]:
         for name, one in settings_of(record).items():
@@ -43,3 +44,24 @@ def flag_fields() -> Iterator[tuple[str, Field[Any]]]:
                 yield f"{above}{name}", one
 
     return walk(ProjectFile, "")
+
+
+def flag(path: str, entries: Sequence[Any]) -> Given:
+    """What is given for a setting, once or several times, with its option as people write it.
+
+    An entry is a value, or a `Given` with the text that stood for it.
+    """
+    setting = dict(flag_fields())[path]
+    kind = kind_of_setting(setting)
+    option = next(word for word in setting.metadata["flags"] if word.startswith("--"))
+    words = " ".join(
+        entry.option if isinstance(entry, Given) else "" if entry is True else str(entry)
+        for entry in entries
+    )
+    values = [entry.value if isinstance(entry, Given) else entry for entry in entries]
+    value = values[-1]
+    if isinstance(kind, Items):
+        value = tuple(values)
+    elif isinstance(kind, Table):
+        value = {name: text for entry in values for name, text in entry.items()}
+    return Given(value, f"{option} {words}".strip())

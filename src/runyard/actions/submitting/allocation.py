@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runyard.home import write_whole
 
 if TYPE_CHECKING:
-    from runyard.cli.on_slurm import Submission
+    from runyard.actions.submitting.submission import Submission
     from runyard.client.api import Api
     from runyard.client.jobs import Job
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.cli.output import say
+from runyard.actions.events import Notice, Notify
 from runyard.client.discover import find_server
 from runyard.errors import RunyardError
 from runyard.home import locate
 
 if TYPE_CHECKING:
     from runyard.actions.owner import Owner
+    from runyard.actions.submitting.submission import Submission
     from runyard.actions.sweep_plan import Plan as SweepPlan
-    from runyard.cli.on_slurm import Submission
     from runyard.client.api import Api
     from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
@@ -79,26 +79,30 @@ def asked_of(submission: Submission, trials: int | None) -> Asked:
     )
 
 
-def say_estimate(subject: Subject, asked: Asked, request: Request) -> None:
-    """Say what is to be expected; nothing where nothing is known. Starts no server."""
+def tell_estimate(subject: Subject, asked: Asked, request: Request, notify: Notify) -> None:
+    """Tell what is to be expected; nothing where nothing is known. Starts no server."""
     from runyard.gauge import estimates
 
     basis = _basis(subject, request.resources.gpu_type)
     if basis is None:
-        say(
-            f"how long it takes is not known yet: `runyard gauge` measures {subject.kind}, and "
-            "what runs is remembered"
+        notify(
+            Notice(
+                f"how long it takes is not known yet: `runyard gauge` measures {subject.kind}, and "
+                "what runs is remembered"
+            )
         )
         return
-    say(estimates.estimate_text(estimates.estimate(basis, asked), asked))
+    notify(Notice(estimates.estimate_text(estimates.estimate(basis, asked), asked)))
     margins = request.gauge
     for note in estimates.advise(
         basis, asked, time_margin=margins.time_margin, memory_margin=margins.memory_margin
     ):
-        say(note)
+        notify(Notice(note))
 
 
-def keep_estimate(api: Api, sweep: Sweep, subject: Subject, asked: Asked, gpu: str | None) -> None:
+def keep_estimate(
+    api: Api, sweep: Sweep, subject: Subject, asked: Asked, gpu: str | None, notify: Notify
+) -> None:
     """With the sweep: what is expected of it. A sweep is not stopped by what cannot be kept."""
     from runyard.gauge import estimates
 
@@ -108,7 +112,7 @@ def keep_estimate(api: Api, sweep: Sweep, subject: Subject, asked: Asked, gpu: s
         told = {} if basis is None else estimates.estimate(basis, asked).to_json()
         api.figures.expect(sweep["key"], subject.kind, told)
     except RunyardError as error:
-        say(f"the estimate is not kept: {error.what}")
+        notify(Notice(f"the estimate is not kept: {error.what}"))
 
 
 def _basis(subject: Subject, gpu: str | None) -> Basis | None:
@@ -141,19 +145,23 @@ def options_of_kind(folder: Path) -> tuple[str, ...]:
 
 
 def estimate_here(
-    subject: Subject, trials: int | None, slots: int | None, made: Sweep | None = None
+    subject: Subject,
+    trials: int | None,
+    slots: int | None,
+    notify: Notify,
+    made: Sweep | None = None,
 ) -> None:
-    """The same for this machine: say it where something is known, and keep it with the sweep."""
+    """The same for this machine: tell it where something is known, and keep it with the sweep."""
     from runyard.gauge import estimates
 
     asked = estimates.Asked(trials=trials, agents=1, slots=slots or 1, cpus=slots or 1)
     basis = _basis(subject, None)
     if basis is not None:
-        say(estimates.estimate_text(estimates.estimate(basis, asked), asked))
+        notify(Notice(estimates.estimate_text(estimates.estimate(basis, asked), asked)))
     if made is not None:
         api = find_server(locate())
         if api is not None:
-            keep_estimate(api, made, subject, asked, None)
+            keep_estimate(api, made, subject, asked, None, notify)
             api.close()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runyard.cli.output import say
+from runyard.actions.events import Notice, Notify
 from runyard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _NAMED = 5
 
 
-def code_for_more(api: Api, home: Home, sweep: Sweep, folder: Path) -> Mapping[str, Any] | None:
+def code_for_more(
+    api: Api, home: Home, sweep: Sweep, folder: Path, notify: Notify
+) -> Mapping[str, Any] | None:
     """The record of the code that more agents of a sweep are to run; None where nothing is known
     of it, so that they run what the project is now. Says where the two differ."""
     from runyard.config.project_text import find_project_file, find_root
@@ -39,16 +41,20 @@ def code_for_more(api: Api, home: Home, sweep: Sweep, folder: Path) -> Mapping[s
             f"has changed since",
             mend="--code now runs what the project is today",
         )
-    say(
-        f"the project has changed since sweep {sweep['id']} began: {shown}. These agents run the "
-        "code of then; --code now takes today's"
+    notify(
+        Notice(
+            f"the project has changed since sweep {sweep['id']} began: {shown}. These agents run "
+            "the code of then; --code now takes today's"
+        )
     )
     locks = then.get("locks") or {}
     moved = sorted(one for one in {*locks, *now.locks} if locks.get(one) != now.locks.get(one))
     if moved:
-        say(
-            f"the dependencies have changed too ({', '.join(moved)}), and the environment is the "
-            "one that is there now: results may differ for that"
+        notify(
+            Notice(
+                f"the dependencies have changed too ({', '.join(moved)}), and the environment is "
+                "the one that is there now: results may differ for that"
+            )
         )
     return then
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runyard.cli.output import say
+from runyard.actions.events import Notice, Notify
 from runyard.config.program_check import Finding, Given, check
 from runyard.config.program_source import Source, read_source
 from runyard.errors import ConfigError
@@ -27,8 +27,8 @@ _SHELL = frozenset(";|&<>()")
 _AS_OPTIONS = ("${args}", "${args_no_equals}", "${args_no_boolean_flags}")
 
 
-def check_plan(plan: Plan, *, refuses: bool = True) -> None:
-    """Say what looks wrong about a sweep's program; refuse what would certainly fail."""
+def check_plan(plan: Plan, notify: Notify, *, refuses: bool = True) -> None:
+    """Tell what looks wrong about a sweep's program; refuse what would certainly fail."""
     program = _program_of(plan.sweep)
     if program is None or plan.sweep.options.tasks:
         return
@@ -36,10 +36,10 @@ def check_plan(plan: Plan, *, refuses: bool = True) -> None:
     if source is None:
         return
     findings = check(source, _given(plan.sweep), _mentioner(plan.folder, source))
-    _tell([(program, finding) for finding in findings], plan.source, refuses=refuses)
+    _tell([(program, finding) for finding in findings], plan.source, notify, refuses=refuses)
 
 
-def check_tasks(found: TaskList, folder: Path, *, refuses: bool = True) -> None:
+def check_tasks(found: TaskList, folder: Path, notify: Notify, *, refuses: bool = True) -> None:
     """The same for a list of command lines, whose options are looked at."""
     told: dict[str, tuple[str, Finding]] = {}
     counts: dict[str, int] = {}
@@ -69,14 +69,16 @@ def check_tasks(found: TaskList, folder: Path, *, refuses: bool = True) -> None:
         (f"{where} (and {counts[key] - 1} more)" if counts[key] > 1 else where, finding)
         for key, (where, finding) in told.items()
     ]
-    _tell(shown, found.source, refuses=refuses)
+    _tell(shown, found.source, notify, refuses=refuses)
 
 
-def _tell(found: Sequence[tuple[str, Finding]], source: str, *, refuses: bool) -> None:
+def _tell(
+    found: Sequence[tuple[str, Finding]], source: str, notify: Notify, *, refuses: bool
+) -> None:
     errors = [one for one in found if one[1].is_error]
     for where, finding in found:
         if not finding.is_error or not refuses:
-            say(f"{_where(where, finding)}: {finding.what}; {finding.mend}")
+            notify(Notice(f"{_where(where, finding)}: {finding.what}; {finding.mend}"))
     if not errors or not refuses:
         return
     lines = [

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runyard.cli.asking import Asked
-from runyard.cli.output import say
-from runyard.cli.slots import Slots
-from runyard.cli.sweep_watch import agent_start
+from runyard.actions.agent_process import agent_start
+from runyard.actions.events import Notice, Notify
+from runyard.actions.slots import Slots
 from runyard.client.keys import find_key
 from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import NotFoundError, RunyardError, UsageError
@@ -52,7 +49,7 @@ def server_elsewhere(named: str | None, home: Home, environ: Mapping[str, str]) 
     return target_url(told)
 
 
-def find_elsewhere(url: str, words: str) -> SweepElsewhere:
+def find_elsewhere(url: str, words: str, notify: Notify) -> SweepElsewhere:
     """A sweep by ENTITY/PROJECT/SWEEP; without the entity, the key's own."""
     import yaml
 
@@ -63,7 +60,7 @@ def find_elsewhere(url: str, words: str) -> SweepElsewhere:
         )
     found = find_key(url, os.environ, Path.cwd())
     if found.warning:
-        say(found.warning)
+        notify(Notice(found.warning))
     server = WandbServer(url, found.key)
     entity = place[0] if place and place[0] else str(server.viewer()["entity"])
     given = {"entity": entity, "project": project, "sweep": sweep}
@@ -97,32 +94,3 @@ def agent_words(
     words += ["--time", str(seconds)] if seconds is not None else []
     words += ["--grace", str(grace)] if grace is not None else []
     return [*agent_start(), *words]
-
-
-def work_elsewhere(
-    home: Home,
-    found: SweepElsewhere,
-    *,
-    slots: Slots,
-    count: int | None,
-    seconds: float | None,
-    grace: float | None,
-) -> int:
-    """Run its trials here until there are none left, or somebody asks to end."""
-    say(f"working on {found.path} at {found.url}, {slots}; Ctrl-C hands back what runs")
-    leash, held = os.pipe()
-    with Asked() as asked:
-        process = subprocess.Popen(
-            agent_words(found, slots=slots, count=count, seconds=seconds, grace=grace, leash=leash),
-            stdin=subprocess.DEVNULL,
-            stdout=sys.stderr,
-            pass_fds=[leash],
-            start_new_session=True,  # Ctrl-C is ours to pass on.
-            env={**os.environ, "RUNYARD_HOME": str(home.path)},
-        )
-        os.close(leash)
-        while process.poll() is None:
-            asked.pass_on(process, found.path)
-            asked.wait(process, 0.5)
-        os.close(held)
-    return 128 + asked.number if asked.number is not None else process.returncode

@@ -1,0 +1,99 @@
+"""Run a program as a job of the cluster: one command, or one for each seed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from runyard.actions.events import Notify
+from runyard.actions.slots import Slots
+from runyard.actions.submitting.submission import ClusterOptions, Outcome
+from runyard.actions.task_lists import ListRequest, repeated, submit_list
+from runyard.actions.tracking import ProjectOptions
+from runyard.errors import UsageError
+
+_KEY = re.compile(
+    r"(?i)(wandb_api_key=\S+|--?[\w-]*(api[_-]?key|token|secret|password)[=\s]\S{8,})"
+)
+
+
+@dataclass(frozen=True)
+class SubmitRequest:
+    """A command, and what it is given; ${NAME} in it is a variable of the node."""
+
+    command: Sequence[str]
+    folder: Path
+    options: ProjectOptions = field(default_factory=ProjectOptions)
+    name: str | None = None
+    seeds: Sequence[int] | None = None
+    """A trial for each."""
+    slots: int = 1
+    retries: int | None = None
+    metric: str | None = None
+    goal: str = "minimize"
+    checks_program: bool = True
+    """Refuse a program that is not there, or does not know an option that it is given."""
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+
+
+def submit(request: SubmitRequest, notify: Notify) -> Outcome:
+    """The command as a list of command lines, whose agents are jobs."""
+    from runyard.config.task_list import Line, make_tasks
+
+    refuse_keys(request.command)
+    seeds, flags = request.seeds, request.options.flags
+    commands = [list(request.command)] if seeds is None else repeated(request.command, seeds)
+    lines = [Line(place, node_line(words)) for place, words in enumerate(commands, start=1)]
+    tasks, name = make_tasks("submit", lines), request.name or flags["name"]
+    if seeds is not None:
+        tasks = tasks.with_seeds(seeds)
+    else:
+        tasks = tasks.renamed(name or Path(request.command[0]).name)
+    if request.checks_program:
+        from runyard.actions.program_checks import check_tasks
+
+        check_tasks(tasks, request.folder, notify)
+    options = replace(
+        request.options,
+        project=request.options.project or flags["tracking.project"],
+        entity=flags["tracking.entity"],
+    )
+    listed = ListRequest(
+        tasks,
+        request.folder,
+        options,
+        Slots(request.slots),
+        name,
+        request.retries,
+        request.metric,
+        request.goal,
+    )
+    return submit_list(listed, "repeat" if seeds else "run", request.cluster, notify)
+
+
+def node_line(words: Sequence[str]) -> str:
+    """Words for the node's shell: exactly these, but for ${NAME}, which is a variable there."""
+    return " ".join(
+        _expanded(word) if re.search(r"\$\{\w+\}", word) else shlex.quote(word) for word in words
+    )
+
+
+def _expanded(word: str) -> str:
+    escaped = re.sub(r'(["\\`]|\$(?!\{\w+\}))', r"\\\1", word)
+    return f'"{escaped}"'
+
+
+def refuse_keys(words: Sequence[str]) -> None:
+    """A key in a command line is read by everybody who types `ps` on its node."""
+    secret = _KEY.search(" ".join(words))
+    if secret is not None and "${" not in secret[0]:
+        name = re.split(r"[=\s]", secret[0])[0]
+        raise UsageError(
+            f"the command has what looks like a secret behind {name}: anybody on the node could "
+            "read it, and it would be stored with the run",
+            mend="programs find wandb's key by themselves (`runyard login`); let them read others "
+            "from a file that only you can read",
+        )

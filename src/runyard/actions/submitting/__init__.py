@@ -1,0 +1,1 @@
+"""Agents of a sweep as jobs of the cluster: planned, shown, agreed to, and sent."""
