@@ -6,12 +6,10 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
+from runyard.save_protocol import GO_ON
 from runyard.search.options import RETRIES
 
 Follow = Literal["final", "head", "tail"]
-
-# What a program says to be run again later: EX_TEMPFAIL.
-GO_ON = 75
 
 
 @dataclass(frozen=True)
