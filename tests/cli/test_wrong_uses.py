@@ -13,7 +13,7 @@ import pytest
 from runyard.actions.submitting import submission as submitting
 from runyard.cli.main import _refused_by_the_system, main
 from runyard.cli.output import show
-from runyard.cli.run import _line
+from runyard.cli.starting.run import _line
 from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError
 from runyard.report.export import write_table

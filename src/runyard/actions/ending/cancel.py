@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runyard.actions import naming
+from runyard.actions.ending.steering import steer
 from runyard.actions.events import Event, Notify, ignore
-from runyard.actions.steering import steer
 from runyard.client.api import Api, Run
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import runyard
+from runyard.actions.cluster.own_jobs import remember
 from runyard.actions.events import Notice, Notify, in_words
-from runyard.actions.own_jobs import remember
 from runyard.actions.server.access import Access
 from runyard.client.discover import find_server, stop_server, take_over
 from runyard.client.server_jobs import ServerJobs, forget_server_jobs, read_server_jobs

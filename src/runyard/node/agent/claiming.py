@@ -10,6 +10,7 @@ import time
 from runyard.node.attempt.delivery import end_message
 from runyard.node.attempt.trial_attempt import Attempt
 from runyard.node.attempt.workspace import Workspace
+from runyard.node.link.channel import ANSWER_SECONDS
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from runyard.node.link.channel import Answer
 
 _WAIT_SECONDS = 20.0
-_ANSWER_SECONDS = 30.0
 
 
 class Claiming:
@@ -93,7 +93,7 @@ class Claiming:
             f"/api/agents/{self._work.agent}/claim",
             {"token": token, "wait": wait, **room},
             lambda answer: self._take(slot, answer),
-            seconds=wait + _ANSWER_SECONDS,
+            seconds=wait + ANSWER_SECONDS,
         )
 
     def _take(self, slot: Slot, answer: Answer) -> None:

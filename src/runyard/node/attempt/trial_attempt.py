@@ -11,7 +11,7 @@ import time
 
 from runyard.node.attempt.causes import TAIL_BYTES, cause_of, final_cause, kills_for_memory
 from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved
-from runyard.node.attempt.delivery import Console
+from runyard.node.attempt.delivery import LINGER_SECONDS, SHIP_EVERY, ConsoleShipper
 from runyard.node.attempt.records import Record
 from runyard.node.system import processes
 from runyard.node.system.launching import NotStarted, launch
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from runyard.node.system.loop import Loop, Timer
 
 _READ_AT_ONCE = 1 << 16
-_SHIP_EVERY = 1.0
 # From asking a program to end to ending it.
 GRACE_SECONDS = 10.0
-# After the program's end, something it left behind may hold its output open: do not wait for that.
-_LINGER_SECONDS = 0.5
 # Who is to save is told again: it may not have been listening yet.
 _TELL_EVERY = 1.0
 
@@ -108,7 +105,7 @@ class Attempt:
                 **processes.identity(),
             },
         )
-        self._console = Console(self._channel, self.record, lambda: self.end("stopped"))
+        self._console = ConsoleShipper(self._channel, self.record, lambda: self.end("stopped"))
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._copy = os.open(self.record.copy, flags, 0o600)
         self._output, theirs = os.pipe()
@@ -277,7 +274,7 @@ class Attempt:
             self._finish_console()
         self._on_end(self)
         if self._output >= 0:
-            self._loop.after(_LINGER_SECONDS, self._close_output)
+            self._loop.after(LINGER_SECONDS, self._close_output)
 
     def was_ended(self, cause: str) -> None:
         """It has ended, and by whom is known only now."""
@@ -357,7 +354,7 @@ class Attempt:
             if self.runs:
                 break  # Others want their turn.
         if self._ship is None or not self._ship.is_due:
-            self._ship = self._loop.after(_SHIP_EVERY, self._console.ship)
+            self._ship = self._loop.after(SHIP_EVERY, self._console.ship)
 
     def _close_output(self) -> None:
         if self._output >= 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from runyard.node.attempt.checkpoints import GO_ON_NOTE
+from runyard.save_protocol import GO_ON_NOTE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

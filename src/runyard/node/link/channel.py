@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 # A server that answers with its own trouble is there, and has enough to do.
 _PAUSES_IN_TROUBLE = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-_ANSWER_SECONDS = 30.0
+ANSWER_SECONDS = 30.0
 _READ_AT_ONCE = 1 << 16
 
 
@@ -119,7 +119,7 @@ class Channel:
         payload: object,
         on_answer: Callable[[Answer], None],
         *,
-        seconds: float = _ANSWER_SECONDS,
+        seconds: float = ANSWER_SECONDS,
     ) -> None:
         """Send JSON, or bytes as they are. `seconds`: how long an answer may take."""
         raw = isinstance(payload, bytes)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         def is_outdated(self, token: str) -> bool: ...
 
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RESCUE_EVERY = 5.0
 # Names the file in which a job's first node says where it relays.
 RELAY = "RUNYARD_RELAY"
@@ -154,7 +154,7 @@ class Place:
             return None
         # A dead server's port can be taken by any user of the machine: ask only while ours lives.
         may_ask = (
-            not self._lock.is_free() if found.on_this_machine else told["listen"] not in _LOOPBACK
+            not self._lock.is_free() if found.on_this_machine else told["listen"] not in LOOPBACK
         )
         self.found = found if may_ask else self.found
         return found if may_ask else None

@@ -31,12 +31,12 @@ from runyard.node.ranks.launchers import (
 )
 from runyard.node.ranks.ports import Port, address, listen
 from runyard.node.system.processes import MARK
+from runyard.save_protocol import GO_ON
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-GO_ON = 75
 # A rank has its client send everything before it ends its program.
 _KILL_SECONDS = FINISH_SECONDS + 4.0
 _STEP_SECONDS = FINISH_SECONDS + 7.0
