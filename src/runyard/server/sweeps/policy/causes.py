@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from runyard.save_protocol import GO_ON
+from runyard.search.options import RETRIES
 
 Follow = Literal["final", "head", "tail"]
 
@@ -57,7 +58,7 @@ CAUSES: dict[str, Cause] = {
 }
 
 # How often a trial may be cut off without progress where the sweep file says nothing.
-DEFAULT_RETRIES = {"program": 0, "memory": 1, "killed": 2, "node": 5, "time": 5}
+DEFAULT_RETRIES = {**RETRIES, "killed": 2, "time": 5}
 
 
 def cause_of_exit(exit_code: int, *, preempting: bool = False) -> str:

@@ -21,7 +21,7 @@ PLAIN_ANSWER = (
 )
 
 
-class SealedTransport(asyncio.Transport):
+class TlsTransport(asyncio.Transport):
     """What is written goes out encrypted; the rest is the transport's below."""
 
     def __init__(self, below: asyncio.Transport, context: ssl.SSLContext) -> None:

@@ -1,8 +1,8 @@
-"""Where agents stand in line: one desk a sweep, whose claims are served many at a time.
+"""Claims of agents for trials: one queue a sweep, whose claims are served many at a time.
 
-All claims that wait at a desk when it opens share one transaction. A claim for which there is
+All claims that wait in a queue when it is served share one transaction. A claim for which there is
 nothing stays in line for as long as its agent wants to wait, and is served as soon as something
-changes. One sweep's desk never waits for another's.
+changes. One sweep's queue never waits for another's.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class _Waiting:
     answer: asyncio.Future[Answer]
 
 
-class Desk:
-    """The line of one sweep."""
+class ClaimQueue:
+    """The claims that wait for trials of one sweep."""
 
-    def __init__(self, desks: Desks, key: int) -> None:
-        self._desks = desks
+    def __init__(self, queues: ClaimQueues, key: int) -> None:
+        self._queues = queues
         self._key = key
         self._line: list[_Waiting] = []
         self._woken = asyncio.Event()
@@ -115,7 +115,7 @@ class Desk:
     async def _serve_once(self, line: list[_Waiting]) -> None:
         try:
             self._crowd.clear()
-            served = await self._desks.serve(self._key, [one.claim for one in line], self._crowd)
+            served = await self._queues.serve(self._key, [one.claim for one in line], self._crowd)
         except Exception as error:
             for one in line:
                 self._answer(one, error)
@@ -142,7 +142,7 @@ class Desk:
         """Let those go who have waited long enough. Says whether nobody is left."""
         now = time.monotonic()
         for one in list(self._line):
-            if one.until <= now or self._desks.is_stopping():
+            if one.until <= now or self._queues.is_stopping():
                 self._answer(one, Answer(None, why="nothing to do at the moment"))
         return not self._line
 
@@ -164,12 +164,12 @@ def _why(served: Round) -> str:
     return "the next trial is being chosen"
 
 
-class Desks:
-    """Every sweep's desk, and what is known of its file and its agents."""
+class ClaimQueues:
+    """Every sweep's queue, and what is known of its file and its agents."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._desks: dict[int, Desk] = {}
+        self._queues: dict[int, ClaimQueue] = {}
         self._plans: dict[int, Plan] = {}
         self._agents: dict[int, Row] = {}
         self._suggestions: dict[int, Suggestions] = {}
@@ -227,17 +227,17 @@ class Desks:
         """The next trial for an agent. W&B's agents have no tokens, and no attempts of ours."""
         row = await self.agent(agent)
         claim = Claim(agent, row["user"], row["kind"], row["host"], row["pid"], token)
-        return await self.desk(row["sweep"]).claim(claim, wait)
+        return await self.queue(row["sweep"]).claim(claim, wait)
 
-    def desk(self, sweep: int) -> Desk:
-        return self._desks.setdefault(sweep, Desk(self, sweep))
+    def queue(self, sweep: int) -> ClaimQueue:
+        return self._queues.setdefault(sweep, ClaimQueue(self, sweep))
 
     def wake(self, *changed: int) -> None:
         """These sweeps have changed: whoever waits for their trials looks again."""
         for sweep in changed:
             self._changes[sweep] = self.changes(sweep) + 1
-            if sweep in self._desks:
-                self._desks[sweep].wake()
+            if sweep in self._queues:
+                self._queues[sweep].wake()
             if sweep in self._suggestions:
                 self._suggestions[sweep].stir()
 
@@ -319,7 +319,7 @@ class Desks:
             await one.close()
 
     async def plan(self, sweep: int) -> Plan:
-        """What is known of a sweep that is there; a change of its file is noticed at its desk."""
+        """What is known of a sweep that is there; a change of its file is noticed by its queue."""
         known = self._plans.get(sweep)
         if known is not None:
             return known

@@ -10,7 +10,7 @@ import pytest
 
 from runyard.server.sweeps.ledger.claims import Round
 from runyard.server.sweeps.ledger.new_trials import Claim
-from runyard.server.sweeps.serving.desks import AT_ONCE, Answer, Desks
+from runyard.server.sweeps.serving.claim_queues import AT_ONCE, Answer, ClaimQueues
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
 from tests.server.sweeping import Agent, create, show
@@ -63,15 +63,17 @@ def test_sweeps_whose_search_takes_its_time_keep_no_other_sweep_waiting(
     slow = [Agent(client, create(client)["key"]) for _ in range(AT_ONCE + 1)]
     quick = Agent(client, create(client)["key"])
     are_answered = asyncio.Event()
-    serve = Desks.serve
+    serve = ClaimQueues.serve
 
-    async def serve_late(self: Desks, sweep: int, line: list[Claim], crowd: asyncio.Event) -> Round:
+    async def serve_late(
+        self: ClaimQueues, sweep: int, line: list[Claim], crowd: asyncio.Event
+    ) -> Round:
         # In place of a fit of seconds: one that ends when the test says so.
         if sweep != quick.sweep:
             await are_answered.wait()
         return await serve(self, sweep, line, crowd)
 
-    monkeypatch.setattr(Desks, "serve", serve_late)
+    monkeypatch.setattr(ClaimQueues, "serve", serve_late)
 
     async def ask(agent: Agent) -> Any:
         body = json.dumps({"token": f"t{agent.key}"}).encode()
@@ -97,8 +99,8 @@ def test_what_goes_wrong_once_does_not_end_the_tidying_up(
     agent = Agent(client, sweep["key"])
     agent.claim()
     client.post(f"/api/sweeps/{sweep['key']}/state", {"state": "finished"})
-    desks, read, calls = tracker.sweeps, tracker.read, 0
-    monkeypatch.setattr("runyard.server.sweeps.serving.desks._FORGET_EVERY", 0.01)
+    queues, read, calls = tracker.sweeps, tracker.read, 0
+    monkeypatch.setattr("runyard.server.sweeps.serving.claim_queues._FORGET_EVERY", 0.01)
 
     async def fail_once(*call: Any, **more: Any) -> Any:
         nonlocal calls
@@ -110,13 +112,13 @@ def test_what_goes_wrong_once_does_not_end_the_tidying_up(
     monkeypatch.setattr(tracker, "read", fail_once)
 
     async def forget() -> None:
-        forgetting = asyncio.create_task(desks.forget_ended())
+        forgetting = asyncio.create_task(queues.forget_ended())
         for _ in range(6000):
             await asyncio.sleep(0.01)
-            if forgetting.done() or sweep["key"] not in desks._plans:
+            if forgetting.done() or sweep["key"] not in queues._plans:
                 break
         forgetting.cancel()
 
-    assert sweep["key"] in desks._plans
+    assert sweep["key"] in queues._plans
     client.together(forget())
-    assert sweep["key"] not in desks._plans
+    assert sweep["key"] not in queues._plans
