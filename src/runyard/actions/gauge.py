@@ -136,6 +136,7 @@ def _measure_tasks(
     from runyard.gauge.conclusions import Raw
 
     request = look.request
+    assert request.tasks is not None
     lines = [task.command_line for task in read_task_file(request.tasks).tasks.values()]
     per_gpu = request.slots.per_gpu if isinstance(request.slots.per_gpu, int) else None
     at_once = request.slots.count or (per_gpu * max(1, len(cards)) if per_gpu else len(lines))
