@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def test_each_room_says_what_it_owns(room: str) -> None:
 def test_an_init_holds_no_code(room: str) -> None:
     tree = ast.parse((SOURCE / "runyard" / room / "__init__.py").read_text())
     assert len(tree.body) == 1, "a docstring and nothing else"
+
+
+def test_a_module_of_the_server_is_found_by_its_name() -> None:
+    """No two have one name, and no folder has more than 25."""
+    modules = [
+        path for path in (SOURCE / "runyard" / "server").rglob("*.py") if path.stem != "__init__"
+    ]
+    names, folders = Counter(path.name for path in modules), Counter(p.parent for p in modules)
+    assert [name for name, count in names.items() if count > 1] == []
+    assert [folder for folder, count in folders.items() if count > 25] == []
 
 
 def test_no_statement_numbers_its_parameters() -> None:

@@ -70,7 +70,7 @@ def mind(connection: socket.socket) -> dict[str, Any]:
 
 
 def load() -> None:
-    for module in pkgutil.iter_modules(runyard.cli.__path__, "runyard.cli."):
+    for module in pkgutil.walk_packages(runyard.cli.__path__, "runyard.cli."):
         importlib.import_module(module.name)
     for name in _LATE:
         importlib.import_module(name)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from runyard.actions.watching.logs import last_lines
 from runyard.cli.output import duration, number, print_json, print_table
-from runyard.cli.sparkline import sparkline, thinned
+from runyard.cli.watching.sparkline import sparkline, thinned
 
 FINITE = some.floats(allow_nan=False, allow_infinity=False)
 CURVES = some.lists(some.none() | FINITE, max_size=60)

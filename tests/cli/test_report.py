@@ -204,7 +204,7 @@ def test_a_trial_is_sent_to_its_sweep(told: Told, report: Type) -> None:
 
 
 def test_names_are_completed(told: Told) -> None:
-    from runyard.cli.report import _complete
+    from runyard.cli.watching.report import _complete
 
     assert told.sweep["id"] in _complete(told.sweep["id"][:3])
     assert _complete("482") == ["48213"]
@@ -219,7 +219,7 @@ def test_before_the_first_sweep_it_says_how_to_make_one(report: Type) -> None:
 
 
 def test_help_loads_nothing_that_draws() -> None:
-    code = "import sys, runyard.cli.report; print(*sys.modules)"
+    code = "import sys, runyard.cli.watching.report; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert loaded.isdisjoint({"PIL", "numpy", "runyard.report.plots", "runyard.report.findings"})

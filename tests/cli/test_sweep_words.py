@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runyard.cli.sweep_view import live
+from runyard.cli.watching.sweep_view import live
 from runyard.client.sweeps import Sweep, Trial
 from runyard.home import Home
 from runyard.report.settings import Aim, ranked, settings_of

@@ -10,8 +10,8 @@ import webbrowser
 
 import pytest
 
-from runyard.actions import page_link
-from runyard.cli import ui
+from runyard.actions.server import page_link
+from runyard.cli.admin import ui
 from runyard.client.discover import ensure_server
 from runyard.home import Discovery, Home
 from tests.conftest import RunRunyard

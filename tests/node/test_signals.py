@@ -239,13 +239,13 @@ def test_an_impatient_user_is_not_held_up_by_the_delivery(yard: Home) -> None:
 HEARS_LATE = """
 import os, signal, sys
 from runyard.cli.main import main
-from runyard.node.attempt import run_attempt as attempt
-write = attempt._write_record
-def write_and_hear(path, content):
-    write(path, content)
-    if "exit_code" in content:
+from runyard.node.attempt.records import Record
+write = Record.write
+def write_and_hear(record, **more):
+    write(record, **more)
+    if "exit_code" in more:
         os.kill(os.getpid(), signal.SIGTERM)
-attempt._write_record = write_and_hear
+Record.write = write_and_hear
 sys.exit(main())
 """
 

@@ -12,7 +12,7 @@ from tests.node.terminals import until
 
 STAYS = """\
 import os, sys
-from runyard.node import steward
+from runyard.node.data import steward
 steward._AFTER_TERM_SECONDS = 2.0
 sys.exit(steward.main([sys.argv[1], "stay", ""]))
 """

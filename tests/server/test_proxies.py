@@ -21,7 +21,7 @@ from runyard.errors import ServerError
 from runyard.home import Home, read_discovery
 from runyard.node.ranks.ports import Port
 from runyard.server.http.certificates import make_authority, sign_server
-from runyard.server.http.proxies import CAME_BY, ProxyMiddleware, ProxyWish
+from runyard.server.http.proxies import CAME_BY, ProxyMiddleware, ProxyOptions
 from runyard.trust import SERVER_NAME
 from tests.conftest import run_runyard, wait_until
 from tests.live.programs import curves
@@ -87,7 +87,7 @@ def test_the_address_by_which_the_client_came() -> None:
 @pytest.mark.parametrize("words", [{"url": "lab.example"}, {"url": "ftp://a"}, {"proxies": "lab"}])
 def test_what_is_no_address_is_refused(words: dict[str, str]) -> None:
     with pytest.raises(ServerError):
-        ProxyWish(**words).over(None)
+        ProxyOptions(**words).over(None)
 
 
 CONFIG = """\

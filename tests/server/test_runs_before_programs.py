@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runyard.cli.status import _agent_lines
+from runyard.cli.watching.status import _agent_lines
 from tests.server.asgi import Client
 from tests.server.processes import Process
 from tests.server.sweeping import Agent, create

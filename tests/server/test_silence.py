@@ -10,24 +10,24 @@ import pytest
 from runyard.server.runs.states import SILENT_SECONDS
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import silence
-from runyard.server.tracking.silence import Listening, watch_silence
+from runyard.server.tracking.silence import SilenceClock, watch_silence
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
 
 
-def _look(listening: Listening, start: float, end: float) -> list[float | None]:
+def _look(listening: SilenceClock, start: float, end: float) -> list[float | None]:
     return [listening.silent_before(float(now)) for now in range(int(start), int(end), 10)]
 
 
 def test_after_a_start_everybody_has_time_to_be_heard() -> None:
-    listening = Listening(1000.0)
+    listening = SilenceClock(1000.0)
     assert set(_look(listening, 1010, 1120)) == {None}
     assert listening.silent_before(1120.0) == 1000.0
     assert listening.silent_before(1130.0) == 1010.0
 
 
 def test_after_a_sleep_of_the_machine_the_count_begins_anew() -> None:
-    listening = Listening(0.0)
+    listening = SilenceClock(0.0)
     _look(listening, 10, 300)
     assert listening.silent_before(300.0) == 180.0
     assert listening.silent_before(5000.0) is None
@@ -36,7 +36,7 @@ def test_after_a_sleep_of_the_machine_the_count_begins_anew() -> None:
 
 
 def test_after_a_clock_was_set_back() -> None:
-    listening = Listening(1000.0)
+    listening = SilenceClock(1000.0)
     _look(listening, 1010, 1200)
     assert listening.silent_before(500.0) is None
     assert set(_look(listening, 510, 620)) == {None}

@@ -29,7 +29,7 @@ from runyard.node.system.loop import Loop
 from runyard.server.http import certificates
 from runyard.server.http.certificates import Pair
 from runyard.server.http.listening import find_listening
-from runyard.server.http.tls import Tls, TlsWish, is_covered, names_of
+from runyard.server.http.tls import Tls, TlsOptions, is_covered, names_of
 from runyard.trust import SERVER_NAME, pinned_context
 from tests.conftest import run_runyard, wait_until
 from tests.live.programs import curves
@@ -167,22 +167,24 @@ def test_what_has_ended_is_made_anew_at_the_start(state_folder: Home) -> None:
     (state_folder.tls / "authority.pem").write_text(old.certificate)
     (state_folder.tls / "authority.key").write_text(old.key)
     (state_folder.tls / "server.pem").write_text(ended.certificate + ended.key)
-    made = Tls(state_folder, TlsWish(True), find_listening("127.0.0.1"))
+    made = Tls(state_folder, TlsOptions(True), find_listening("127.0.0.1"))
     about = certificates.describe((state_folder.tls / "server.pem").read_text())
     assert about.ends_at > NOW + datetime.timedelta(days=360)
     # An authority that would end before the certificate is no authority any more.
     assert made.authority.certificate != old.certificate
-    again = Tls(state_folder, TlsWish(True), find_listening("127.0.0.1"))
+    again = Tls(state_folder, TlsOptions(True), find_listening("127.0.0.1"))
     assert again.authority == made.authority
     (state_folder.tls / "authority.key").write_text("damaged")
-    assert Tls(state_folder, TlsWish(True), find_listening("127.0.0.1")).authority != made.authority
+    assert (
+        Tls(state_folder, TlsOptions(True), find_listening("127.0.0.1")).authority != made.authority
+    )
 
 
 def test_a_server_that_runs_for_long_renews_it_meanwhile(
     state_folder: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare(state_folder)
-    made = Tls(state_folder, TlsWish(True), find_listening("127.0.0.1"))
+    made = Tls(state_folder, TlsOptions(True), find_listening("127.0.0.1"))
     first = (state_folder.tls / "server.pem").read_text()
     monkeypatch.setattr("runyard.server.http.tls._LOOK_SECONDS", 0.01)
 

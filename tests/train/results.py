@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from runyard.save_protocol import MANIFEST
 from runyard.train import folders
 
 
@@ -18,6 +19,6 @@ def weights_of(folder: Path, part: str = "model.pt") -> tuple[int, str]:
 
 def best_of(folder: Path) -> list[Any]:
     """The best score, and after which step it was."""
-    manifest = json.loads((folder / "checkpoints" / "latest" / folders.MANIFEST).read_text())
+    manifest = json.loads((folder / "checkpoints" / "latest" / MANIFEST).read_text())
     best: list[Any] = manifest["best"][:2]
     return best

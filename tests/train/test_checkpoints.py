@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from runyard import train
+from runyard.save_protocol import MANIFEST
 from runyard.train import folders
 from tests.train.frameworks import program_environment
 
@@ -147,7 +148,7 @@ def cut_short(file: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [flip_a_bit, cut_short, Path.unlink])
-@pytest.mark.parametrize("file", ["weights.tree", "_random.tree", folders.MANIFEST])
+@pytest.mark.parametrize("file", ["weights.tree", "_random.tree", MANIFEST])
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], harm: Any, file: str
 ) -> None:
@@ -295,7 +296,7 @@ def test_the_wandb_run_is_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with wandb.init(mode="offline") as run:
         run.log({"loss": 1})
         state.save(1)
-    manifest = json.loads((tmp_path / "checkpoints" / "latest" / folders.MANIFEST).read_text())
+    manifest = json.loads((tmp_path / "checkpoints" / "latest" / MANIFEST).read_text())
     assert manifest["wandb"] == {"id": run.id, "step": 1}
     again = train.Checkpoint(folder=tmp_path / "checkpoints")
     assert again.wandb() == {"id": run.id, "resume": "allow"}

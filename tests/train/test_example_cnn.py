@@ -15,7 +15,8 @@ import pytest
 
 from runyard.config.sweep_file import read_sweep_file
 from runyard.home import Home
-from runyard.train import Params, folders
+from runyard.save_protocol import MANIFEST
+from runyard.train import Params
 from tests.conftest import RunRunyard
 from tests.live.programs import curves, list_runs, stock_client
 from tests.train.frameworks import ROOT, program_environment
@@ -78,7 +79,7 @@ def test_tracked_on_one_rank_and_over_a_cut(
     assert kept.versions.torch.startswith("2.")
     assert len(list((folder / "wandb").glob("run-*-thesame"))) == 2
     assert weights_of(folder)[0] == 3
-    manifest = json.loads((folder / "checkpoints" / "latest" / folders.MANIFEST).read_text())
+    manifest = json.loads((folder / "checkpoints" / "latest" / MANIFEST).read_text())
     assert set(manifest["parts"]) == {"model", "optimizer", "schedule", "iteration"}
     assert (manifest["step"], manifest["wandb"]["id"]) == (3, "thesame")
     assert manifest["best"][0] == summary["best_val_loss"]

@@ -17,7 +17,6 @@ from runyard.actions.events import Notice, Notify
 from runyard.actions.owner import RULE, Owner, find_owner, is_name
 from runyard.actions.tracking import ProjectOptions, other_server
 from runyard.client.api import Api, NewRun, Run
-from runyard.client.discover import connect, ensure_server
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
@@ -59,7 +58,9 @@ class Ran:
 
 def run(request: RunRequest, notify: Notify) -> Ran:
     from runyard.node.attempt.foreground import Program
+    from runyard.node.attempt.records import Record
     from runyard.node.attempt.run_attempt import run_attempt
+    from runyard.node.attempt.run_delivery import RunDelivery
     from runyard.node.link.relay import Door
 
     home = locate()
@@ -80,9 +81,11 @@ def run(request: RunRequest, notify: Notify) -> Ran:
             door.open()  # Before any thread is started: it is a fork of ours.
         environment = _environment(home, api, made, owner, request, elsewhere, door)
         program = Program(list(request.command))
-        outcome = run_attempt(
-            program, api, made, home.spool, environment, lambda: _revive(home), door
+        record = Record(
+            f"{home.spool}/{made['id']}-{secrets.token_hex(4)}.json", {}, survives_machine=True
         )
+        delivery = RunDelivery(api, made, str(home.path))
+        outcome = run_attempt(program, record, environment, delivery, door)
     if not request.quiet:
         notify(_end(outcome.run, made["id"], outcome.exit_code, outcome.seconds))
     if outcome.run is None:
@@ -92,7 +95,7 @@ def run(request: RunRequest, notify: Notify) -> Ran:
         notify(
             Notice(
                 f"the end of run {made['id']} could not be delivered yet"
-                f"{f': {trouble.what}' if trouble else ''}; it is kept in {home.spool}, and the "
+                f"{f': {trouble}' if trouble else ''}; it is kept in {home.spool}, and the "
                 "next server takes it in"
             )
         )
@@ -253,13 +256,6 @@ def _around(request: RunRequest, owner: Owner) -> dict[str, str]:
     # Lines show up in the console when they are printed, also where it is no terminal.
     environment.setdefault("PYTHONUNBUFFERED", "1")
     return environment
-
-
-def _revive(home: Home) -> Api | None:
-    """Start the server again if it died; a connection of the asker's own either way."""
-    ensure_server(home)
-    discovery = read_discovery(home)
-    return connect(discovery) if discovery is not None else None
 
 
 def _end(ended: Run | None, run_id: str, exit_code: int, seconds: float) -> Notice:

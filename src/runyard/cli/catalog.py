@@ -1,4 +1,4 @@
-"""The commands, in the order in which help lists them. Each is a module of this name."""
+"""The commands, in the order in which help lists them. Each is a module of its name."""
 
 COMMANDS = {
     "init": "write a runyard.yaml for this project",
@@ -44,3 +44,17 @@ COMMANDS = {
     "server": "start, stop or look at the server",
     "completion": "print the completion script of a shell",
 }
+
+_FOLDERS = {
+    "starting": "run submit sweep farm repeat gauge rehearse retry rerun agents shell",
+    "watching": "sweeps status jobs top runs show logs best report compare export cancel stop "
+    "delete",
+    "admin": "init env login ui server users keys sessions teams sync push clean doctor clusters "
+    "partitions usage",
+}
+
+
+def module_of(command: str) -> str:
+    """The module that has the command."""
+    folders = [folder for folder, commands in _FOLDERS.items() if command in commands.split()]
+    return ".".join(["runyard", "cli", *folders, command])

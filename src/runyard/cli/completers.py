@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from runyard.client.api import Api
 from runyard.client.discover import find_server
 from runyard.home import locate
 
@@ -13,44 +16,38 @@ def complete_named(prefix: str, **_: object) -> list[str]:
 
 
 def complete_job(prefix: str, **_: object) -> list[str]:
-    """Completion of a job's number. Never starts anything, and never fails."""
-    try:
-        api = find_server(locate())
-        found = api.jobs.jobs(limit=100) if api else []
-    except Exception:
-        return []
-    return [job["job_id"] for job in found if job["job_id"].startswith(prefix)]
+    """A job's number."""
+    return _matching(prefix, lambda api: [job["job_id"] for job in api.jobs.jobs(limit=100)])
 
 
 def complete_run(prefix: str, **_: object) -> list[str]:
-    """Completion of a run's id. Never starts anything, and never fails."""
-    try:
-        api = find_server(locate())
-        runs = api.runs(limit=200) if api else []
-    except Exception:
-        return []
-    return [run["id"] for run in runs if run["id"].startswith(prefix)]
+    """A run's id."""
+    return _matching(prefix, lambda api: [run["id"] for run in api.runs(limit=200)])
 
 
 def complete_sweep(prefix: str, **_: object) -> list[str]:
-    """Completion of a sweep's id or name. Never starts anything, and never fails."""
-    try:
-        api = find_server(locate())
-        found = api.sweeps.sweeps(limit=100) if api else []
-    except Exception:
-        return []
-    names = dict.fromkeys(name for one in found for name in (one["id"], one["name"]))
-    return [name for name in names if name.startswith(prefix)]
+    """A sweep's id or name."""
+    return _matching(
+        prefix,
+        lambda api: [
+            name for sweep in api.sweeps.sweeps(limit=100) for name in (sweep["id"], sweep["name"])
+        ],
+    )
 
 
 def complete_project(prefix: str, **_: object) -> list[str]:
-    """Completion of a project's name. Never starts anything, and never fails."""
+    """A project's name."""
+    return _matching(prefix, lambda api: [project["name"] for project in api.projects()])
+
+
+def _matching(prefix: str, names: Callable[[Api], list[str]]) -> list[str]:
+    """Never starts anything, and never fails."""
     try:
         api = find_server(locate())
-        found = api.projects() if api else []
+        known = names(api) if api else []
     except Exception:
         return []
-    return [name for name in dict.fromkeys(one["name"] for one in found) if name.startswith(prefix)]
+    return [name for name in dict.fromkeys(known) if name.startswith(prefix)]
 
 
 def complete_file(prefix: str, **_: object) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
-from runyard.cli.catalog import COMMANDS
+from runyard.cli.catalog import COMMANDS, module_of
 from runyard.cli.help_text import HelpFormatter
 from runyard.cli.letters import advice_on
 from runyard.errors import UsageError
@@ -104,7 +104,7 @@ def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
 
 
 def load(name: str) -> Command:
-    return cast(Command, import_module(f"runyard.cli.{name}"))
+    return cast(Command, import_module(module_of(name)))
 
 
 def count(text: str) -> int:

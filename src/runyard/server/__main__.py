@@ -45,15 +45,15 @@ def main() -> int:
                     f"a server already holds {home.path}", mend="`runyard server status` says where"
                 )
             with Owner(home, dead=args.dead_owner) as owner:
-                from runyard.server.http.proxies import ProxyWish
-                from runyard.server.http.tls import TlsWish
+                from runyard.server.http.proxies import ProxyOptions
+                from runyard.server.http.tls import TlsOptions
                 from runyard.server.serve import serve
 
                 serve(
                     home, args.listen, args.port,
                     lambda note: starter.tell({"note": note}), owner.check,
-                    TlsWish(args.tls, args.tls_cert, args.tls_key, args.tls_ca),
-                    ProxyWish(args.url, args.proxy),
+                    TlsOptions(args.tls, args.tls_cert, args.tls_key, args.tls_ca),
+                    ProxyOptions(args.url, args.proxy),
                 )  # fmt: skip
     except Owned as owned:
         starter.tell({"owner": owned.claim.hostname})

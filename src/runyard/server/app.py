@@ -24,9 +24,9 @@ from runyard.server.api import (
     sweep_api,
 )
 from runyard.server.api.page_api import page_routes
-from runyard.server.http.answers import Unacceptable
+from runyard.server.http.answers import HttpError
 from runyard.server.http.auth_middleware import AuthMiddleware, RouteAccess
-from runyard.server.http.error_middleware import ErrorMiddleware, unacceptable
+from runyard.server.http.error_middleware import ErrorMiddleware, answer_http_error
 from runyard.server.http.scopes import guarded
 from runyard.server.http.security_headers import SecurityHeadersMiddleware
 from runyard.server.page import login, session_api
@@ -122,7 +122,7 @@ def create_app(
                 ),
             ),
         ],
-        exception_handlers={Unacceptable: unacceptable},
+        exception_handlers={HttpError: answer_http_error},
         lifespan=lifespan,
     )
     tracker.sweeps.is_stopping = is_stopping
@@ -134,4 +134,4 @@ def create_app(
 
 
 async def nothing_here(request: Request) -> Response:
-    raise Unacceptable(404, f"there is no {request.url.path[:200]}")
+    raise HttpError(404, f"there is no {request.url.path[:200]}")

@@ -24,8 +24,8 @@ from runyard.server.app import create_app
 from runyard.server.http.binding import bind, bind_beside
 from runyard.server.http.connections import GuardedProtocol, allow_many_connections
 from runyard.server.http.listening import find_listening
-from runyard.server.http.proxies import ProxyMiddleware, ProxyWish, read_addresses
-from runyard.server.http.tls import Tls, TlsWish
+from runyard.server.http.proxies import ProxyMiddleware, ProxyOptions, read_addresses
+from runyard.server.http.tls import Tls, TlsOptions
 from runyard.server.tracker import Tracker, new_key
 from runyard.version import __version__
 
@@ -43,8 +43,8 @@ def serve(
     port: int | None,
     ready: Callable[[str | None], None],
     check_owner: Callable[[], None] = lambda: None,
-    tls_wish: TlsWish | None = None,
-    proxy_wish: ProxyWish | None = None,
+    tls_wish: TlsOptions | None = None,
+    proxy_wish: ProxyOptions | None = None,
 ) -> None:
     """Open the folder, listen, tell everybody where, and serve.
 
@@ -65,10 +65,10 @@ def serve(
         for one in bound:
             closing.enter_context(one)
         port_number = bound[0].getsockname()[1]
-        wish = (tls_wish or TlsWish()).over(before)
+        wish = (tls_wish or TlsOptions()).over(before)
         tls = Tls(home, wish, listening) if wish.on else None
         scheme = "https" if tls else "http"
-        proxy = (proxy_wish or ProxyWish()).over(before)
+        proxy = (proxy_wish or ProxyOptions()).over(before)
         discovery = Discovery(
             url=f"{scheme}://{_in_url(listening.name)}:{port_number}",
             key=before.key if before else new_key(),

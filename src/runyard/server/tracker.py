@@ -31,7 +31,7 @@ from runyard.server.store.database import Database, DiskFull
 from runyard.server.store.store import Arguments, Result, Store
 from runyard.server.store.vacuum import Vacuum
 from runyard.server.sweeps.ledger import leases
-from runyard.server.sweeps.serving.desks import Desks
+from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.tracking import deletion, leftovers
 
 _NOT_IN_NAMES = str.maketrans(dict.fromkeys("/\\#?%:", "-"))
@@ -64,7 +64,7 @@ class Tracker(Store):
         self.vacuum = Vacuum()
         self.remembered = FieldMemory()
         self.project_keys = ProjectKeys(self.changes)
-        self.sweeps = Desks(self)
+        self.sweeps = ClaimQueues(self)
         # Jobs that are to be cancelled; while there are none, no claim has to look.
         self.open_wishes = 0
 

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from runyard.save_protocol import GO_ON_NOTE, USED_NOTE
 from runyard.train import exchange, folders
 from runyard.train.errors import Damaged, TrainError
 from runyard.train.frameworks import loaded, wandb_run
 from runyard.train.randomness import random_states, set_random_states
 from runyard.train.saying import say, warn
-from runyard.train.stopping import GO_ON_NOTE, USED_NOTE, watch_signals
+from runyard.train.stopping import watch_signals
 from runyard.train.torch_state import fill, is_torch_object, read_state, state_of, write_state
 from runyard.train.trees import check_tree, read_tree, write_tree
 

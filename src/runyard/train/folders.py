@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from runyard.save_protocol import MANIFEST
 from runyard.train.errors import Damaged
 
-MANIFEST = "manifest.json"
 _FORMAT = 1
 _NAME = re.compile(r"(\d+)-step-(\d+)")
 _PARTIAL, _OLD, _DAMAGED = ".partial-", ".old-", "damaged-"

@@ -12,16 +12,12 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from runyard import save_protocol
 from runyard.train import exchange
 from runyard.train.frameworks import torch_group, wandb_run
 from runyard.train.saying import say
 
-# EX_TEMPFAIL of sysexits.h: "go on with me later".
-GO_ON = 75
-# Left in the checkpoint folder for launchers that turn every exit code into 1, as torchrun does.
-GO_ON_NOTE = "go-on"
-# Left there as soon as a program looks for its checkpoint.
-USED_NOTE = ".used"
+GO_ON = save_protocol.GO_ON
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _LEAST_RESERVE = 10.0
@@ -112,7 +108,7 @@ def go_on(folder: str | os.PathLike[str] | None = None) -> NoReturn:
     if where and exchange.rank() == 0:
         # Without the note the exit code still says it.
         with contextlib.suppress(OSError):
-            (Path(where) / GO_ON_NOTE).write_text(f"{time.time():.0f}\n")
+            (Path(where) / save_protocol.GO_ON_NOTE).write_text(f"{time.time():.0f}\n")
     say(f"leaving with exit code {GO_ON}: start the same command again to go on")
     close(GO_ON)
     raise SystemExit(GO_ON)

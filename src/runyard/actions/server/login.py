@@ -58,8 +58,8 @@ def log_in(
     else:
         url = target_url(request.host)
         stored = _stored_key(url)
-        is_known = stored is not None and not request.relogin and request.key is None
-        if stored is not None and is_known and _works(url, stored):
+        asks_anew = request.relogin or request.key is not None
+        if stored is not None and not asks_anew and _works(url, stored):
             key = stored
         else:
             key = _checked(request.key or ask(url), url)

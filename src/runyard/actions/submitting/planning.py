@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import runyard
-from runyard.actions.environments import builder
+from runyard.actions.cluster.environments import builder
 from runyard.actions.events import Notify, ignore, in_words
 from runyard.actions.submitting.staging_check import check_staging
 from runyard.actions.submitting.submission import ClusterOptions, Submission

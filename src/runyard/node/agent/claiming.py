@@ -10,6 +10,7 @@ import time
 from runyard.node.attempt.delivery import end_message
 from runyard.node.attempt.trial_attempt import Attempt
 from runyard.node.attempt.workspace import Workspace
+from runyard.node.link.channel import ANSWER_SECONDS
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from runyard.node.link.channel import Answer
 
 _WAIT_SECONDS = 20.0
-_ANSWER_SECONDS = 30.0
 
 
 class Claiming:
@@ -93,7 +93,7 @@ class Claiming:
             f"/api/agents/{self._work.agent}/claim",
             {"token": token, "wait": wait, **room},
             lambda answer: self._take(slot, answer),
-            seconds=wait + _ANSWER_SECONDS,
+            seconds=wait + ANSWER_SECONDS,
         )
 
     def _take(self, slot: Slot, answer: Answer) -> None:
@@ -133,9 +133,9 @@ class Claiming:
 
     def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
         work = self._work
-        found = work.place.found
-        assert found is not None
-        if found.handed is None:  # The last one was refused meanwhile.
+        address = work.place.address
+        assert address is not None
+        if address.handed is None:  # The last one was refused meanwhile.
             work.ask_key(lambda: self._begin(slot, told))
             return
         folder = work.folder or os.getcwd()  # noqa: PTH109
@@ -149,11 +149,11 @@ class Claiming:
             if work.tracker is not None:
                 environ |= work.tracker.record(told)
                 work.recorded.add(str(told["run"]["id"]))
-            if found.authority:
+            if address.authority:
                 from runyard.client.roots import trust_environment
 
-                environ |= trust_environment(work.home, found.authority, environ, found.tls_ca)
-            workspace = Workspace(told, found, folder, environ, work.launcher, work.url)
+                environ |= trust_environment(work.home, address.authority, environ, address.tls_ca)
+            workspace = Workspace(told, address, folder, environ, work.launcher, work.url)
             if work.tracker is not None:
                 work.tracker.redirect(workspace.environ, told)
         except OSError as error:

@@ -12,6 +12,7 @@ import os
 import time
 
 from runyard.node.system import processes
+from runyard.node.system.process_trees import TICKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _QUIET_SECONDS = 120.0
 # Idle threads wake up now and then: less than this share of one CPU is nothing.
 _IDLE_SHARE = 0.01
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Activity:
@@ -40,7 +40,7 @@ class Activity:
         used = self.cpu_seconds - before.cpu_seconds
         is_quiet = (self.written, self.lines) == (before.written, before.lines)
         # At least a tick: that is how finely the kernel counts.
-        return is_quiet and used <= max(2 / _TICKS, (self.at - before.at) * _IDLE_SHARE)
+        return is_quiet and used <= max(2 / TICKS, (self.at - before.at) * _IDLE_SHARE)
 
 
 class HungWatch:
@@ -106,6 +106,6 @@ def activity(attempt: Attempt) -> Activity | None:
                 fields = file.read().rpartition(")")[2].split()
             with open(f"/proc/{pid}/io") as file:  # noqa: PTH123
                 counts = dict(line.split(": ") for line in file.read().splitlines())
-            cpu_seconds += (int(fields[11]) + int(fields[12])) / _TICKS
+            cpu_seconds += (int(fields[11]) + int(fields[12])) / TICKS
             written += int(counts["wchar"])
     return Activity(cpu_seconds, written, attempt.lines) if own else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 
+from runyard.save_protocol import GO_ON
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-GO_ON = 75  # EX_TEMPFAIL: the program asks to be continued later.
 _KILLED = (-9, 137)
 _OUT_OF_MEMORY = (
     b"MemoryError",

@@ -7,15 +7,12 @@ import itertools
 import json
 import os
 
+from runyard.save_protocol import GO_ON_NOTE, MANIFEST, USED_NOTE
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# `runyard.train` leaves it where a launcher swallows exit codes; it is no checkpoint.
-GO_ON_NOTE = "go-on"
-# `runyard.train` leaves it where it looks for checkpoints, before there is one.
-USED_NOTE = ".used"
-_MANIFEST = "manifest.json"
 _DEEPEST = 4
 _MOST_BESIDE = 100
 # Kernels stamp files with the time of their last tick, which may be this long ago.
@@ -31,7 +28,7 @@ def saved_at(folder: str) -> float | None:
     exact: float | None = None
     for entry in _files(folder, _DEEPEST):
         with contextlib.suppress(OSError):
-            if entry.name == _MANIFEST:
+            if entry.name == MANIFEST:
                 exact = max(filter(None, (exact, _said(entry.path))), default=None)
             newest = max(newest or 0.0, entry.stat().st_mtime + _TICK)
     return newest if exact is None else exact

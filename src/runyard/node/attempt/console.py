@@ -18,10 +18,9 @@ import termios
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-# After the program's end, something it left behind may hold its output open: do not wait for that.
-_LINGER_SECONDS = 0.5
+from runyard.node.attempt.delivery import LINGER_SECONDS
+
 # The kernel tells the foreground job of a new window size, and that is the program, not us: look.
 _LOOK_AT_SIZE_SECONDS = 0.2
 _READ_AT_ONCE = 1 << 16
@@ -32,8 +31,7 @@ _READS_TO_EMPTY = 32
 class Console:
     """The output of one program. `open`, hand the ends to the program, `start`, `finish`."""
 
-    def __init__(self, copy: Path, stdout: int = 1, stderr: int = 2) -> None:
-        self._copy_path = copy
+    def __init__(self, copy: str, stdout: int = 1, stderr: int = 2) -> None:
         self._targets = {"stdout": stdout, "stderr": stderr}
         self._sources: dict[int, int] = {}
         self._program_ends: list[int] = []
@@ -70,7 +68,6 @@ class Console:
         pipe = (self._end_heard, self._end_told)
         for handle in (*self._program_ends, *self._sources, *pipe, self._copy):
             os.close(handle)
-        self._copy_path.unlink(missing_ok=True)
 
     def _channel(self, target: int) -> int:
         if os.isatty(target):
@@ -110,7 +107,7 @@ class Console:
                 for key, _ in waiting.select(self._pause(last)):
                     if key.fd == self._end_heard:
                         waiting.unregister(key.fd)
-                        last = time.monotonic() + _LINGER_SECONDS
+                        last = time.monotonic() + LINGER_SECONDS
                     elif not self._pass_on(key.fd):
                         waiting.unregister(key.fd)
                         self._close(key.fd)

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from runyard.node.attempt.records import Record
     from runyard.node.link.channel import Answer, Channel
 
+# How often what a program printed is sent.
+SHIP_EVERY = 1.0
+# After the program's end, something it left behind may hold its output open: do not wait for that.
+LINGER_SECONDS = 0.5
 _SEND_AT_ONCE = 1 << 20
 _LEFTOVER_SECONDS = 30.0
 _KILLED = -9
 
 
-class Console:
+class ConsoleShipper:
     """The console of one attempt: sends what the copy has and the server has not."""
 
     def __init__(self, channel: Channel, record: Record, on_stop: Callable[[], None]) -> None:
@@ -32,6 +36,8 @@ class Console:
         self._sent = 0
         self._is_sending = False
         self._is_over = False
+        self._is_stopped = False
+        self.heard_at = time.monotonic()
         self._on_done: Callable[[], None] | None = None
 
     def ship(self) -> None:
@@ -47,12 +53,16 @@ class Console:
 
     def finish(self, on_done: Callable[[], None]) -> None:
         """Nothing more comes: send the rest, then call."""
+        if self._is_over:  # The run was deleted.
+            on_done()
+            return
         self._on_done = on_done
         self.ship()
 
-    def ask_first(self) -> None:
-        """Of a console that somebody else sent before: learn from where on."""
-        self._send(b"")
+    def ask_stored(self) -> None:
+        """Learn what the server has of it; also a sign of life."""
+        if not (self._is_sending or self._is_over):
+            self._send(b"")
 
     def hurry(self, channel: Channel) -> None:
         """Send the rest on another channel, whatever is still under way on the own one."""
@@ -70,6 +80,7 @@ class Console:
 
     def _on_answer(self, answer: Answer) -> None:
         self._is_sending = False
+        self.heard_at = time.monotonic()
         if not answer.is_good:  # The run was deleted: nobody wants it.
             self._is_over = True
             if self._on_done is not None:
@@ -78,7 +89,8 @@ class Console:
         told = answer.json()
         # The server says what it has: that is where to go on, whatever was sent before.
         self._note(answer)
-        if told.get("stop"):
+        if told.get("stop") and not self._is_stopped:
+            self._is_stopped = True
             self._on_stop()
         self.ship()
 
@@ -138,6 +150,6 @@ def _deliver(channel: Channel, record: Record) -> None:
         path = f"/api/agents/{record.content['agent']}/ends"
         channel.post(path, end_message(record.content), is_told)
 
-    console = Console(channel, record, on_stop=lambda: None)
-    console.ask_first()
+    console = ConsoleShipper(channel, record, on_stop=lambda: None)
+    console.ask_stored()
     console.finish(tell_end)

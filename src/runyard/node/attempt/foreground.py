@@ -1,4 +1,4 @@
-"""The user's program as a process: started, signalled, stopped and continued, waited for."""
+"""The program of `runyard run`, in front of the user's terminal: its signals, stops and end."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import contextlib
 import os
 import shlex
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
 from runyard.errors import ProgramError
 from runyard.node.attempt.terminal import Terminal
+from runyard.node.system.launching import NotStarted, launch
+from runyard.node.system.loop import Loop
 
 # Passed on when they come to us alone; the terminal's own reach the program by themselves.
 FORWARDED = (
@@ -52,7 +53,8 @@ class Program:
     def __init__(self, command: Sequence[str]) -> None:
         self._command = list(command)
         self._terminal = Terminal()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
+        self._exit_code: int | None = None
         self._early: list[int] = []
         self._asked_late = False
         self._forwarded: set[int] = set()
@@ -65,7 +67,7 @@ class Program:
             signal.signal(number, self._forward)
         signal.signal(signal.SIGCONT, self._go_on)
 
-    def start(self, environment: Mapping[str, str], stdout: int, stderr: int) -> None:
+    def start(self, environment: Mapping[str, str], stdout: int, stderr: int, loop: Loop) -> None:
         foreground = self._terminal.is_ours()
 
         def enter_group() -> None:
@@ -73,16 +75,13 @@ class Program:
             if foreground:
                 self._terminal.give(os.getpid())
 
+        loop.on_signal(signal.SIGCHLD, lambda _number: self._look())
         try:
             # Only these two calls happen between fork and exec, before any thread is started.
-            self._process = subprocess.Popen(
-                self._command,
-                env=dict(environment),
-                stdout=stdout,
-                stderr=stderr,
-                preexec_fn=enter_group,
+            self._pid = launch(
+                self._command, environment, None, stdout, errors=stderr, on_terminal=enter_group
             )
-        except OSError as error:
+        except (NotStarted, OSError) as error:
             if foreground:
                 self._terminal.give(os.getpgrp())
             raise _not_started(self._command, error) from error
@@ -94,20 +93,30 @@ class Program:
 
     @property
     def group(self) -> int:
-        assert self._process is not None
-        return self._process.pid
+        assert self._pid is not None
+        return self._pid
 
-    def wait(self) -> int:
+    def wait(self, loop: Loop) -> int:
         """Wait for the end. The exit code, negative for the signal that ended it."""
-        assert self._process is not None
-        while True:
-            _, status = os.waitpid(self._process.pid, os.WUNTRACED)
+        while self._exit_code is None:
+            loop.turn()
+        return self._exit_code
+
+    def _look(self) -> None:
+        """Some child has stopped or ended: see whether it is the program."""
+        while self._runs and self._pid is not None:
+            pid, status = os.waitpid(self._pid, os.WUNTRACED | os.WNOHANG)
+            if not pid:
+                return
             if os.WIFSTOPPED(status):
                 self._stop_with_it(os.WSTOPSIG(status))
-                continue
-            self._process.returncode = os.waitstatus_to_exitcode(status)
-            self._ended_in_front = self._terminal.take_back(self._process.pid)
-            return self._process.returncode
+            else:
+                self._exit_code = os.waitstatus_to_exitcode(status)
+                self._ended_in_front = self._terminal.take_back(self._pid)
+
+    @property
+    def _runs(self) -> bool:
+        return self._pid is not None and self._exit_code is None
 
     def give_up_signals(self) -> None:
         """After the end: what asks to end is now meant for us, and raises KeyboardInterrupt.
@@ -133,9 +142,9 @@ class Program:
 
     def tell_resized(self) -> None:
         """The kernel does not tell it: the terminal that we made is not its controlling one."""
-        if self._process is not None and self._process.returncode is None:
+        if self._runs:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGWINCH)
+                os.killpg(self.group, signal.SIGWINCH)
 
     def end_likewise(self, exit_code: int) -> int:
         """End ourselves as the program did, so that our caller sees what it would have seen."""
@@ -157,16 +166,15 @@ class Program:
 
     def _send(self, number: int) -> bool:
         """Send the program a signal; says whether it was still there."""
-        assert self._process is not None
-        if self._process.returncode is None:
+        if self._runs:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)
+                os.kill(self.group, number)
                 return True
         return False
 
     def _forward(self, number: int, _frame: FrameType | None) -> None:
         self._forwarded.add(number)
-        if self._process is None:
+        if self._pid is None:
             self._early.append(number)
         elif not self._send(number) and number in _MEANT_FOR_US_AFTERWARDS:
             self._asked_late = True
@@ -177,7 +185,7 @@ class Program:
         if wants_terminal and self._terminal.is_ours():
             self._resume()  # A shell's `fg` of a job that was running comes without SIGCONT.
             return
-        in_front = self._terminal.take_back(self._process.pid) if self._process else False
+        in_front = self._terminal.take_back(self.group)
         by_job_control = number != signal.SIGSTOP and self._terminal.is_there
         if not in_front and not by_job_control:
             return  # Whoever stopped the program alone will continue it alone.
@@ -189,20 +197,19 @@ class Program:
         signal.signal(number, before)
 
     def _go_on(self, _number: int, _frame: FrameType | None) -> None:
-        if self._process is not None and self._process.returncode is None:
+        if self._runs:
             self._resume()
 
     def _resume(self) -> None:
-        assert self._process is not None
         if self._terminal.is_ours():
-            self._terminal.give(self._process.pid)
+            self._terminal.give(self.group)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGCONT)
+            os.killpg(self.group, signal.SIGCONT)
 
 
-def _not_started(command: Sequence[str], error: OSError) -> ProgramError:
-    name = command[0]
-    found = isinstance(error, FileNotFoundError)
+def _not_started(command: Sequence[str], error: NotStarted | OSError) -> ProgramError:
+    name, cause = command[0], error.__cause__ if isinstance(error, NotStarted) else error
+    found = isinstance(cause, FileNotFoundError)
     mend = None
     if found and os.path.exists(name) and "/" in name:  # noqa: PTH110
         mend = f"the interpreter that the first line of {name} names may be missing"
@@ -212,8 +219,11 @@ def _not_started(command: Sequence[str], error: OSError) -> ProgramError:
         mend = f"runyard run -- ./{shlex.join(command)}"
     elif found:
         mend = "check its spelling, and that its environment is active"
-    elif isinstance(error, PermissionError):
+    elif isinstance(cause, PermissionError):
         mend = f"chmod +x {name}, or name the program that runs it"
     return ProgramError(
-        f"cannot start {name!r}", exit_code=127 if found else 126, said=error.strerror, mend=mend
+        f"cannot start {name!r}",
+        exit_code=127 if found else 126,
+        said=cause.strerror if isinstance(cause, OSError) else str(cause),
+        mend=mend,
     )

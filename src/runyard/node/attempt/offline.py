@@ -7,7 +7,6 @@ records lies in the run's folder, beside a note for `runyard sync`.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -18,10 +17,9 @@ from pathlib import Path
 
 from runyard.client.api import NewRun
 from runyard.client.owed import Owed, write_owed
-from runyard.home import write_whole
-from runyard.node.attempt.console import Console
-from runyard.node.attempt.foreground import Program, deaf_threads
-from runyard.node.attempt.run_attempt import Outcome
+from runyard.node.attempt.foreground import Program
+from runyard.node.attempt.records import Record
+from runyard.node.attempt.run_attempt import Outcome, run_attempt
 
 
 def offline_environment(new: NewRun, folder: Path) -> dict[str, str]:
@@ -44,8 +42,11 @@ def run_offline(
 ) -> Outcome:
     """Run the program to its end, with no server."""
     token, host = secrets.token_hex(4), socket.gethostname()
-    copy, record = spool / f"{new['id']}-{token}.log", spool / f"{new['id']}-{token}.json"
-    known = {"new": new, "token": token, "host": host, "pid": os.getpid(), "begun_at": time.time()}
+    record = Record(
+        f"{spool}/{new['id']}-{token}.json",
+        {"new": new, "token": token, "host": host, "pid": os.getpid(), "begun_at": time.time()},
+        survives_machine=True,
+    )
     owed = Owed(
         run=new["id"],
         project=new["project"],
@@ -54,30 +55,12 @@ def run_offline(
         pid=os.getpid(),
         python=find_interpreter(new["command"], environment),
     )
-    console = Console(copy)
-    stdout, stderr = console.open()
-    try:
-        # Before the program: whatever becomes of us, it is known that there is something to fetch.
-        write_whole(record, json.dumps(known))
-        write_owed(folder, owed)
-        program.start(environment, stdout, stderr)
-    except BaseException:
-        console.abandon()
-        record.unlink(missing_ok=True)
-        raise
-    started = time.monotonic()
-    with deaf_threads():
-        console.start(program.tell_resized)
-    exit_code = program.wait()
-    seconds, ended_at = time.monotonic() - started, time.time()
-    with contextlib.suppress(KeyboardInterrupt):
-        program.give_up_signals()
-        console.finish()
-    program.forget_grace()
+    # Before the program: whatever becomes of us, it is known that there is something to fetch.
+    write_owed(folder, owed)
+    outcome = run_attempt(program, record, environment, None)
     with contextlib.suppress(OSError):  # A full disk: the server counts it as lost.
-        write_whole(record, json.dumps({**known, "exit_code": exit_code, "ended_at": ended_at}))
-        write_owed(folder, owed.ended(ended_at))
-    return Outcome(exit_code, seconds, None, None, console.trouble)
+        write_owed(folder, owed.ended(float(record.content["ended_at"])))
+    return outcome
 
 
 def find_interpreter(command: list[str], environment: Mapping[str, str]) -> str | None:

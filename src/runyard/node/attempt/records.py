@@ -23,28 +23,38 @@ _SIZE = 2000
 
 
 class Record:
-    """One attempt's record and the copy of its console."""
+    """One attempt's record and the copy of its console.
 
-    def __init__(self, path: str, content: dict[str, Any]) -> None:
+    `survives_machine`: wait until it is on the disk; it is then there after a new start too.
+    """
+
+    def __init__(
+        self, path: str, content: dict[str, Any], *, survives_machine: bool = False
+    ) -> None:
         self.path = path
         self.content = content
+        self._survives_machine = survives_machine
         self._file = -1
 
     @property
     def copy(self) -> str:
         return self.path.removesuffix(".json") + ".log"
 
-    def write(self, **more: object) -> None:
-        """Whole or not at all: one call of the kernel, padded over what was there before.
+    @property
+    def token(self) -> str:
+        """What tells it from other attempts of its run."""
+        return self.path.removesuffix(".json").rpartition("-")[2]
 
-        It survives us, not the machine: after a new start it is void.
-        """
+    def write(self, **more: object) -> None:
+        """Whole or not at all: one call of the kernel, padded over what was there before."""
         self.content.update(more)
         # A full disk must not end the program: the server is then told directly or not at all.
         with contextlib.suppress(OSError):
             if self._file < 0:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             os.pwrite(self._file, json.dumps(self.content).ljust(_SIZE).encode(), 0)
+            if self._survives_machine:
+                os.fsync(self._file)
 
     def remove(self) -> None:
         if self._file >= 0:

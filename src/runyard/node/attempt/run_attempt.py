@@ -1,4 +1,4 @@
-"""One attempt: the program runs, is recorded, and its end is told.
+"""One attempt of `runyard run`: the program runs, is recorded, and its end is told.
 
 Beside the console's copy lies a small record of the attempt. Both go when the server has
 everything; what a crash leaves behind, the server takes in by itself.
@@ -7,24 +7,18 @@ everything; what a crash leaves behind, the server takes in by itself.
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import secrets
-import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from runyard.client.api import Api, Run
-from runyard.errors import ProgramError, RunyardError
-from runyard.home import write_whole
+from runyard.client.api import Run
+from runyard.errors import ProgramError
 from runyard.node.attempt.console import Console
 from runyard.node.attempt.foreground import Program, deaf_threads
-from runyard.node.attempt.shipping import Shipper
+from runyard.node.attempt.records import Record
+from runyard.node.attempt.run_delivery import RunDelivery
 from runyard.node.link.relay import Door
-
-_DELIVERY_SECONDS = 30.0
+from runyard.node.system.loop import Loop
 
 
 @dataclass(frozen=True)
@@ -34,65 +28,58 @@ class Outcome:
     exit_code: int
     seconds: float
     run: Run | None
-    delivery_trouble: RunyardError | None
+    delivery_trouble: str | None
     console_trouble: OSError | None
 
 
 def run_attempt(
     program: Program,
-    api: Api,
-    run: Run,
-    spool: Path,
+    record: Record,
     environment: Mapping[str, str],
-    revive: Callable[[], Api | None],
+    delivery: RunDelivery | None,
     door: Door | None = None,
 ) -> Outcome:
-    """Run the program to its end; its output goes through us, and to the server.
+    """Run the program to its end; its output goes through us, and to the server if there is one.
 
     `door` is the one by which its client logs.
     """
-    token = secrets.token_hex(4)
-    copy, record = spool / f"{run['id']}-{token}.log", spool / f"{run['id']}-{token}.json"
-    console = Console(copy)
+    loop = Loop()
+    console = Console(record.copy)
     stdout, stderr = console.open()
-    host = socket.gethostname()
     try:
-        number = api.begin_attempt(run, host, os.getpid(), token)
-        known = {"run": run["key"], "number": number, "host": host, "pid": os.getpid()}
+        if delivery is not None:
+            record.content.update(delivery.begin(record.token))
+            environment = {**environment, "RUNYARD_ATTEMPT": str(record.content["number"])}
         # Before the program: whatever becomes of us, the server then learns that we were.
-        _write_record(record, known)
+        record.write()
         try:
-            program.start({**environment, "RUNYARD_ATTEMPT": str(number)}, stdout, stderr)
+            program.start(environment, stdout, stderr, loop)
         except ProgramError as error:
-            api.end_attempt(run, number, error.exit_code, time.time())
+            if delivery is not None:
+                delivery.cannot_begin(error.exit_code)
             raise
     except BaseException:
         console.abandon()
-        record.unlink(missing_ok=True)
+        record.remove()
         raise
     if door is not None:
         door.outlive_us_with(program.group)
     started = time.monotonic()
-    shipper = Shipper(api, run, number, copy, revive, program.ask_to_end)
     with deaf_threads():
         console.start(program.tell_resized)
-        shipper.start()
-    exit_code = program.wait()
+    if delivery is not None:
+        delivery.watch(loop, record, program.ask_to_end)
+    exit_code = program.wait(loop)
     seconds, ended_at = time.monotonic() - started, time.time()
-    _write_record(record, {**known, "exit_code": exit_code, "ended_at": ended_at})
+    record.write(exit_code=exit_code, ended_at=ended_at)
     ended = None
     with contextlib.suppress(KeyboardInterrupt):  # The user will not wait: the record stays.
         program.give_up_signals()
         console.finish()
-        ended = shipper.finish(exit_code, ended_at, _DELIVERY_SECONDS)
+        if delivery is not None:
+            ended = delivery.finish(exit_code, ended_at)
     program.forget_grace()
     if ended is not None:
-        record.unlink(missing_ok=True)
-        copy.unlink(missing_ok=True)
-    return Outcome(exit_code, seconds, ended, shipper.trouble, console.trouble)
-
-
-def _write_record(path: Path, content: Mapping[str, object]) -> None:
-    # A full disk must not end the program; the server is then told directly or not at all.
-    with contextlib.suppress(OSError):
-        write_whole(path, json.dumps(content))
+        record.remove()
+    trouble = delivery.trouble if delivery is not None else None
+    return Outcome(exit_code, seconds, ended, trouble, console.trouble)

@@ -8,6 +8,8 @@ import os
 import socket
 import time
 
+from runyard.node.link.place import LOOPBACK
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 _AGAIN = 60.0
 _GIVE_UP = 900.0
 _PROBE_SECONDS = 3.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Watch:
@@ -94,7 +95,7 @@ def explain(home: str) -> str:
         )
     except (OSError, ValueError, LookupError, TypeError) as error:
         return f"{here} cannot read {home}/server.json: {error}"
-    if host != here and listen in _LOOPBACK:
+    if host != here and listen in LOOPBACK:
         return (
             f"the server listens on {host} alone: type `runyard server restart --listen cluster` "
             "there"

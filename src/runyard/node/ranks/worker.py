@@ -34,6 +34,7 @@ from runyard.node.system.processes import (
     marked,
     send_to_listeners,
 )
+from runyard.save_protocol import GO_ON
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from runyard.node.link.relay import Door
 
-_GO_ON = 75
 _REACH_SECONDS = 60.0
 _GRACE_SECONDS = 4.0
 _REST_SECONDS = 3.0
@@ -90,7 +90,7 @@ def main(words: list[str] | None = None) -> int:
     _end_rest(own_mark)
     del door
     # With 75 the others are to save as well: srun must not take it for a failure.
-    return 0 if code == _GO_ON else code if code >= 0 else 128 - code
+    return 0 if code == GO_ON else code if code >= 0 else 128 - code
 
 
 def _own_door(environ: dict[str, str]) -> Door | None:

@@ -7,7 +7,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # Not the program's fault, and the next one would fare no better.
 _OF_THE_MACHINE = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
@@ -22,9 +22,19 @@ class NotStarted(Exception):
 
 
 def launch(
-    words: Sequence[str], environ: Mapping[str, str], folder: str | None, output: int
+    words: Sequence[str],
+    environ: Mapping[str, str],
+    folder: str | None,
+    output: int,
+    *,
+    errors: int | None = None,
+    on_terminal: Callable[[], None] | None = None,
 ) -> int:
-    """Start a program; its process, which leads a group of its own. To be waited for by number."""
+    """Start a program; its process, which leads a group of its own. To be waited for by number.
+
+    `errors`: where its stderr goes, if not to its output. `on_terminal`: it stays in our session
+    and has our input; called in its process, to enter its group and take the terminal.
+    """
     # `subprocess` does not copy the agent's memory to throw it away (vfork), where a fork would:
     # a quarter of the time. Imported here, when there is something to run.
     import subprocess
@@ -34,10 +44,11 @@ def launch(
             list(words),
             env=dict(environ),
             cwd=folder,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if on_terminal is None else None,
             stdout=output,
-            stderr=output,
-            start_new_session=True,
+            stderr=output if errors is None else errors,
+            start_new_session=on_terminal is None,
+            preexec_fn=on_terminal,
         )
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:

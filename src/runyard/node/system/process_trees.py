@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_TICKS = os.sysconf("SC_CLK_TCK")
+TICKS = os.sysconf("SC_CLK_TCK")
 _KIB = 1024
 # Reading shared memory's fair share walks all pages: of the time, at most this part is spent on it;
 # ten times as much where a program runs only to be looked at.
@@ -105,7 +105,7 @@ def add_up(pids: Iterable[int], pss: Pss | None) -> Total:
         if not fields:
             continue
         # Its own, and those of children that it has waited for.
-        total.cpu_seconds += sum(map(int, fields[11:15])) / _TICKS
+        total.cpu_seconds += sum(map(int, fields[11:15])) / TICKS
         read, written = _moved(pid)
         total.read += read
         total.written += written

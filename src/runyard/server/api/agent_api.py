@@ -18,7 +18,7 @@ from runyard.server.api.sweep_json import trial_json
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, own_sweep, tracker_of
 from runyard.server.http.answers import (
-    Unacceptable,
+    HttpError,
     answer,
     quick_answer,
     read_json,
@@ -40,7 +40,7 @@ from runyard.server.sweeps.ledger.new_trials import OWN
 from runyard.server.sweeps.policy.causes import CAUSES
 from runyard.server.sweeps.policy.fitting import Refusal, Room
 from runyard.server.sweeps.serving import heartbeats
-from runyard.server.sweeps.serving.desks import Answer, Plan
+from runyard.server.sweeps.serving.claim_queues import Answer, Plan
 from runyard.server.tracking import going_back
 
 _LONGEST_WAIT = 30.0
@@ -88,8 +88,8 @@ async def claim(request: Request) -> Response:
     """The next trial; with `wait`, answers when there is one, or at the sweep's end."""
     agent = await own_agent(request)
     tracker = tracker_of(request)
-    desks = tracker.sweeps
-    async with desks.desk(agent["sweep"]).door:
+    queues = tracker.sweeps
+    async with queues.queue(agent["sweep"]).door:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))
@@ -101,12 +101,12 @@ async def claim(request: Request) -> Response:
         ):
             return answer(await _refused(request, agent["sweep"], room, why))
         wait = arguments.seconds(str(given.get("wait") or 0), "wait", _LONGEST_WAIT)
-        found = await desks.claim(agent["key"], token)
+        found = await queues.claim(agent["key"], token)
     if wait and found.handed is None and not found.is_over:
-        found = await _while_connected(request, desks.claim(agent["key"], token, wait), found)
+        found = await _while_connected(request, queues.claim(agent["key"], token, wait), found)
     if found.handed is None:
         return answer({"do": "exit" if found.is_over else "wait", "why": found.why})
-    told = _handed(await desks.plan(agent["sweep"]), found.handed)
+    told = _handed(await queues.plan(agent["sweep"]), found.handed)
     # From the request's last byte to the answer on disk: what `benchmarks/handout.py` looks at.
     told.headers["Server-Timing"] = f"claim;dur={(time.perf_counter() - read_at) * 1e3:.3f}"
     return told
@@ -168,7 +168,7 @@ async def end_attempt(request: Request) -> Response:
     given = await read_json(request)
     cause = None if given.get("cause") is None else arguments.field(given, "cause", str)
     if cause is not None and cause not in CAUSES:
-        raise Unacceptable(400, f"{cause[:50]!r} is no cause: {', '.join(CAUSES)}")
+        raise HttpError(400, f"{cause[:50]!r} is no cause: {', '.join(CAUSES)}")
     now = time.time()
     try:
         told = await tracker_of(request).write(
@@ -184,7 +184,7 @@ async def end_attempt(request: Request) -> Response:
             usage=read_usage(given.get("usage")),
         )
     except (NoAgent, NoAttempt) as error:
-        raise Unacceptable(404, str(error)) from error
+        raise HttpError(404, str(error)) from error
     tracker_of(request).sweeps.wake(agent["sweep"])
     return answer(told)
 
@@ -202,7 +202,7 @@ async def go_back(request: Request) -> Response:
     saved_at = None if told is None else arguments.field(given, "saved_at", (int, float))
     rows = given.get("rows") or []
     if not isinstance(rows, list) or not all(isinstance(line, str) for line in rows):
-        raise Unacceptable(400, "rows: a list of texts, each a row as JSON")
+        raise HttpError(400, "rows: a list of texts, each a row as JSON")
     owed_since = await going_back.go_back(
         tracker_of(request),
         agent["key"],
@@ -232,11 +232,11 @@ async def own_agent(request: Request) -> Row:
     try:
         agent = await tracker_of(request).sweeps.agent(min(key, LARGEST_KEY))
     except NoAgent as error:
-        raise Unacceptable(404, str(error)) from error
+        raise HttpError(404, str(error)) from error
     if not may_read(caller_of(request), agent["entity"]):
-        raise Unacceptable(404, f"there is no agent {key}")
+        raise HttpError(404, f"there is no agent {key}")
     if not tracker_of(request).may_write(caller_of(request), agent["entity"]):
-        raise Unacceptable(403, f"the sweeps of {agent['entity']!r} are not yours to write to")
+        raise HttpError(403, f"the sweeps of {agent['entity']!r} are not yours to write to")
     return agent
 
 

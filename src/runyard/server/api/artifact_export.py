@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from runyard.server.artifacts import aliases, artifacts, lineage, manifests, visibility
 from runyard.server.http.access import caller_of, readable_run, tracker_of
-from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.http.answers import HttpError, answer
 from runyard.server.people.permissions import Caller, may_read, readable
 from runyard.server.runs import runs
 from runyard.server.store.database import LARGEST_KEY
@@ -39,7 +39,7 @@ async def manifest(request: Request) -> Response:
     row = await _readable(request)
     contents = await manifests.written(tracker_of(request), row["manifest"])
     if contents is None:
-        raise Unacceptable(404, manifests.GONE)
+        raise HttpError(404, manifests.GONE)
     return StreamingResponse(contents, media_type="application/json")
 
 
@@ -48,7 +48,7 @@ async def _readable(request: Request) -> Row:
     row = await tracker_of(request).read(artifacts.by_key, key) if key <= LARGEST_KEY else None
     committed = row is not None and row["state"] == artifacts.COMMITTED
     if row is None or not committed or not may_read(caller_of(request), row["entity"]):
-        raise Unacceptable(404, f"there is no artifact with key {key}")
+        raise HttpError(404, f"there is no artifact with key {key}")
     return row
 
 

@@ -26,7 +26,7 @@ from starlette.responses import Response, StreamingResponse
 
 from runyard.home import MARKER, Home, read_discovery, write_discovery
 from runyard.server.http.access import need_admin, tracker_of
-from runyard.server.http.answers import Unacceptable, read_texts
+from runyard.server.http.answers import HttpError, read_texts
 from runyard.server.store.database import Closed
 
 log = logging.getLogger(__name__)
@@ -57,11 +57,11 @@ async def backup(request: Request) -> Response:
     need_admin(request, "copy it")
     path = (await read_texts(request)).get("path")
     if not isinstance(path, str) or not Path(path).is_absolute():
-        raise Unacceptable(400, "path is not an absolute path")
+        raise HttpError(400, "path is not an absolute path")
     target = Path(path)
     for taken in (target, _aside(target)):
         if os.path.lexists(taken):
-            raise Unacceptable(409, f"{taken} is there already")
+            raise HttpError(409, f"{taken} is there already")
     return StreamingResponse(_copy(request, target), media_type="application/x-ndjson")
 
 

@@ -30,7 +30,7 @@ from runyard.server.history.reading.curves import Curve, Span, read_named_curves
 from runyard.server.history.reading.group_curves import GroupCurve, combine
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
-from runyard.server.http.answers import Unacceptable, read_texts
+from runyard.server.http.answers import HttpError, read_texts
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import projects
 
@@ -59,7 +59,7 @@ async def curves(request: Request) -> Response:
     entity, _, name = asked.project.partition("/")
     project = await tracker.read(projects.by_path, entity, name)
     if project is None or not may_read(caller_of(request), entity):
-        raise Unacceptable(404, f"there is no project {asked.project[:200]!r}")
+        raise HttpError(404, f"there is no project {asked.project[:200]!r}")
     revision = tracker.changes.revision
     packed = await tracker.read(_packed, project["key"], asked, revision)
     return Response(packed, media_type="application/octet-stream")
@@ -69,13 +69,13 @@ def _read_asked(given: dict[str, Any]) -> Asked:
     named = arguments.field(given, "stream", str) if given.get("stream") else "history"
     stream = _STREAMS.get(named)
     if stream is None:
-        raise Unacceptable(400, "stream is `history` or `events`")
+        raise HttpError(400, "stream is `history` or `events`")
     metrics = arguments.texts(given, "metrics")
     points = arguments.field(given, "points", int) if given.get("points") else 1000
     groups = None if given.get("groups") is None else arguments.field(given, "groups", list)
     runs = None if given.get("runs") is None else arguments.field(given, "runs", list)
     if len(metrics) > _MOST_METRICS:
-        raise Unacceptable(400, f"more than {_MOST_METRICS} metrics at once")
+        raise HttpError(400, f"more than {_MOST_METRICS} metrics at once")
     return Asked(
         project=arguments.field(given, "project", str),
         runs=None if runs is None else _keys(runs),
@@ -90,9 +90,9 @@ def _read_asked(given: dict[str, Any]) -> Asked:
 
 def _keys(given: object) -> list[int]:
     if not isinstance(given, list) or not all(type(key) is int for key in given):
-        raise Unacceptable(400, "runs are given as lists of keys")
+        raise HttpError(400, "runs are given as lists of keys")
     if len(given) > _MOST_RUNS:
-        raise Unacceptable(400, f"more than {_MOST_RUNS} runs at once")
+        raise HttpError(400, f"more than {_MOST_RUNS} runs at once")
     return given
 
 
@@ -100,7 +100,7 @@ def _span(given: Any) -> Span | None:
     if given is None:
         return None
     if not isinstance(given, list) or [type(one) in (int, float) for one in given] != [True] * 2:
-        raise Unacceptable(400, "range is a pair of numbers")
+        raise HttpError(400, "range is a pair of numbers")
     return float(given[0]), float(given[1])
 
 

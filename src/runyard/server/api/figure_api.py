@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, own_sweep, readable_sweep, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_texts
+from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.jobs import figures
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import projects
@@ -32,9 +32,9 @@ async def add_figures(request: Request) -> Response:
         check_project(entity)
         check_project(project)
     except BadName as error:
-        raise Unacceptable(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
     if not tracker.may_write(caller, entity):
-        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
+        raise HttpError(403, f"{entity!r} is not an entity that you may write to")
     kind, hardware = _name(given, "kind"), _name(given, "hardware", empty=True)
     told = _object(given, "figures")
     now = time.time()
@@ -60,7 +60,7 @@ async def show_estimate(request: Request) -> Response:
     row = await readable_sweep(request)
     found = await tracker_of(request).read(figures.estimate_of, row["key"])
     if found is None:
-        raise Unacceptable(404, f"nothing was estimated for sweep {row['id']}")
+        raise HttpError(404, f"nothing was estimated for sweep {row['id']}")
     return answer(found)
 
 
@@ -98,14 +98,14 @@ def _name(given: dict[str, Any], name: str, *, empty: bool = False) -> str:
         return ""
     found: str = arguments.field(given, name, str)
     if not found or len(found) > _LONGEST_NAME or not found.isprintable():
-        raise Unacceptable(400, f"{name}: a text of at most {_LONGEST_NAME} letters")
+        raise HttpError(400, f"{name}: a text of at most {_LONGEST_NAME} letters")
     return found
 
 
 def _object(given: dict[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = arguments.field(given, name, dict)
     if len(json.dumps(found)) > _LARGEST:
-        raise Unacceptable(413, f"{name} is larger than {_LARGEST} letters")
+        raise HttpError(413, f"{name} is larger than {_LARGEST} letters")
     return found
 
 

@@ -18,7 +18,7 @@ from runyard.server.history.history import EVENTS, HISTORY, read_objects
 from runyard.server.history.reading.dotted_names import keys_of_names
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_run, tracker_of
-from runyard.server.http.answers import Unacceptable
+from runyard.server.http.answers import HttpError
 
 _STREAMS = {"history": HISTORY, "system": EVENTS}
 _PAGE = 5_000
@@ -29,7 +29,7 @@ async def rows(request: Request) -> Response:
     given = request.query_params
     stream = given.get("stream", "history")
     if stream not in _STREAMS:
-        raise Unacceptable(400, f"stream cannot be {stream!r}: it is history or system")
+        raise HttpError(400, f"stream cannot be {stream!r}: it is history or system")
     text = await tracker_of(request).read(
         _page,
         run["key"],

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, meant, own_sweep, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_texts
+from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.jobs import jobs
 from runyard.server.jobs.jobs import KINDS, NewJob, News, Sight
 from runyard.server.people.permissions import Caller, may_read, readable
@@ -31,7 +31,7 @@ async def record_job(request: Request) -> Response:
     caller, tracker = caller_of(request), tracker_of(request)
     kind = arguments.field(given, "kind", str)
     if kind not in KINDS:
-        raise Unacceptable(400, f"{kind[:50]!r} is no kind of job: {', '.join(KINDS)}")
+        raise HttpError(400, f"{kind[:50]!r} is no kind of job: {', '.join(KINDS)}")
     sweep = None if given.get("sweep") is None else arguments.field(given, "sweep", int)
     if sweep is not None:
         await own_sweep(request, sweep)
@@ -86,7 +86,7 @@ async def readable_job(request: Request) -> Row:
     key = min(request.path_params["key"], LARGEST_KEY)
     row = await tracker_of(request).read(jobs.by_key, key, sight_of(request))
     if row is None:
-        raise Unacceptable(404, f"there is no job with key {key}")
+        raise HttpError(404, f"there is no job with key {key}")
     return row
 
 
@@ -94,7 +94,7 @@ async def hear_news(request: Request) -> Response:
     """What Slurm said of jobs; words older than what is known change nothing."""
     given = arguments.field(await read_texts(request), "news", list)
     if len(given) > _MOST_NEWS or not all(isinstance(one, dict) for one in given):
-        raise Unacceptable(400, f"news: a list of objects, at most {_MOST_NEWS}")
+        raise HttpError(400, f"news: a list of objects, at most {_MOST_NEWS}")
     caller = caller_of(request)
     news = [_news(one) for one in given]
     owner = None if caller.admin else caller.key
@@ -171,7 +171,7 @@ def _news(given: dict[str, Any]) -> News:
 
 def _job_id(text: str) -> str:
     if not text.isdecimal() or len(text) > 20:
-        raise Unacceptable(400, f"{text[:50]!r} is no job's number")
+        raise HttpError(400, f"{text[:50]!r} is no job's number")
     return text
 
 
@@ -194,7 +194,7 @@ def _object(given: dict[str, Any], name: str) -> dict[str, Any]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise Unacceptable(400, f"{name} is not an object")
+        raise HttpError(400, f"{name} is not an object")
     return found
 
 

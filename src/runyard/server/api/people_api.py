@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, need_admin, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_texts
+from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.people import api_keys, invitations, people, permissions
 from runyard.server.people.api_keys import Wanted
 from runyard.server.store.names import BadName
@@ -98,7 +98,7 @@ async def add_key(request: Request) -> Response:
     try:
         return answer(await tracker_of(request).add_key(owner, _wanted(request, given)))
     except people.Missing as error:
-        raise Unacceptable(404, str(error)) from error
+        raise HttpError(404, str(error)) from error
 
 
 def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
@@ -109,7 +109,7 @@ def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
     if kind == api_keys.PERSON and scope in (permissions.ALL, permissions.RUNS):
         return Wanted(label, scope=scope)
     if kind not in (api_keys.SHELL, api_keys.RUN):
-        raise Unacceptable(400, f"there are no keys of kind {kind!r} with scope {scope!r}")
+        raise HttpError(400, f"there are no keys of kind {kind!r} with scope {scope!r}")
     run = None if given.get("run") is None else arguments.field(given, "run", int)
     port = tracker_of(request).port if run is None else api_keys.BEHIND_DOOR
     wanted = api_keys.handed_out(kind, label, port, run)
@@ -130,7 +130,7 @@ async def revoke_keys(request: Request) -> Response:
     """All keys of a kind that were handed out to what a user runs."""
     owner, kind = _owner(request, request.path_params["user"]), request.query_params.get("kind")
     if kind not in api_keys.HANDED_OUT:
-        raise Unacceptable(400, f"kind: one of {', '.join(api_keys.HANDED_OUT)}")
+        raise HttpError(400, f"kind: one of {', '.join(api_keys.HANDED_OUT)}")
     return answer({"revoked": await _change(request, people.revoke_kind, owner, kind)})
 
 
@@ -176,11 +176,11 @@ async def _change(
     try:
         return await tracker_of(request).change_people(change, *args, **kwargs)
     except BadName as error:
-        raise Unacceptable(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
     except people.Missing as error:
-        raise Unacceptable(404, str(error)) from error
+        raise HttpError(404, str(error)) from error
     except (people.Taken, people.Needed) as error:
-        raise Unacceptable(409, str(error)) from error
+        raise HttpError(409, str(error)) from error
 
 
 def _owner(request: Request, named: object) -> str:
@@ -188,14 +188,14 @@ def _owner(request: Request, named: object) -> str:
     caller = caller_of(request)
     owner = named if isinstance(named, str) and named else caller.name
     if not permissions.may_manage_keys(caller, owner):
-        raise Unacceptable(404, f"there is no user {owner!r}")
+        raise HttpError(404, f"there is no user {owner!r}")
     return owner
 
 
 def _team(request: Request) -> str:
     team: str = request.path_params["team"]
     if not permissions.may_manage_team(caller_of(request), team):
-        raise Unacceptable(404, f"there is no team {team!r}")
+        raise HttpError(404, f"there is no team {team!r}")
     return team
 
 

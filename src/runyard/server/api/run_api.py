@@ -34,7 +34,7 @@ from runyard.server.http.access import (
 )
 from runyard.server.http.answers import (
     LARGEST_BODY,
-    Unacceptable,
+    HttpError,
     answer,
     read_body,
     read_json,
@@ -83,7 +83,7 @@ async def proof(request: Request) -> Response:
     asked, tracker = request.query_params, tracker_of(request)
     hashed = tracker.hash_of(asked.get("key", ""))
     if hashed is None:
-        raise Unacceptable(404, "there is no such key")
+        raise HttpError(404, "there is no such key")
     nonce = asked.get("nonce", "")[:100]
     return answer(
         {
@@ -126,7 +126,7 @@ async def create_run(request: Request) -> Response:
     caller = caller_of(request)
     entity = new.get("entity") or caller.name
     if not tracker_of(request).may_write(caller, entity):
-        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
+        raise HttpError(403, f"{entity!r} is not an entity that you may write to")
     row = await tracker_of(request).write(
         runs.create_launched,
         new,
@@ -216,7 +216,7 @@ async def append_console(request: Request) -> Response:
     except attempts.ConsoleGap as gap:
         stored = gap.stored
     except attempts.NoAttempt as error:
-        raise Unacceptable(404, str(error)) from error
+        raise HttpError(404, str(error)) from error
     # A client in the program hears of a stop by itself; a program without one is told by signal.
     return answer({"stored": stored, "stop": bool(row["stop_asked"] and not row["seen_client"])})
 
@@ -234,7 +234,7 @@ async def end_attempt(request: Request) -> Response:
             now=time.time(),
         )
     except attempts.NoAttempt as error:
-        raise Unacceptable(404, str(error)) from error
+        raise HttpError(404, str(error)) from error
     ended = await readable_run(request)
     return answer(await tracker_of(request).read(run_json, ended))
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from runyard.server.history.history import EVENTS, HISTORY, count_rows, read_rows
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_run
-from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.http.answers import HttpError, answer
 from runyard.server.processes.consoles import lines_of
 from runyard.server.store.sql import Row
 from runyard.server.tracker import Tracker
@@ -39,7 +39,7 @@ async def lines(request: Request) -> Response:
     row = await readable_run(request)
     stream = request.path_params["stream"]
     if stream not in (*_STREAMS, "output"):
-        raise Unacceptable(404, f"there is no stream {stream!r}")
+        raise HttpError(404, f"there is no stream {stream!r}")
     after = arguments.number(request.query_params.get("after"), "after") or 0
     tracker: Tracker = request.app.state.tracker
     return answer(await tracker.read(_page, row["key"], stream, after))

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from runyard.server.api.sweep_json import sweep_json, times_left, trial_json, work_json
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_json, read_texts
+from runyard.server.http.answers import HttpError, answer, read_json, read_texts
 from runyard.server.people.permissions import Entities, readable
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
@@ -29,7 +29,7 @@ async def create_sweep(request: Request) -> Response:
     given = await read_texts(request)
     config = given.get("config")
     if not isinstance(config, str | dict):
-        raise Unacceptable(400, "config is missing: the sweep's file, as text or as an object")
+        raise HttpError(400, "config is missing: the sweep's file, as text or as an object")
     try:
         # Beside the event loop: a long list of values takes its time.
         file = await asyncio.to_thread(read_file, config)
@@ -46,9 +46,9 @@ async def create_sweep(request: Request) -> Response:
         check_project(entity)
         check_project(project)
     except BadName as error:
-        raise Unacceptable(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
     if not tracker_of(request).may_write(caller, entity):
-        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
+        raise HttpError(403, f"{entity!r} is not an entity that you may write to")
     seed = given.get("seed")
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
         seed = None
@@ -67,7 +67,7 @@ async def create_sweep(request: Request) -> Response:
             now=time.time(),
         )
     except BadPrior as error:
-        raise Unacceptable(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
     warnings = [
         {"path": list(one.path), "message": one.message, "mend": one.mend} for one in file.warnings
     ]
@@ -103,7 +103,7 @@ async def list_trials(request: Request) -> Response:
     row = await readable_sweep(request)
     state = request.query_params.get("state")
     if state is not None and state not in STATES:
-        raise Unacceptable(400, f"{state[:50]!r} is no state of a trial: {', '.join(STATES)}")
+        raise HttpError(400, f"{state[:50]!r} is no state of a trial: {', '.join(STATES)}")
     last = arguments.number(request.query_params.get("last"), "last")
     return answer(await tracker_of(request).read(_trials, row, state, last))
 
@@ -125,7 +125,7 @@ async def change_cap(request: Request) -> Response:
     given = await read_json(request)
     cap = None if given.get("run_cap") is None else arguments.field(given, "run_cap", int)
     if cap is not None and cap < 1:
-        raise Unacceptable(400, "run_cap is at least 1; null takes it away")
+        raise HttpError(400, "run_cap is at least 1; null takes it away")
     return await _changed(request, row, sweep_changes.set_cap, cap)
 
 
@@ -134,7 +134,7 @@ async def retry(request: Request) -> Response:
     given = await read_json(request)
     numbers = None if given.get("trials") is None else arguments.field(given, "trials", list)
     if numbers is not None and not all(type(number) is int for number in numbers):
-        raise Unacceptable(400, "trials is not a list of numbers")
+        raise HttpError(400, "trials is not a list of numbers")
     return await _changed(request, row, sweep_changes.retry, numbers)
 
 
@@ -145,7 +145,7 @@ async def delete(request: Request) -> Response:
     try:
         await tracker.write(sweep_changes.delete, row["key"], time.time())
     except sweep_changes.Refused as error:
-        raise Unacceptable(409, str(error)) from error
+        raise HttpError(409, str(error)) from error
     tracker.sweeps.wake(row["key"])
     return answer({"deleted": row["id"]})
 
@@ -155,7 +155,7 @@ async def _changed(request: Request, row: Row, change: Any, given: Any) -> Respo
     try:
         await tracker.write(change, row["key"], given, time.time())
     except sweep_changes.Refused as error:
-        raise Unacceptable(409, str(error)) from error
+        raise HttpError(409, str(error)) from error
     tracker.sweeps.wake(row["key"])
     return await show_sweep(request)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from starlette.requests import Request
 
-from runyard.server.http.answers import Unacceptable
+from runyard.server.http.answers import HttpError
 from runyard.server.people.permissions import Caller, may_read
 from runyard.server.people.sessions import Session
 from runyard.server.people.signed_addresses import BadAddress, Kind
@@ -52,7 +52,7 @@ def is_still_in(request: Request) -> bool:
 
 def need_admin(request: Request, what: str) -> None:
     if not caller_of(request).admin:
-        raise Unacceptable(403, f"only the owner of the state folder may {what}")
+        raise HttpError(403, f"only the owner of the state folder may {what}")
 
 
 def signed(request: Request, kind: Kind) -> tuple[Caller, list[Any]]:
@@ -60,7 +60,7 @@ def signed(request: Request, kind: Kind) -> tuple[Caller, list[Any]]:
     try:
         caller, claim = tracker_of(request).signed(kind, request.path_params["token"])
     except BadAddress as error:
-        raise Unacceptable(403, str(error)) from error
+        raise HttpError(403, str(error)) from error
     # From here on the request is the caller's, as if it had come with their key.
     request.scope["caller"] = caller
     return caller, claim
@@ -68,7 +68,7 @@ def signed(request: Request, kind: Kind) -> tuple[Caller, list[Any]]:
 
 def must_write(request: Request, caller: Caller, entity: str) -> None:
     if not tracker_of(request).may_write(caller, entity):
-        raise Unacceptable(403, f"{entity!r} is not an entity that you may write to")
+        raise HttpError(403, f"{entity!r} is not an entity that you may write to")
 
 
 async def readable_run(request: Request) -> Row:
@@ -87,7 +87,7 @@ async def _readable(
 ) -> Row:
     row = await tracker_of(request).read(by_key, key) if key <= LARGEST_KEY else None
     if row is None or not may_read(caller_of(request), row["entity"]):
-        raise Unacceptable(404, f"there is no {what} with key {key}")
+        raise HttpError(404, f"there is no {what} with key {key}")
     return row
 
 
@@ -103,7 +103,7 @@ async def own_sweep(request: Request, key: int | None = None) -> Row:
 
 def _own(request: Request, what: str, row: Row) -> Row:
     if not tracker_of(request).may_write(caller_of(request), row["entity"]):
-        raise Unacceptable(403, f"the {what} of {row['entity']!r} are not yours to write to")
+        raise HttpError(403, f"the {what} of {row['entity']!r} are not yours to write to")
     return row
 
 
@@ -117,7 +117,7 @@ async def meant(request: Request, what: str, by_words: ByWords, seen: Any) -> Ro
         row = await tracker_of(request).read(by_words, words, seen)
     except Ambiguous as error:
         names = ", ".join(error.names)
-        raise Unacceptable(404, f"{words!r} is more than one {what}: {names}") from error
+        raise HttpError(404, f"{words!r} is more than one {what}: {names}") from error
     if row is None:
-        raise Unacceptable(404, f"there is no {what} {words!r}")
+        raise HttpError(404, f"there is no {what} {words!r}")
     return row

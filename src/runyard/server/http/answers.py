@@ -31,7 +31,7 @@ _LARGE_JSON = 256 << 10
 _DEEPEST = 200
 
 
-class Unacceptable(Exception):
+class HttpError(Exception):
     """A request that will not be right the next time either."""
 
     def __init__(self, status: int, said: str) -> None:
@@ -77,7 +77,7 @@ async def read_bytes(request: Request, largest: int) -> bytes:
     async for piece in request.stream():
         size += len(piece)
         if size > largest:
-            raise Unacceptable(413, f"the body is larger than {_shown(largest)}")
+            raise HttpError(413, f"the body is larger than {_shown(largest)}")
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -87,7 +87,7 @@ async def read_body(request: Request, largest: int = _USUAL_BODY) -> bytes:
     body = await read_bytes(request, largest)
     if request.headers.get("content-encoding", "").lower() == "gzip":
         if "caller" not in request.scope:
-            raise Unacceptable(415, "without a key, nothing is unpacked")
+            raise HttpError(415, "without a key, nothing is unpacked")
         return await asyncio.to_thread(_unzip, body, largest)
     return body
 
@@ -108,15 +108,15 @@ async def read_texts(request: Request, largest: int = _USUAL_BODY) -> dict[str, 
 def _parse(body: bytes, largest: int, *, whole: bool = False) -> dict[str, Any]:
     most = largest // _BYTES_A_CONTAINER
     if body.count(b"[") + body.count(b"{") > most:
-        raise Unacceptable(413, f"the body holds more than {most:,} lists and objects")
+        raise HttpError(413, f"the body holds more than {most:,} lists and objects")
     try:
         content = json_text.parse(body, odd=whole_texts if whole else None)
     except RecursionError as error:
-        raise Unacceptable(400, "the body is nested too deep") from error
+        raise HttpError(400, "the body is nested too deep") from error
     except ValueError as error:
-        raise Unacceptable(400, f"the body is not JSON: {error}") from error
+        raise HttpError(400, f"the body is not JSON: {error}") from error
     if not isinstance(content, dict):
-        raise Unacceptable(400, "the body is not a JSON object")
+        raise HttpError(400, "the body is not a JSON object")
     return content
 
 
@@ -142,11 +142,11 @@ def _unzip(body: bytes, largest: int) -> bytes:
     try:
         content = unpacker.decompress(body, largest + 1)
     except zlib.error as error:
-        raise Unacceptable(400, f"the body is not gzip: {error}") from error
+        raise HttpError(400, f"the body is not gzip: {error}") from error
     if len(content) > largest:
-        raise Unacceptable(413, f"the body is larger than {_shown(largest)} unpacked")
+        raise HttpError(413, f"the body is larger than {_shown(largest)} unpacked")
     if not unpacker.eof:
-        raise Unacceptable(400, "the body is not gzip: it is cut off")
+        raise HttpError(400, "the body is not gzip: it is cut off")
     return content
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.http.answers import Unacceptable
+from runyard.server.http.answers import HttpError
 from runyard.server.store.names import BadName, check_project, check_run_id
 
 # Far above anything sensible, and inside SQLite's integers.
@@ -20,9 +20,9 @@ def number(text: str | None, name: str) -> int | None:
     try:
         value = int(text)
     except ValueError as error:
-        raise Unacceptable(400, f"{name} is not a number: {text[:50]!r}") from error
+        raise HttpError(400, f"{name} is not a number: {text[:50]!r}") from error
     if not 0 <= value <= _LARGEST:
-        raise Unacceptable(400, f"{name} is out of range: {text[:50]!r}")
+        raise HttpError(400, f"{name} is out of range: {text[:50]!r}")
     return value
 
 
@@ -30,7 +30,7 @@ def seconds(text: str | None, name: str, longest: float) -> float:
     try:
         value = float(text or 0)
     except ValueError as error:
-        raise Unacceptable(400, f"{name} is not a number: {str(text)[:50]!r}") from error
+        raise HttpError(400, f"{name} is not a number: {str(text)[:50]!r}") from error
     # NaN is neither below nor above anything: it would wait for ever.
     return min(value, longest) if value > 0 else 0.0
 
@@ -39,11 +39,11 @@ def field(given: Mapping[str, Any], name: str, kind: type[Any] | tuple[type[Any]
     """A field of a body, of that kind."""
     value = given.get(name)
     if value is None:
-        raise Unacceptable(400, f"{name} is missing")
+        raise HttpError(400, f"{name} is missing")
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise Unacceptable(400, f"{name} is not of the right kind")
+        raise HttpError(400, f"{name} is not of the right kind")
     if isinstance(value, int | float) and not (abs(value) <= _LARGEST and math.isfinite(value)):
-        raise Unacceptable(400, f"{name} is out of range")
+        raise HttpError(400, f"{name} is out of range")
     return value
 
 
@@ -55,10 +55,10 @@ def new_run(given: Mapping[str, Any]) -> Mapping[str, Any]:
         if given.get("entity"):
             check_project(field(given, "entity", str))
     except BadName as error:
-        raise Unacceptable(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
     texts(given, "command")
     if not given["command"]:
-        raise Unacceptable(400, "command is missing")
+        raise HttpError(400, "command is missing")
     if given.get("tags") is not None:
         texts(given, "tags")
     for name in ("name", "notes", "group", "host", "folder"):
@@ -70,5 +70,5 @@ def new_run(given: Mapping[str, Any]) -> Mapping[str, Any]:
 def texts(given: Mapping[str, Any], name: str) -> list[str]:
     values: list[str] = field(given, name, list)
     if not all(isinstance(item, str) for item in values):
-        raise Unacceptable(400, f"{name} is not a list of texts")
+        raise HttpError(400, f"{name} is not a list of texts")
     return values

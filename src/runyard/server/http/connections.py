@@ -15,7 +15,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from runyard.server.http.sealed import SealedTransport
+from runyard.server.http.tls_transport import TlsTransport
 
 _HEAD_SECONDS = 20.0
 _HEAD_BYTES = 64 << 10
@@ -47,11 +47,11 @@ class GuardedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
-        self._sealed: SealedTransport | None = None
+        self._sealed: TlsTransport | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         if self.tls is not None:
-            transport = self._sealed = SealedTransport(transport, self.tls)
+            transport = self._sealed = TlsTransport(transport, self.tls)
         super().connection_made(transport)
         self._unproven[self] = None
         self._await_head()

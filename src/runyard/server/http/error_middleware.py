@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.http.answers import HttpError, answer
 from runyard.server.store.database import Closed, DiskFull
 
 log = logging.getLogger(__name__)
@@ -65,8 +65,8 @@ def own_trouble(scope: Scope, error: Exception) -> Response:
     return response
 
 
-async def unacceptable(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Unacceptable)
+async def answer_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HttpError)
     if request.url.path.endswith("/file_stream"):
         log.warning("%s: a client's stream ends here: %s", _place(request.scope), error)
     return answer({"error": str(error)}, error.status)

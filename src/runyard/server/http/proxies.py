@@ -20,13 +20,13 @@ CAME_BY = "runyard.came_by"
 
 
 @dataclass(frozen=True)
-class ProxyWish:
+class ProxyOptions:
     """What the command line asks for; None where all stays as it was, empty to end it."""
 
     url: str | None = None
     proxies: str | None = None
 
-    def over(self, before: Discovery | None) -> ProxyWish:
+    def over(self, before: Discovery | None) -> ProxyOptions:
         """Together with what the server did last time, checked."""
         url = self.url if self.url is not None else before.public_url if before else ""
         proxies = self.proxies if self.proxies is not None else before.proxies if before else ""
@@ -34,7 +34,7 @@ class ProxyWish:
         if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query):
             raise ServerError(f"{url!r} is no address of a server", mend="--url https://HOST/PATH")
         read_addresses(proxies)
-        return ProxyWish(url.rstrip("/"), proxies)
+        return ProxyOptions(url.rstrip("/"), proxies)
 
 
 def read_addresses(text: str) -> frozenset[str]:

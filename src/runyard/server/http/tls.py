@@ -31,7 +31,7 @@ _SOON = datetime.timedelta(days=21)
 
 
 @dataclass(frozen=True)
-class TlsWish:
+class TlsOptions:
     """What the command line asks for; `on` is None where all stays as it was."""
 
     on: bool | None = None
@@ -39,19 +39,19 @@ class TlsWish:
     key: str = ""
     ca: str = ""
 
-    def over(self, before: Discovery | None) -> TlsWish:
+    def over(self, before: Discovery | None) -> TlsOptions:
         """Together with what the server did last time."""
         if self.on is not None and (self.cert or not self.on):
             return self
         if before is None or not before.authority:
             return self
-        return TlsWish(True, before.tls_cert, before.tls_key, before.tls_ca)
+        return TlsOptions(True, before.tls_cert, before.tls_key, before.tls_ca)
 
 
 class Tls:
     """The contexts of a server, and the files behind them."""
 
-    def __init__(self, home: Home, wish: TlsWish, listening: Listening) -> None:
+    def __init__(self, home: Home, wish: TlsOptions, listening: Listening) -> None:
         certificates.require_package()
         self._home = home
         self.wish = wish

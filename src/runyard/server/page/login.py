@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server.http.access import caller_of, session_of, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_texts
+from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.http.cookies import cookie_path, is_own_login, set_cookie
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people import sessions as stored
@@ -31,7 +31,7 @@ async def make_code(request: Request) -> Response:
 async def log_in(request: Request) -> Response:
     """`path` and `secure` are how the browser sees us: a proxy may stand in between."""
     if not is_own_login(request.scope):
-        raise Unacceptable(403, "log in on runyard's own page")
+        raise HttpError(403, "log in on runyard's own page")
     body = await read_texts(request)
     tracker, now = tracker_of(request), time.time()
     caller = await _shown(request, body.get("code"))
@@ -62,7 +62,7 @@ async def confirm(request: Request) -> Response:
         return answer({})
     body = await read_texts(request)
     if (await _shown(request, body.get("code"))).key != caller_of(request).key:
-        raise Unacceptable(403, "this code is another user's")
+        raise HttpError(403, "this code is another user's")
     now = time.time()
     await tracker_of(request).write(stored.confirm, session.hash, now)
     session.confirmed_at = now
@@ -89,14 +89,14 @@ async def _shown(request: Request, secret: object) -> Caller:
         caller = tracker.by_key_id(key_id) if key_id else tracker.caller(secret, _address(request))
         if caller is not None:
             if caller.scope == RUNS:
-                raise Unacceptable(403, f"{REFUSAL}; `runyard ui` prints a link")
+                raise HttpError(403, f"{REFUSAL}; `runyard ui` prints a link")
             return caller
     await asyncio.sleep(REFUSAL_SECONDS)
     raise _refused()
 
 
-def _refused() -> Unacceptable:
-    return Unacceptable(
+def _refused() -> HttpError:
+    return HttpError(
         403,
         "this link or code was used before or is too old, or the key is wrong: `runyard ui` prints "
         "a fresh link",

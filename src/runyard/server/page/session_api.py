@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.server.http.access import caller_of, session_of, tracker_of
-from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.http.answers import HttpError, answer
 from runyard.server.people.open_sessions import ends_at
 from runyard.server.people.permissions import may_manage_keys
 from runyard.server.people.sessions import Session
@@ -40,7 +40,7 @@ async def end_session(request: Request) -> Response:
     name = request.path_params["session"]
     ended = [session for session, _ in _manageable(request) if session.id == name]
     if not ended:
-        raise Unacceptable(404, f"there is no session {name!r}")
+        raise HttpError(404, f"there is no session {name!r}")
     await tracker_of(request).end_sessions(ended)
     return answer({"ended": len(ended)})
 

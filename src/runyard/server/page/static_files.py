@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from runyard.server.http.answers import Unacceptable
+from runyard.server.http.answers import HttpError
 
 STATIC = Path(__file__).parents[2] / "dashboard" / "static"
 _PACKED = {"br": ".br", "gzip": ".gz"}
@@ -84,7 +84,7 @@ async def asset(request: Request) -> Response:
     name = request.path_params["name"]
     found = BUILT.assets.get(name)
     if found is None:
-        raise Unacceptable(404, f"there is no {name[:200]!r} in this version's page: load it anew")
+        raise HttpError(404, f"there is no {name[:200]!r} in this version's page: load it anew")
     accepted = request.headers.get("accept-encoding", "")
     encoding = next((way for way in _PACKED if way in accepted and way in found.bodies), "")
     headers = {**_HEADERS, "Cache-Control": _FOR_A_YEAR, "Vary": "Accept-Encoding"}

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 _LOOK_EVERY = 10.0
 
 
-class Listening:
+class SilenceClock:
     """Since when we could have heard everybody.
 
     While we were down, or this machine slept, nobody could be heard: silence counts from our own
@@ -38,7 +38,7 @@ class Listening:
 
 async def watch_silence(store: Store, take_in_leftovers: Callable[[], None]) -> None:
     """Every few seconds: take in what dead processes left, and mark runs that fell silent."""
-    listening = Listening(time.time())
+    listening = SilenceClock(time.time())
     while True:
         await asyncio.sleep(_LOOK_EVERY)
         try:

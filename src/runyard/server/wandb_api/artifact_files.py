@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from runyard.server.artifacts import blobs, manifests, visibility
 from runyard.server.http.access import caller_of, must_write, signed, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_bytes
+from runyard.server.http.answers import HttpError, answer, read_bytes
 from runyard.server.people.permissions import may_read, readable
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
 from runyard.server.store.incoming import WrongDigest
@@ -29,9 +29,7 @@ async def put_blob(request: Request) -> Response:
     try:
         await tracker.blobs.receive(tracker, entity, digest, request.stream())
     except WrongDigest as error:
-        raise Unacceptable(
-            400, f"what arrived is not the file that was announced: {error}"
-        ) from error
+        raise HttpError(400, f"what arrived is not the file that was announced: {error}") from error
     response = answer({})
     response.headers["ETag"] = f'"{base64.b64decode(digest).hex()}"'
     return response
@@ -42,7 +40,7 @@ async def get_blob(request: Request) -> Response:
     # Whoever has left the team since the address was handed out has it for nothing.
     row = await tracker_of(request).read(visibility.artifact, key, readable(caller))
     if row is None:
-        raise Unacceptable(404, "there is no such file")
+        raise HttpError(404, "there is no such file")
     return await _send_blob(request, row["entity"], digest, name)
 
 
@@ -50,12 +48,12 @@ async def get_blob_by_md5(request: Request) -> Response:
     """Where clients look that have no address for a file: the hex MD5 stands in the path."""
     entity, *parts = request.path_params["rest"].split("/")
     if not may_read(caller_of(request), entity):
-        raise Unacceptable(404, "there is no such file")
+        raise HttpError(404, "there is no such file")
     for number, part in enumerate(parts):
         if len(part) == 32 and set(part) <= set("0123456789abcdef"):
             digest = base64.b64encode(bytes.fromhex(part)).decode()
             return await _send_blob(request, entity, digest, "/".join(parts[number + 1 :]) or part)
-    raise Unacceptable(404, "there is no MD5 in this address")
+    raise HttpError(404, "there is no MD5 in this address")
 
 
 async def put_manifest(request: Request) -> Response:
@@ -63,12 +61,12 @@ async def put_manifest(request: Request) -> Response:
     caller, (key, digest) = signed(request, Kind.MANIFEST_UP)
     row = await tracker.read(manifests.by_key, key)
     if row is None or not tracker.may_write(caller, row["entity"]):
-        raise Unacceptable(404, "the artifact of this manifest is gone")
+        raise HttpError(404, "the artifact of this manifest is gone")
     text = await read_bytes(request, _LARGEST_MANIFEST)
     try:
         frame, entries = await asyncio.to_thread(_check_manifest, text, digest)
     except (manifests.BadManifest, WrongDigest) as error:
-        raise Unacceptable(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
     # What is committed does not change: this is a retry whose first answer was lost.
     if row["state"] == "PENDING":
         # In pieces, so that others get their turn in between.
@@ -85,10 +83,10 @@ async def get_manifest(request: Request) -> Response:
     if manifest is None or not await tracker.read(
         visibility.artifact, manifest["artifact"], readable(caller)
     ):
-        raise Unacceptable(404, "the artifact of this manifest is gone")
+        raise HttpError(404, "the artifact of this manifest is gone")
     contents = await manifests.written(tracker, key)
     if contents is None:
-        raise Unacceptable(404, manifests.GONE)
+        raise HttpError(404, manifests.GONE)
     return StreamingResponse(contents, media_type="application/json")
 
 
@@ -108,7 +106,7 @@ async def _send_blob(request: Request, entity: str, digest: str, name: str) -> R
     tracker: Tracker = request.app.state.tracker
     row = await tracker.read(blobs.find, entity, digest)
     if row is None:
-        raise Unacceptable(404, f"the contents of {name[:200]!r} are not here")
+        raise HttpError(404, f"the contents of {name[:200]!r} are not here")
     # As an attachment: a page that a program uploaded must not run as one of ours.
     return FileResponse(
         tracker.blobs.path(row["file"]),

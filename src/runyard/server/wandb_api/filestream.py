@@ -18,7 +18,7 @@ from starlette.responses import Response
 from runyard.server.history.history import EVENTS, HISTORY
 from runyard.server.history.merging import Merge
 from runyard.server.http.access import caller_of, must_write
-from runyard.server.http.answers import LARGEST_BODY, Unacceptable, answer, read_json, whole_text
+from runyard.server.http.answers import LARGEST_BODY, HttpError, answer, read_json, whole_text
 from runyard.server.store.transfers import Needed
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import deletion, streams
@@ -43,7 +43,7 @@ async def file_stream(request: Request) -> Response:
     if recorded is None:
         if await tracker.read(deletion.is_deleted, *place):
             # On purpose: nothing more can come of this stream, and its client shall know.
-            raise Unacceptable(404, f"run {'/'.join(place)} was deleted")
+            raise HttpError(404, f"run {'/'.join(place)} was deleted")
         # A 404 would end the client's stream for good; the run may be back after a restore.
         log.warning("a client streams to %r, which is not known here", "/".join(place))
         return answer({"error": f"run {'/'.join(place)} is not known here"}, 503)
@@ -98,7 +98,7 @@ def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
     summary = None
     files = body.get("files") or {}
     if not isinstance(files, dict):
-        raise Unacceptable(400, "files is not an object")
+        raise HttpError(400, "files is not an object")
     for name, part in files.items():
         offset, content = _read_part(name, part)
         if name in _STREAMS:
@@ -120,12 +120,12 @@ def read_post(body: Mapping[str, Any], writer: str = "") -> Post:
 
 def _read_part(name: str, part: Any) -> tuple[int, list[str]]:
     if not isinstance(part, dict):
-        raise Unacceptable(400, f"{name[:100]} is not an object")
+        raise HttpError(400, f"{name[:100]} is not an object")
     offset, content = part.get("offset") or 0, part.get("content") or []
     if not isinstance(offset, int) or not 0 <= offset <= _LARGEST_OFFSET:
-        raise Unacceptable(400, f"{name[:100]}: offset {str(offset)[:50]} is not a line number")
+        raise HttpError(400, f"{name[:100]}: offset {str(offset)[:50]} is not a line number")
     if not isinstance(content, list) or not all(isinstance(line, str) for line in content):
-        raise Unacceptable(400, f"{name[:100]}: content is not a list of lines")
+        raise HttpError(400, f"{name[:100]}: content is not a list of lines")
     return offset, content
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from runyard.server.http.answers import LARGE_BODY, Unacceptable, answer, read_texts
+from runyard.server.http.answers import LARGE_BODY, HttpError, answer, read_texts
 from runyard.server.http.proxies import CAME_BY
 from runyard.server.wandb_api.fields import root_fields
 from runyard.server.wandb_api.filestream import read_writer
@@ -17,7 +17,7 @@ async def execute(request: Request) -> Response:
     body = await read_texts(request, LARGE_BODY)
     text, variables, name = (body.get(key) for key in ("query", "variables", "operationName"))
     if not isinstance(text, str) or not isinstance(variables, dict | None):
-        raise Unacceptable(400, "query is not a text, or variables is not an object")
+        raise HttpError(400, "query is not a text, or variables is not an object")
     context = GraphqlRequest(
         request.app.state.tracker,
         request.scope["caller"],

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from runyard.server.http.access import signed
-from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.http.answers import HttpError, answer
 from runyard.server.http.security_headers import kind_of_file
 from runyard.server.people.permissions import may_read
 from runyard.server.people.signed_addresses import Kind
@@ -26,14 +26,14 @@ async def upload(request: Request) -> Response:
     row = await tracker.read(runs.by_key, run)
     # To somebody who may not write there any more, nothing is told of where the run is now.
     if row is None or not tracker.may_write(caller, row["entity"]):
-        raise Unacceptable(404, "the run of this upload is gone")
+        raise HttpError(404, "the run of this upload is gone")
     digest = hashlib.md5(usedforsecurity=False)
     size = await tracker.uploads.receive(run, name, _hashed(request.stream(), digest))
     md5 = base64.b64encode(digest.digest()).decode()
     if not await tracker.write(run_files.put_file, run, name, size, md5, time.time()):
         # Deleted while this came in.
         await asyncio.to_thread(tracker.uploads.remove_run, run)
-        raise Unacceptable(404, "the run of this upload is gone")
+        raise HttpError(404, "the run of this upload is gone")
     return answer({})
 
 
@@ -47,7 +47,7 @@ async def download(request: Request) -> Response:
             # As an attachment: a page that a program uploaded must not run as one of ours.
             name = path["name"].rpartition("/")[2]
             return FileResponse(file, filename=name, media_type=kind_of_file(name))
-    raise Unacceptable(404, f"there is no file {path['name']!r} of run {path['run']!r}")
+    raise HttpError(404, f"there is no file {path['name']!r} of run {path['run']!r}")
 
 
 async def _hashed(chunks: AsyncIterator[bytes], digest: hashlib._Hash) -> AsyncIterator[bytes]:

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from runyard.server.api.page_api.page_answers import project_at
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, is_still_in, tracker_of
-from runyard.server.http.answers import Unacceptable, answer
+from runyard.server.http.answers import HttpError, answer
 from runyard.server.jobs import jobs
 from runyard.server.people.permissions import Caller, may_read, readable
 from runyard.server.runs import projects, runs
@@ -232,7 +232,7 @@ async def _scope(request: Request) -> Scope:
             key = arguments.number(text, name) or 0
             row = await tracker.read(by_key, min(key, LARGEST_KEY))
             if row is None or not may_read(caller, row["entity"]):
-                raise Unacceptable(404, f"there is no {name} with key {key}")
+                raise HttpError(404, f"there is no {name} with key {key}")
             keys[name].append(key)
     return Scope(
         frozenset(shown),

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from runyard.server.history.reading.dotted_names import MISSING
 from runyard.server.http.access import caller_of, tracker_of
-from runyard.server.http.answers import Unacceptable, strict
+from runyard.server.http.answers import HttpError, strict
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import projects
 from runyard.server.store.sql import Row
@@ -89,5 +89,5 @@ async def project_at(request: Request, place: str) -> Row:
     entity, _, name = place.partition("/")
     row = await tracker_of(request).read(projects.by_path, entity, name)
     if row is None or not may_read(caller_of(request), entity):
-        raise Unacceptable(404, f"there is no project {place[:200]!r}")
+        raise HttpError(404, f"there is no project {place[:200]!r}")
     return row

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from runyard.server.api.job_api import readable_job
 from runyard.server.api.page_api.page_answers import send_json
 from runyard.server.http import arguments
-from runyard.server.http.answers import Unacceptable, read_json
+from runyard.server.http.answers import HttpError, read_json
 from runyard.server.jobs.job_logs import Look, read_logs
 from runyard.server.store.sql import Row
 
@@ -32,10 +32,10 @@ async def read_log(request: Request) -> Response:
     given = await read_json(request)
     after = given.get("after") or {}
     if not isinstance(after, dict) or not all(type(at) is int and at >= 0 for at in after.values()):
-        raise Unacceptable(400, "after: how many bytes of each task's log are known")
+        raise HttpError(400, "after: how many bytes of each task's log are known")
     task = None if given.get("task") is None else arguments.field(given, "task", str)
     if task is not None and not task.isdecimal():
-        raise Unacceptable(400, f"{task[:50]!r} is no task's number")
+        raise HttpError(400, f"{task[:50]!r} is no task's number")
     wait = arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
     end = time.monotonic() + wait
     if not row["user_is_owner"]:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from runyard.server.api.job_api import readable_job
 from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http.access import caller_of, must_write, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_json
+from runyard.server.http.answers import HttpError, answer, read_json
 from runyard.server.jobs import cancel_requests, jobs
 from runyard.server.sweeps.ledger import leases, sweep_changes, sweeps
 
@@ -25,14 +25,12 @@ async def wish(request: Request) -> Response:
     """Ask for a job's end, or take that back."""
     tracker, row = tracker_of(request), await readable_job(request)
     if row["user"] != caller_of(request).key:
-        raise Unacceptable(403, f"job {row['job_id']} is {row['user_name']}'s: only they cancel it")
+        raise HttpError(403, f"job {row['job_id']} is {row['user_name']}'s: only they cancel it")
     wanted = (await read_json(request)).get("wish")
     if wanted is not None and wanted not in cancel_requests.WISHES:
-        raise Unacceptable(
-            400, f"wish: {', '.join(cancel_requests.WISHES)}, or null to take it back"
-        )
+        raise HttpError(400, f"wish: {', '.join(cancel_requests.WISHES)}, or null to take it back")
     if wanted is not None and row["ended_at"] is not None:
-        raise Unacceptable(409, f"job {row['job_id']} is over already")
+        raise HttpError(409, f"job {row['job_id']} is over already")
     await tracker.write(cancel_requests.make, row["key"], wanted)
     tracker.open_wishes = await tracker.read(cancel_requests.count)
     if row["sweep"] is not None:
@@ -45,15 +43,15 @@ async def retry(request: Request) -> Response:
     tracker, row = tracker_of(request), await readable_job(request)
     sweep = None if row["sweep"] is None else await tracker.read(sweeps.by_key, row["sweep"])
     if sweep is None:
-        raise Unacceptable(409, f"job {row['job_id']} ran no trials of a sweep")
+        raise HttpError(409, f"job {row['job_id']} ran no trials of a sweep")
     must_write(request, caller_of(request), sweep["entity"])
     numbers = await tracker.read(jobs.failed_trials, row)
     if not numbers:
-        raise Unacceptable(409, f"no trial of job {row['job_id']} has failed")
+        raise HttpError(409, f"no trial of job {row['job_id']} has failed")
     try:
         await tracker.write(sweep_changes.retry, sweep["key"], numbers, time.time())
     except sweep_changes.Refused as error:
-        raise Unacceptable(409, str(error)) from error
+        raise HttpError(409, str(error)) from error
     tracker.sweeps.wake(sweep["key"])
     after = await tracker.read(sweep_json, sweep, time.time())
     # One that is silent for a lease takes nothing any more.

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from runyard.server.api.page_api.page_answers import readable_project
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, must_write, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_json, whole_texts
+from runyard.server.http.answers import HttpError, answer, read_json, whole_texts
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import saved_views
 from runyard.server.store.sql import Row
@@ -35,7 +35,7 @@ async def create_report(request: Request) -> Response:
     must_write(request, caller_of(request), project["entity"])
     content = {"notes": "", "view": {}, **_content(await read_json(request))}
     if not content.get("title"):
-        raise Unacceptable(400, "title is missing: what is the report called?")
+        raise HttpError(400, "title is missing: what is the report called?")
     row = await tracker_of(request).write(
         saved_views.create, project["key"], caller_of(request).key, content, time.time()
     )
@@ -57,7 +57,7 @@ async def change_report(request: Request) -> Response:
             saved_views.change, row["key"], revision, _content(given), time.time()
         )
     except saved_views.Outdated as error:
-        raise Unacceptable(409, str(error)) from error
+        raise HttpError(409, str(error)) from error
     return answer(_whole(await _readable(request)))
 
 
@@ -74,11 +74,11 @@ def _content(given: dict[str, Any]) -> dict[str, Any]:
         if given.get(name) is not None:
             found[name] = whole_texts(arguments.field(given, name, str))
             if len(found[name]) > longest:
-                raise Unacceptable(413, f"{name} is longer than {longest} characters")
+                raise HttpError(413, f"{name} is longer than {longest} characters")
     if given.get("view") is not None:
         found["view"] = whole_texts(arguments.field(given, "view", dict))
         if len(json.dumps(found["view"])) > _LARGEST_VIEW:
-            raise Unacceptable(413, "the view is too large to be kept")
+            raise HttpError(413, "the view is too large to be kept")
     return found
 
 
@@ -86,7 +86,7 @@ async def _readable(request: Request) -> Row:
     name = request.path_params["id"]
     row = await tracker_of(request).read(saved_views.by_id, name)
     if row is None or not may_read(caller_of(request), row["entity"]):
-        raise Unacceptable(404, f"there is no report {name[:50]!r}")
+        raise HttpError(404, f"there is no report {name[:50]!r}")
     return row
 
 

@@ -19,7 +19,7 @@ from runyard.server.api.page_api.page_answers import (
 from runyard.server.api.run_api import run_json
 from runyard.server.http import arguments
 from runyard.server.http.access import own_run, readable_run, tracker_of
-from runyard.server.http.answers import Unacceptable, answer, read_texts
+from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.listing import run_groups
 from runyard.server.listing.field_paths import Field, UnknownField, find_field
 from runyard.server.listing.run_columns import read_columns
@@ -41,7 +41,7 @@ async def list_columns(request: Request) -> Response:
     since = arguments.number(given.get("since"), "since")
     asked = {part: list(dict.fromkeys(given.getlist(part))) for part in ("config", "summary")}
     if sum(map(len, asked.values())) > _MOST_FIELDS:
-        raise Unacceptable(400, f"more than {_MOST_FIELDS} columns: ask for those that are shown")
+        raise HttpError(400, f"more than {_MOST_FIELDS} columns: ask for those that are shown")
     fields = [_field(f"{part}.{name}") for part, names in asked.items() for name in names]
     # Before it is read: what is written meanwhile comes with the next question.
     revision = tracker.changes.revision
@@ -82,9 +82,9 @@ async def edit(request: Request) -> Response:
         wanted["tags"] = arguments.texts(given, "tags")
     strangers = given.keys() - {"name", "notes", "group", "tags"}
     if strangers:
-        raise Unacceptable(400, f"a run's {sorted(strangers)[0][:50]!r} cannot be changed")
+        raise HttpError(400, f"a run's {sorted(strangers)[0][:50]!r} cannot be changed")
     if wanted.get("name") == "":
-        raise Unacceptable(400, "a run needs a name")
+        raise HttpError(400, "a run needs a name")
     await tracker_of(request).write(edit_run, row["key"], wanted)
     return answer(await tracker_of(request).read(run_json, await readable_run(request)))
 
@@ -93,7 +93,7 @@ async def tag_runs(request: Request) -> Response:
     """Add tags to many runs of a project, or take them off."""
     project = await readable_project(request)
     if not tracker_of(request).may_write(request.scope["caller"], project["entity"]):
-        raise Unacceptable(403, f"the runs of {project['entity']!r} are not yours to write to")
+        raise HttpError(403, f"the runs of {project['entity']!r} are not yours to write to")
     given = await read_texts(request)
     keys = _keys(given)
     add = arguments.texts(given, "add") if given.get("add") is not None else []
@@ -109,7 +109,7 @@ async def group_runs(request: Request) -> Response:
     by = arguments.texts(given, "by") if given.get("by") is not None else None
     apart = arguments.texts(given, "except") if given.get("except") is not None else None
     if (by is None) == (apart is None):
-        raise Unacceptable(400, "give `by` (fields) or `except` (config keys), one of them")
+        raise HttpError(400, "give `by` (fields) or `except` (config keys), one of them")
     tracker = tracker_of(request)
     keys = _keys(given)
     if by is not None:
@@ -139,7 +139,7 @@ def _field(name: str) -> Field:
     try:
         return find_field(name)
     except UnknownField as error:
-        raise Unacceptable(400, str(error)) from error
+        raise HttpError(400, str(error)) from error
 
 
 def _keys(given: dict[str, Any]) -> list[int] | None:
@@ -147,7 +147,7 @@ def _keys(given: dict[str, Any]) -> list[int] | None:
         return None
     keys: list[Any] = arguments.field(given, "runs", list)
     if not all(type(key) is int for key in keys):
-        raise Unacceptable(400, "runs is not a list of keys")
+        raise HttpError(400, "runs is not a list of keys")
     return keys
 
 

@@ -26,7 +26,7 @@ from runyard.server.api.page_api.page_answers import is_known, not_changed, plai
 from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_sweep, tracker_of
-from runyard.server.http.answers import Unacceptable
+from runyard.server.http.answers import HttpError
 from runyard.server.store.changes import Kind
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps, trials
@@ -77,7 +77,7 @@ async def show_importance(request: Request) -> Response:
         plan.rules.aims[0].name if plan.rules.aims else None
     )
     if metric is None:
-        raise Unacceptable(404, "the sweep has no metric: which one is to be explained?")
+        raise HttpError(404, "the sweep has no metric: which one is to be explained?")
     rows = await tracker.read(trials.of_sweep, row["key"])
     content = await asyncio.to_thread(_importance, rows, plan.sweep, metric)
     return await send_json(request, content, tag)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import asdict, replace
 
+from runyard.save_protocol import GO_ON
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
-from runyard.server.sweeps.policy.causes import GO_ON
 from runyard.server.sweeps.policy.fitting import Programs, Refusal, Room, explain, refusal
 
 # How attempts end that their job's end has cut off; in a chain that is asking to go on.

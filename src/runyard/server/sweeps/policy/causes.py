@@ -6,10 +6,10 @@ import signal
 from dataclasses import dataclass
 from typing import Literal
 
-Follow = Literal["final", "head", "tail"]
+from runyard.save_protocol import GO_ON
+from runyard.search.options import RETRIES
 
-# What a program says to be run again later: EX_TEMPFAIL.
-GO_ON = 75
+Follow = Literal["final", "head", "tail"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ CAUSES: dict[str, Cause] = {
 }
 
 # How often a trial may be cut off without progress where the sweep file says nothing.
-DEFAULT_RETRIES = {"program": 0, "memory": 1, "killed": 2, "node": 5, "time": 5}
+DEFAULT_RETRIES = {**RETRIES, "killed": 2, "time": 5}
 
 
 def cause_of_exit(exit_code: int, *, preempting: bool = False) -> str:

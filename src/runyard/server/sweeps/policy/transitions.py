@@ -49,7 +49,7 @@ def settle(
 def _limit(name: str, retries: Mapping[str, int]) -> int:
     limit = retries.get(name, DEFAULT_RETRIES[name])
     node = retries.get("node", DEFAULT_RETRIES["node"])
-    # Who expects that others kill has said so there.
+    # Who changed the limit for nodes expects that others kill: it holds for signal 9 too.
     return node if name == "killed" and node != DEFAULT_RETRIES["node"] else limit
 
 

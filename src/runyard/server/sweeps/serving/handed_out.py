@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class HandedOut:
-    """What one sweep has handed out. Only its desk asks, one line of claims after the other."""
+    """What one sweep has handed out. Only its claim queue asks, one batch of claims at a time."""
 
     def __init__(self, space: Space, seed: int, points: Iterable[Point] = ()) -> None:
         self._space = space

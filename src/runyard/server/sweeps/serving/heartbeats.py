@@ -11,7 +11,7 @@ from typing import Any, Literal
 from runyard.server.sweeps.ledger import agents, leases, sweeps
 from runyard.server.sweeps.ledger.agents import Renewed
 from runyard.server.sweeps.ledger.claims import Handed
-from runyard.server.sweeps.serving.desks import Desks
+from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 
 
@@ -31,7 +31,7 @@ _LONGEST_QUIET = leases.LEASE_SECONDS / 2
 
 
 async def renew(
-    desks: Desks,
+    queues: ClaimQueues,
     agent: int,
     sweep: int,
     running: Sequence[tuple[int, int]],
@@ -44,19 +44,19 @@ async def renew(
     `slots` and `usage` are news, and are written down.
     """
     now = time.time()
-    changes = desks.changes(sweep)
-    known = desks.quiet_periods.get(agent)
+    changes = queues.changes(sweep)
+    known = queues.quiet_periods.get(agent)
     has_news = slots is not None or bool(usage)
     if not has_news and known is not None and known.holds(running, changes, now):
         return Renewed((), known.until)
-    renewed = await desks.store.write(agents.renew, agent, running, now, slots=slots, usage=usage)
+    renewed = await queues.store.write(agents.renew, agent, running, now, slots=slots, usage=usage)
     if not renewed.stops and not renewed.over:
-        desks.quiet_periods[agent] = QuietPeriod(frozenset(running), changes, renewed.quiet_until)
+        queues.quiet_periods[agent] = QuietPeriod(frozenset(running), changes, renewed.quiet_until)
     return renewed
 
 
 async def heartbeat(
-    desks: Desks, agent: int, alive: Collection[str], started_at: float
+    queues: ClaimQueues, agent: int, alive: Collection[str], started_at: float
 ) -> Command | None:
     """A heartbeat of W&B's agent, with the ids of the runs that are alive in it.
 
@@ -67,28 +67,28 @@ async def heartbeat(
     no such agent.
     """
     now = time.time()
-    sweep: int = (await desks.agent(agent))["sweep"]
-    quiet_periods, changes = desks.quiet_periods, desks.changes(sweep)
+    sweep: int = (await queues.agent(agent))["sweep"]
+    quiet_periods, changes = queues.quiet_periods, queues.changes(sweep)
     known = quiet_periods.get(agent)
     if known is not None and known.holds(alive, changes, now):
         return None
     if alive:
-        until = await desks.store.read(agents.quiet_until, agent, alive, now)
+        until = await queues.store.read(agents.quiet_until, agent, alive, now)
         if until > now:
             quiet_periods[agent] = QuietPeriod(frozenset(alive), changes, until)
             return None
-    heard = await desks.store.write(agents.hear_stock, agent, alive, started_at, now)
+    heard = await queues.store.write(agents.hear_stock, agent, alive, started_at, now)
     if heard.has_changed:
-        desks.wake(sweep)
+        queues.wake(sweep)
     if heard.stop is not None:
         return Command("stop", heard.stop.run_id)
     if not heard.is_free:
         return None
     if heard.sweep_state not in sweeps.OPEN:
         return Command("exit")
-    found = None if heard.sweep_state == "paused" else await desks.claim(agent)
+    found = None if heard.sweep_state == "paused" else await queues.claim(agent)
     if found is not None and found.handed is not None:
-        row = await desks.store.read(sweeps.get, sweep)
+        row = await queues.store.read(sweeps.get, sweep)
         return _command(found.handed, json.loads(row["config"]).get("program"))
     if found is not None and found.is_over:
         return Command("exit")

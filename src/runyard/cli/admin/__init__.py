@@ -1,0 +1,1 @@
+"""Commands for the server, its people, the project and the cluster."""

@@ -1,0 +1,194 @@
+"""Start, stop or look at the server.
+
+  runyard server status                      where it is, and how it does
+  runyard server start --listen cluster      so that compute nodes reach it
+  runyard server submit --time 1-0           as a Slurm job, where login nodes forbid daemons
+  runyard server restart --tls               encrypted, with an authority of its own
+  runyard server ca                          that authority's certificate, for a browser
+
+It starts by itself on the first command that needs it, so `start` is for choosing where it
+listens, and `stop` for a quiet machine. Nothing is lost by stopping it: programs that log keep
+what they have and try again. The exit code of `status` is 3 where no server runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from runyard.actions.server.control import (
+    ServerRequest,
+    backup,
+    cluster_listen,
+    restart,
+    start,
+    status,
+    stop,
+)
+from runyard.actions.server.jobs import status_line
+from runyard.cli.admin import server_jobs
+from runyard.cli.admin.server_access import access_of, add_access_arguments, print_authority
+from runyard.cli.connect import server
+from runyard.cli.output import ago, print_json, say, show
+from runyard.cli.parser import port
+from runyard.client.api import WriterTimes
+from runyard.client.discover import Found
+from runyard.client.server_jobs import ServerJobs
+from runyard.errors import UsageError
+from runyard.home import Home, locate
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION",
+                        help="start, stop, restart, status, backup, ca or submit")  # fmt: skip
+    parser.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        metavar="FOLDER",
+        help="with backup: a new folder for the copy",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="ADDRESS",
+        help="listen here, or `cluster`: where compute nodes reach it (default: as last time, or "
+        "127.0.0.1)",
+    )
+    parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
+    add_access_arguments(parser)
+    parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
+    parser.add_argument("--json", action="store_true", help="with status and submit: print JSON")
+    server_jobs.add_submit_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    home = locate()
+    if (args.folder is None) == (args.action == "backup"):
+        raise UsageError(
+            f"runyard server {args.action} takes {'a' if args.folder is None else 'no'} folder",
+            mend="runyard server backup ~/runyard-copy",
+        )
+    if args.listen == "cluster":
+        args.listen = cluster_listen()
+    return _ACTIONS[args.action](home, args)
+
+
+def _backup(home: Home, args: argparse.Namespace) -> int:
+    """A copy that is a state folder itself, made while everything goes on."""
+    target = Path(os.path.abspath(args.folder.expanduser()))  # noqa: PTH100
+    size = backup(lambda: server(home), target, _tell_progress)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    print(f"copied {size / 1e6:.1f} MB to {target}; look at it with RUNYARD_HOME={target}")
+    return 0
+
+
+def _tell_progress(copied: int, total: int) -> None:
+    if sys.stderr.isatty():
+        line = f"copied {copied / 1e6:.0f} of {total / 1e6:.0f} MB"
+        print(f"\r\x1b[Krunyard: {line}", end="", file=sys.stderr, flush=True)
+
+
+def _start(home: Home, args: argparse.Namespace) -> int:
+    found = start(home, _request(args), show)
+    if found.started:
+        _tell_start(home, found)
+    else:
+        print(f"already running at {found.api.url} (state in {home.path})")
+    return 0
+
+
+def _request(args: argparse.Namespace) -> ServerRequest:
+    return ServerRequest(args.listen, args.port, access_of(args))
+
+
+def _stop(home: Home, args: argparse.Namespace) -> int:
+    stopped = stop(home, force=args.force)
+    if isinstance(stopped, ServerJobs):
+        print(f"stopped the server of {home.path} and cancelled {stopped.said()}")
+    elif stopped:
+        print(f"stopped the server of {home.path}")
+    else:
+        print(f"no server of {home.path} is running")
+    return 0
+
+
+def _restart(home: Home, args: argparse.Namespace) -> int:
+    _tell_start(home, restart(home, _request(args), force=args.force))
+    return 0
+
+
+def _tell_start(home: Home, found: Found) -> None:
+    print(f"started at {found.api.url} (state in {home.path})")
+    if found.note:
+        say(found.note)
+
+
+def _status(home: Home, args: argparse.Namespace) -> int:
+    """Exit code 0 when it runs, 3 when it does not, as init scripts have it."""
+    found = status(home)
+    health, discovery, jobs = found.health, found.discovery, found.jobs
+    if args.json:
+        print_json(
+            {
+                "running": health is not None,
+                "url": discovery.url if discovery else None,
+                "state_folder": str(home.path),
+                "log": str(home.log),
+                "jobs": jobs.ids if jobs else None,
+                **(
+                    {**health, "running": True, "running_runs": health["running"]} if health else {}
+                ),
+            }
+        )
+    elif health is not None and discovery is not None:
+        print(f"running at {discovery.url}, process {health['pid']} on {health['hostname']}")
+        print(f"  started {ago(health['started_at'])}, runyard {health['version']}")
+        size = health["database_bytes"] / 1e6
+        print(f"  {health['runs']} runs, {health['running']} of them running; {size:.1f} MB")
+        print(f"  {_writer_line(health['writer'])}")
+        print(f"  state in {home.path}, log in {home.log}")
+        if health["note"]:
+            say(health["note"])
+    else:
+        print(f"not running (state in {home.path})")
+        if discovery is not None and discovery.running:
+            if jobs is not None:
+                pass
+            elif found.is_held():
+                print(f"  process {discovery.pid} on {discovery.hostname} holds the folder but "
+                      f"does not answer at {discovery.url}; log in {home.log}")  # fmt: skip
+            else:
+                print(f"  it died (started {ago(discovery.started_at)} on {discovery.hostname}); "
+                      f"any command starts it again, log in {home.log}")  # fmt: skip
+    if jobs is not None and not args.json:
+        print(f"  {status_line(home)}")
+    return 0 if health is not None else 3
+
+
+def _writer_line(writer: dict[str, WriterTimes]) -> str:
+    """What could make programs wait that log: all changes go through one thread."""
+    changes = {kind: times for kind, times in writer.items() if kind != "commit"}
+    if not changes:
+        return "nothing was written yet"
+    slowest = max(changes, key=lambda kind: changes[kind]["longest"])
+    longest, wait = changes[slowest]["longest"], max(t["longest_wait"] for t in changes.values())
+    count = sum(times["count"] for times in changes.values())
+    return (
+        f"{count} changes written, the longest in {longest * 1e3:.0f} ms ({slowest}); "
+        f"none waited longer than {wait * 1e3:.0f} ms (--json: by kind)"
+    )
+
+
+_ACTIONS = {
+    "start": _start,
+    "stop": _stop,
+    "restart": _restart,
+    "status": _status,
+    "backup": _backup,
+    "ca": print_authority,
+    "submit": server_jobs.submit,
+    "run": server_jobs.run,
+}

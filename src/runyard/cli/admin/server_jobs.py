@@ -1,0 +1,70 @@
+"""`runyard server submit`, and what its jobs run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from runyard.actions.cluster.own_jobs import remember
+from runyard.actions.server.jobs import (
+    DAY,
+    LINKS,
+    ServerJobRequest,
+    script_of,
+    server_command,
+    submit_server_jobs,
+)
+from runyard.cli.admin.server_access import access_of
+from runyard.cli.output import print_json, say, show
+from runyard.home import Home
+
+
+def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
+    from runyard.cli.parser import duration, positive
+
+    group = parser.add_argument_group("with submit")
+    group.add_argument("--time", type=duration, help="length of each job (default: a day)")
+    group.add_argument(
+        "--links", type=positive, default=LINKS, metavar="N",
+        help=f"jobs that take over from each other (default {LINKS})",
+    )  # fmt: skip
+    for name, what in (
+        ("account", "who pays"), ("partition", "partition"), ("qos", "quality of service"),
+    ):  # fmt: skip
+        group.add_argument(f"--{name}", metavar="NAME", help=what)
+    group.add_argument(
+        "--sbatch", action="append", default=[], metavar="OPTION",
+        help="any other option of sbatch, as sbatch takes it",
+    )  # fmt: skip
+    group.add_argument("--dry-run", action="store_true", help="show the script, submit nothing")
+
+
+def submit(home: Home, args: argparse.Namespace) -> int:
+    request = ServerJobRequest(
+        Path.cwd(), access_of(args), seconds=args.time or DAY, links=args.links,
+        account=args.account, partition=args.partition, qos=args.qos, extra=tuple(args.sbatch),
+    )  # fmt: skip
+    if args.dry_run:
+        print(script_of(home, request), end="")
+        return 0
+    submitted = submit_server_jobs(home, request, show)
+    jobs = submitted.jobs
+    if args.json:
+        print_json({"jobs": jobs.ids, "folder": jobs.folder})
+    else:
+        print("\n".join(jobs.ids))
+    say(f"submitted the server: {submitted.described}; logs in {jobs.folder}")
+    if submitted.server_runs:
+        say("the server that runs now goes on until the first of them takes over")
+    say("watch it:  runyard server status")
+    remember(home, "server", jobs.ids, jobs.folder, jobs.submitted_at)
+    return 0
+
+
+def run(home: Home, args: argparse.Namespace) -> int:
+    """What the job runs: be the server, after whoever was it before. Does not come back."""
+    words = server_command(home, access_of(args), listen=args.listen, port=args.port)
+    print(f"{time.strftime('%H:%M:%S')} serving {home.path}", flush=True)
+    os.execv(words[0], words)  # noqa: S606  (The job's signals are then the server's.)

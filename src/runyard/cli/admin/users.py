@@ -1,0 +1,56 @@
+"""The people who may use this server: list, add or remove them.
+
+  runyard users                list them
+  runyard users add bob        prints bob's key, once
+  runyard users remove bob     bob's keys are refused; bob's runs stay
+
+The state folder's owner is the admin. Everybody else has a key, and sees what is theirs and their
+teams'. A new user's key is printed once; hand it over, and `runyard login --host URL` stores it.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from runyard.cli.admin.list_actions import add_action, check_name
+from runyard.cli.connect import server
+from runyard.cli.output import ago, print_json, print_table, say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_action(parser, "name", "whom to add or remove")
+
+
+def run(args: argparse.Namespace) -> int:
+    check_name(args, "name", "whom?")
+    people = server().people
+    if args.action == "add":
+        made = people.add_user(args.name)
+        if args.json:
+            print_json(made)
+        else:
+            print(made["key"])
+            say(f"this is the key of {args.name}; it is not shown again")
+    elif args.action == "remove":
+        people.remove_user(args.name)
+        if args.json:
+            print_json({"removed": args.name})
+        else:
+            print(f"removed {args.name}: the keys are void, the runs stay")
+    elif args.json:
+        print_json(people.users())
+    else:
+        print_table(
+            ("USER", "ROLE", "KEYS", "SINCE", "TEAMS"),
+            (
+                (
+                    user["name"],
+                    "admin" if user["admin"] else "user",
+                    str(user["keys"]),
+                    ago(user["created_at"]),
+                    ", ".join(user["teams"]) or "-",
+                )
+                for user in people.users()
+            ),
+        )
+    return 0

@@ -1,0 +1,1 @@
+"""Commands that start work: programs, jobs, sweeps and lists."""

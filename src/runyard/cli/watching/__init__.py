@@ -1,0 +1,1 @@
+"""Commands that show, report and end what is at work, and what came of it."""

@@ -1,0 +1,81 @@
+"""End a sweep with its jobs and all that runs of it, one trial, or a job, at once.
+
+  runyard cancel SWEEP     its trials end, and its jobs, waiting ones too
+  runyard cancel TRIAL     that one alone
+  runyard cancel 4021      a job, by Slurm's number; 4021_7 is one of its tasks
+
+A sweep's trials that have not run are not run; `runyard sweep --resume SWEEP` brings them back. The
+trials of a job go back to their sweep's queue. To let finish what runs, `runyard stop SWEEP`. On a
+terminal it asks before it ends many; --yes does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from runyard.actions.ending.cancel import (
+    JobCancelled,
+    JobsCancelled,
+    SweepCancelled,
+    cancel,
+    names_of,
+)
+from runyard.actions.events import Event
+from runyard.cli.completers import NAMED, complete_named
+from runyard.cli.connect import server
+from runyard.cli.letters import spelled
+from runyard.cli.output import print_json, say
+from runyard.cli.watching.sweep_steer import print_steered
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    which = parser.add_argument("what", metavar=NAMED, help="what is to end")
+    which.completer = complete_named  # type: ignore[attr-defined]
+    parser.add_argument(*spelled("--yes"), action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print what became of it as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    def confirm(question: str) -> bool:
+        asks = not (args.yes or args.json) and sys.stdin.isatty() and sys.stderr.isatty()
+        return not asks or _ask(question)
+
+    def show(event: Event) -> None:
+        if isinstance(event, SweepCancelled):
+            print_steered(event.before, event.after, "cancel", as_json=args.json)
+
+    result = cancel(server(), args.what, confirm, show)
+    if isinstance(result, JobsCancelled):
+        if result.jobs:
+            are = "is" if len(result.jobs) == 1 else "are"
+            say(f"{names_of(result.jobs)} of it {are} cancelled")
+    elif isinstance(result, JobCancelled):
+        _print_job(result, as_json=args.json)
+    elif args.json:
+        print_json(result)
+    elif result["stop_asked"]:
+        say(f"trial {result['name']} ({result['id']}) is asked to end")
+    else:
+        say(f"trial {result['name']} ({result['id']}) has ended already: {result['state']}")
+    return 0
+
+
+def _print_job(result: JobCancelled, *, as_json: bool) -> None:
+    job = result.job
+    if result.had_ended:
+        say(f"job {job['job_id']} has ended already")
+        return
+    if as_json:
+        print_json(job)
+        if not result.is_foreign:
+            return
+    say(f"job {result.which} is cancelled")
+    if job["sweep_id"]:
+        say(f"what it ran goes back to the queue of sweep {job['sweep_id']}; to end the sweep too: "
+            f"`runyard cancel {job['sweep_id']}`")  # fmt: skip
+
+
+def _ask(question: str) -> bool:
+    print(f"runyard: {question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return input().strip().lower() in ("y", "yes")

@@ -1,0 +1,141 @@
+"""Compare runs or sweeps side by side: settings, results, curves, and whether they differ at all.
+
+  runyard compare a1b2c3d4 e5f6a7b8              two runs
+  runyard compare baseline new                   two `runyard repeat`s: a test over their seeds
+  runyard compare a1,a2,a3 b1,b2,b3 --metric accuracy  repeats named by hand
+  runyard compare sweep-a sweep-b sweep-c        the best setting of each, against the first one
+
+A sweep stands for its best setting, with all its seeds; a list of seeds for all its runs. Where
+both sides have the same seeds, they are compared seed by seed; otherwise by Welch's test. The
+interval is where the true difference lies with 95 % confidence.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from runyard.actions.results.comparison import CompareRequest, Comparison, compare_sides
+from runyard.cli.completers import complete_run, complete_sweep
+from runyard.cli.connect import server
+from runyard.cli.output import console, number, print_json, print_table, say
+from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
+from runyard.client.api import Api
+from runyard.errors import UsageError
+from runyard.report.differences import Sample, in_words
+from runyard.report.sides import MISSING, Side
+
+_CURVE = 32
+_SHOWN = 12  # Metrics in the table, unless they are named.
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    sides = parser.add_argument(
+        "side", nargs="+", metavar="RUN|SWEEP", help="what to compare; the first is the baseline"
+    )
+    sides.completer = lambda prefix, **rest: [  # type: ignore[attr-defined]
+        *complete_run(prefix, **rest), *complete_sweep(prefix, **rest)
+    ]  # fmt: skip
+    parser.add_argument("--metric", action="append", default=[],
+                        help="compare by this one (default: the sweeps', or all)")  # fmt: skip
+    parser.add_argument("--goal", choices=("minimize", "maximize"),
+                        help="which way is better (default: the sweeps')")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if len(args.side) < 2:
+        raise UsageError(
+            "one side alone cannot be compared", mend="name a second run or sweep behind it"
+        )
+    api = server()
+    comparison = compare_sides(api, CompareRequest(tuple(args.side), tuple(args.metric), args.goal))
+    if args.json:
+        print_json(_as_data(comparison))
+        return 0
+    _print(api, comparison)
+    return 0
+
+
+def _as_data(comparison: Comparison) -> dict[str, Any]:
+    sides, samples = comparison.sides, comparison.samples
+    by_metric = comparison.differences.items()
+    return {
+        "sides": [
+            {
+                "label": side.label,
+                "runs": [one["id"] for one in side.runs],
+                "config": side.config,
+                "metrics": {
+                    name: {
+                        "values": list(of_sides[place].values),
+                        "mean": of_sides[place].mean,
+                        "deviation": of_sides[place].deviation,
+                    }
+                    for name, of_sides in samples.items()
+                },
+                "less_the_first": {
+                    name: differences[place - 1].to_json() for name, differences in by_metric
+                }
+                if place
+                else None,
+            }
+            for place, side in enumerate(sides)
+        ],
+        "differing": [name for name, _ in comparison.settings],
+    }
+
+
+def _print(api: Api, comparison: Comparison) -> None:
+    sides, settings, samples = comparison.sides, comparison.settings, comparison.samples
+    labels = [_label(side) for side in sides]
+    if settings:
+        print_table(
+            ("SETTING", *labels, ""),
+            ((name, *map(_cell, values), "") for name, values in settings),
+        )
+        console().print()
+    shown = list(samples)[:_SHOWN]
+    if not shown:
+        say("the sides have no number in common: their summaries hold no result of the same name")
+        return
+    print_table(
+        ("METRIC", *labels, ""),
+        ((name, *map(_measure, samples[name]), "") for name in shown),
+    )
+    if len(samples) > len(shown):
+        say(f"{len(samples)} metrics in common: --metric NAME chooses")
+    console().print()
+    _print_curves(api, sides, labels, shown[0])
+    goal = comparison.goal
+    maximize = None if goal is None else goal == "maximize"
+    for name in shown:
+        for label, difference in zip(labels[1:], comparison.differences[name], strict=True):
+            console().print(in_words(label, labels[0], difference, name, maximize=maximize))
+
+
+def _print_curves(api: Api, sides: Sequence[Side], labels: Sequence[str], metric: str) -> None:
+    plain = terminal_is_plain()
+    rows = []
+    for side, label in zip(sides, labels, strict=True):
+        logged = {one["key"]: one for one in api.metrics(side.runs[0], points=_CURVE)}
+        if metric not in logged or logged[metric]["count"] < 2:
+            return  # Not logged step by step: there is no curve.
+        rows.append((label, sparkline(thinned(logged[metric]["values"], _CURVE), plain=plain)))
+    print_table((metric, "CURVE"), rows)
+    console().print()
+
+
+def _label(side: Side) -> str:
+    return side.label if len(side.runs) == 1 else f"{side.label} (n={len(side.runs)})"
+
+
+def _cell(value: Any) -> str:
+    return repr(value) if value is MISSING else number(value)
+
+
+def _measure(sample: Sample) -> str:
+    deviation = sample.deviation
+    mean = number(sample.mean)
+    return mean if deviation is None else f"{mean} ± {number(deviation)}"

@@ -1,0 +1,182 @@
+"""Jobs as lines of text: their tasks by state, why they wait, when they may start."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from runyard.actions.watching.troubles import retry_command
+from runyard.cli.output import ago, duration
+from runyard.cli.streams import unfiltered
+from runyard.client.jobs import Job
+from runyard.launch.watching import Looked
+from runyard.printable import printable
+from runyard.reading.units import memory_text as memory_text
+from runyard.schedulers.slurm.reasons import read_reason
+from runyard.schedulers.states import state_named, states_text
+
+Line = tuple[str, str | None]
+_MOST_ENDED = 3
+_COLOURS = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
+_RANGE = r"(\d+)(?:-(\d+))?(?::(\d+))?"
+
+
+def job_lines(job: Job, looked: Looked, *, now: float | None = None) -> list[Line]:
+    """A job at a glance, line by line, each with its colour."""
+    now = time.time() if now is None else now
+    kind = "" if job["kind"] == "agents" else f" ({job['kind']})"
+    lines: list[Line] = [(f"  job {job['job_id']}{kind}  {_summary(job, looked, now)}", None)]
+    reason = read_reason(job["reason"])
+    if job["ended_at"] is None and reason is not None:
+        lines.append((f"    waits: {reason}", "yellow" if reason.is_stuck else None))
+    if job["ended_at"] is None and job["starts_at"] is not None and job["starts_at"] > now:
+        then = clock(job["starts_at"], now)
+        lines.append(
+            (f"    may start {then}, in {duration(job['starts_at'] - now)} (Slurm's guess)", None)
+        )
+    command = retry_command(job)
+    if command is not None:
+        lines.append((f"    `{command}`", "yellow"))
+    return lines
+
+
+def jobs_lines(jobs: Sequence[Job], looked: Looked, of: str) -> list[Line]:
+    """A sweep's jobs: all that are not over, and the last of those that are."""
+    is_open = [job for job in jobs if job["ended_at"] is None]
+    ended = [job for job in jobs if job["ended_at"] is not None]
+    lines = [line for job in is_open for line in job_lines(job, looked)]
+    lines += [line for job in ended[:_MOST_ENDED] for line in job_lines(job, looked)]
+    if len(ended) > _MOST_ENDED:
+        more = len(ended) - _MOST_ENDED
+        lines.append((f"  ... and {more} more jobs have ended: `runyard jobs {of}`", None))
+    return lines
+
+
+def age_lines(looked: Looked) -> list[Line]:
+    """How old what is shown of jobs is, where Slurm could not be asked."""
+    if looked.trouble is None:
+        return []
+    polled = [job["polled_at"] for job in looked.jobs if job["ended_at"] is None]
+    oldest = min((one for one in polled if one is not None), default=None)
+    since = "never asked before" if oldest is None else f"jobs as they were {ago(oldest)}"
+    return [(f"  {looked.trouble}; {since}", "yellow")]
+
+
+def job_json(job: Job, looked: Looked) -> dict[str, Any]:
+    """A job with its reason in plain words, and what Slurm says of its tasks."""
+    reason = read_reason(job["reason"])
+    state = looked.queue.get(job["key"])
+    return {
+        **job,
+        "reason_text": None if reason is None else str(reason),
+        "is_stuck": reason is not None and reason.is_stuck,
+        "queue": [
+            {
+                "which": one.which,
+                "count": one.count,
+                "state": one.state.name,
+                "reason": one.reason,
+                "start": one.start,
+                "end": one.end,
+                "nodes": one.nodes,
+            }
+            for one in (state.tasks if state is not None else ())
+        ],
+    }
+
+
+def slurm_json(looked: Looked) -> dict[str, Any]:
+    polled = [job["polled_at"] for job in looked.jobs if job["polled_at"] is not None]
+    return {"trouble": looked.trouble, "polled_at": max(polled, default=None)}
+
+
+def print_lines(lines: Sequence[Line]) -> None:
+    """Each with its colour; on a terminal, long ones go on below their beginning.
+
+    Without rich, whose import takes longer than all the rest of a `status`.
+    """
+    on_terminal, out = sys.stdout.isatty(), unfiltered(sys.stdout)
+    width = shutil.get_terminal_size().columns if on_terminal else 0
+    plain = not on_terminal or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    for line, style in lines:
+        code = None if plain or style is None else _COLOURS[style]
+        for part in _wrapped(line, width) if on_terminal else [line]:
+            text = printable(part)
+            print(text if code is None else f"\033[{code}m{text}\033[0m", file=out)
+
+
+def clock(then: float, now: float) -> str:
+    """A time of day; with the day, where it is not today."""
+    local = time.localtime(then)
+    same_day = local[:3] == time.localtime(now)[:3]
+    return time.strftime("at %H:%M" if same_day else "on %a %d %b at %H:%M", local)
+
+
+def asked_text(asked: dict[str, Any]) -> str:
+    """What each task asked for: 2 GPUs, 8 CPUs, 16 GB, 2 h 0 min."""
+    parts = []
+    if (asked.get("nodes") or 1) > 1:
+        parts.append(f"{asked['nodes']} nodes")
+    if asked.get("gpus"):
+        kind = f" {asked['gpu_type']}" if asked.get("gpu_type") else ""
+        parts.append(f"{asked['gpus']}{kind} GPU{'s' if asked['gpus'] != 1 else ''}")
+    if asked.get("cpus"):
+        parts.append(f"{asked['cpus']} CPU{'s' if asked['cpus'] != 1 else ''}")
+    if asked.get("memory"):
+        parts.append(memory_text(int(asked["memory"]) << 20))
+    if asked.get("time"):
+        parts.append(duration(float(asked["time"])))
+    return ", ".join(parts)
+
+
+def task_lines(job: Job, task: str, looked: Looked) -> list[Line]:
+    """One task of an array, as the queue has it now."""
+    which, state = f"{job['job_id']}_{task}", looked.queue.get(job["key"])
+    for one in state.tasks if state is not None else ():
+        if one.which == which:
+            where = f" on {one.nodes}" if one.nodes else ""
+            return [(f"    task {task}: {one.state.says}{where}", None)]
+        if one.count > 1 and task in spread(one.which):
+            return [(f"    task {task}: {one.state.says}", None)]
+    return [(f"    task {task} is not in the queue (any more): `runyard logs {which}`", None)]
+
+
+def spread(which: str) -> set[str]:
+    """The tasks of 123_[5-80%8]."""
+    found: set[str] = set()
+    for first, last, step in re.findall(_RANGE, which.partition("[")[2].partition("%")[0]):
+        found |= {str(n) for n in range(int(first), int(last or first) + 1, int(step or 1))}
+    return found
+
+
+def _summary(job: Job, looked: Looked, now: float) -> str:
+    if not job["states"]:
+        return f"submitted {ago(job['submitted_at'])}"
+    if job["tasks"] > 1:
+        return f"{job['tasks']} tasks: {states_text(job['states'])}"
+    state = state_named(next(iter(job["states"])))
+    queue = looked.queue.get(job["key"])
+    nodes = next((one.nodes for one in queue.tasks if one.nodes), None) if queue else None
+    where = f" on {nodes}" if nodes else ""
+    if state.phase == "running" and job["started_at"] is not None:
+        return f"{state.says}{where} for {duration(max(0.0, now - job['started_at']))}"
+    if state.phase == "ended" and job["ended_at"] is not None:
+        return f"{state.says} {ago(job['ended_at'])}"
+    return f"{state.says}{where}"
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    if len(line) < width:
+        return [line]
+    import textwrap
+
+    indent = len(line) - len(line.lstrip())
+    return textwrap.wrap(
+        line.lstrip(), max(40, width - 1), initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2), break_long_words=False, break_on_hyphens=False,
+    ) or [line]  # fmt: skip

@@ -1,0 +1,185 @@
+"""Show a run: its config, its summary, and each metric as a curve; or a sweep and its best trials.
+
+  runyard show               the newest run
+  runyard show a1b2c3d4      one run, by id or name
+  runyard show SWEEP         a sweep and its best trials
+
+RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run. A
+sweep's id or name shows the sweep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time
+from collections.abc import Iterator
+
+from runyard.actions.naming import find_run_or_sweep
+from runyard.cli.completers import complete_run
+from runyard.cli.connect import server
+from runyard.cli.output import (
+    STATE_COLOURS,
+    ago,
+    console,
+    duration,
+    number,
+    print_json,
+)
+from runyard.cli.watching.attempt_usage import usage_text
+from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
+from runyard.client.api import Api, RunDetail, Series
+from runyard.client.sweeps import Sweep
+
+_CURVE, _LONGEST_NAME = 32, 28
+_BEST = 5
+# Where the exit code alone does not say it.
+_TOLD_CAUSES = ("memory", "crowded", "nan", "time", "preempted", "node", "cut", "go-on")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_run_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_run_argument(parser: argparse.ArgumentParser) -> None:
+    argument = parser.add_argument(
+        "run", nargs="?", metavar="RUN", help="which run (default: the newest)"
+    )
+    argument.completer = complete_run  # type: ignore[attr-defined]
+
+
+def run(args: argparse.Namespace) -> int:
+    api = server()
+    named = find_run_or_sweep(api, args.run)
+    if named.run is None:
+        assert named.sweep is not None
+        return _show_sweep(api, named.sweep, as_json=args.json)
+    detail = named.run
+    metrics = api.metrics(detail, points=_CURVE)
+    if args.json:
+        print_json({**detail, "metrics": metrics})
+        return 0
+    out = console()
+    from rich.text import Text
+
+    head = Text.assemble(
+        (f"{detail['project']}/{detail['name']}", "bold"),
+        f"  {detail['id']}  ",
+        (detail["state"], STATE_COLOURS.get(detail["state"], "")),
+        "" if detail["exit_code"] is None else f" (exit code {detail['exit_code']})",
+    )
+    out.print(head)
+    for line in _facts(detail):
+        out.print(f"  {line}", soft_wrap=True)
+    _print_section(
+        "config", [(key, number(value)) for key, value in sorted(detail["config"].items())]
+    )
+    _print_metrics(metrics, detail["steps"])
+    drawn = {series["key"] for series in metrics}
+    rest = [
+        (key, number(value))
+        for key, value in sorted(detail["summary"].items())
+        if not key.startswith("_") and key not in drawn
+    ]
+    _print_section("summary", rest)
+    return 0
+
+
+def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
+    from runyard.actions.estimates import estimate_against_truth
+    from runyard.actions.results.best import best_of
+    from runyard.actions.watching.failures import failures
+    from runyard.cli.watching.best import print_best
+    from runyard.cli.watching.sweep_view import print_report
+
+    if as_json:
+        print_json({**sweep, "all_trials": api.sweeps.trials(sweep["key"])})
+        return 0
+    begun = sweep["started_at"] or sweep["created_at"]
+    is_open = sweep["state"] in ("running", "paused")
+    lasted = (time.time() if is_open else sweep["ended_at"] or begun) - begun
+    print_report(sweep, failures(api, sweep), seconds=lasted)
+    compared = estimate_against_truth(api, sweep)
+    if compared:
+        console().print(f"\n{compared}", soft_wrap=True)
+    settings, aims = best_of(api, sweep)
+    if len(settings) > 1:
+        console().print("")
+        print_best(settings[:_BEST], aims)
+    return 0
+
+
+def _facts(detail: RunDetail) -> Iterator[str]:
+    if detail["command"]:
+        yield shlex.join(detail["command"])
+    elif detail["program"]:
+        yield detail["program"]
+    started = detail["started_at"]
+    where = f"on {detail['host']}" if detail["host"] else ""
+    folder = f" in {detail['folder']}" if detail["folder"] else ""
+    if where or folder:
+        yield f"{where}{folder}".strip()
+    if started is not None:
+        took = f", took {duration(detail['ended_at'] - started)}" if detail["ended_at"] else ""
+        yield f"started {ago(started)}{took}"
+    if detail["tags"]:
+        yield f"tags: {', '.join(detail['tags'])}"
+    if detail["notes"]:
+        yield f"notes: {detail['notes']}"
+    if len(detail["attempts"]) > 1:
+        causes = ", ".join(attempt["cause"] or "running" for attempt in detail["attempts"])
+        yield f"{len(detail['attempts'])} attempts: {causes}"
+    elif detail["attempts"] and detail["attempts"][0]["cause"] in _TOLD_CAUSES:
+        yield f"ended: {detail['attempts'][0]['cause']}"
+    used = usage_text(detail["attempts"][-1]["usage"]) if detail["attempts"] else ""
+    if used:
+        yield f"used: {used}"
+    for archive in detail["archives"]:
+        yield (
+            f"{archive['reason']} {ago(archive['made_at'])}: {archive['steps']} steps put aside "
+            f"(`runyard export {detail['id']} --archived`)"
+        )
+    for alert in detail["alerts"]:
+        text = " ".join(alert["text"].split())
+        yield f"alert ({alert['level']}) {ago(alert['raised_at'])}: {alert['title']}: {text}"
+
+
+def _print_section(title: str, rows: list[tuple[str, str]]) -> None:
+    if not rows:
+        return
+    out = console()
+    out.print(f"\n{title}", style="bold")
+    width = min(max(len(key) for key, _ in rows), 40)
+    for key, value in rows:
+        out.print(f"  {key:<{width}}  {value}", soft_wrap=True)
+
+
+def _print_metrics(metrics: list[Series], steps: int) -> None:
+    if not metrics:
+        return
+    out = console()
+    plain = terminal_is_plain()
+    names = min(max(len(series["key"]) for series in metrics), _LONGEST_NAME)
+    columns = [
+        ("last", [_cell(series["last"]) for series in metrics]),
+        ("min", [_cell(series["minimum"]) for series in metrics]),
+        ("max", [_cell(series["maximum"]) for series in metrics]),
+    ]
+    widths = [max(len(title), *map(len, cells)) for title, cells in columns]
+    curve = max(8, min(_CURVE, out.width - 2 - names - sum(width + 2 for width in widths) - 2))
+    titles = (f"{title:>{width}}" for (title, _), width in zip(columns, widths, strict=True))
+    head = f"metrics ({steps} steps)"
+    out.print(f"\n{head:<{names + curve + 4}}  {'  '.join(titles)}", style="bold", soft_wrap=True)
+    for place, series in enumerate(metrics):
+        cells = (
+            f"{cells[place]:>{width}}" for (_, cells), width in zip(columns, widths, strict=True)
+        )
+        drawn = sparkline(thinned(series["values"], curve), plain=plain)
+        out.print(f"  {series['key']:<{names}}  ", end="", soft_wrap=True)
+        out.print(f"{drawn:<{curve}}", style="cyan", end="", soft_wrap=True)
+        out.print(f"  {'  '.join(cells)}", soft_wrap=True)
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else number(value)

@@ -1,0 +1,141 @@
+"""A sweep at work and at its end, as text of at most the terminal's width."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from runyard.cli.output import STATE_COLOURS, console, duration, number
+from runyard.cli.watching.best import values_text
+from runyard.cli.watching.sparkline import terminal_is_plain
+from runyard.client.sweeps import ENDED_STATES, Sweep, Trial
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_BAR = 16
+_MOST_RUNNING, _MOST_FAILED = 6, 3
+STATES = (*ENDED_STATES, "running", "waiting", "paused")
+
+
+def live(
+    sweep: Sweep,
+    running: Sequence[Trial],
+    failed: Sequence[tuple[Trial, str]],
+    note: str,
+    width: int,
+) -> Text:
+    """What is going on, in a few lines that are drawn over and over."""
+    from rich.text import Text
+
+    lines = [_headline(sweep), _bar(sweep)]
+    best = sweep["best"]
+    if best is not None and best["value"] is not None:
+        lines.append(
+            Text.assemble(
+                "  best     ",
+                f"{sweep['metric']} " if has_front(sweep) else "",
+                (number(best["value"]), "bold green"),
+                f"  {best['name']}  {values_text(best['values'])}",
+            )
+        )
+    for place, trial in enumerate(running[:_MOST_RUNNING]):
+        since = duration(max(0.0, time.time() - (trial["started_at"] or time.time())))
+        left = trial["seconds_left"]
+        since += f", about {duration(left)} left" if left and left >= 1 else ""
+        again = f"  attempt {trial['attempts']}" if trial["attempts"] > 1 else ""
+        lines.append(Text(f"  {'running' if not place else '':<8} {trial['name']}  {since}{again}"))
+    if len(running) > _MOST_RUNNING:
+        lines.append(Text(f"  {'':<8} ... and {len(running) - _MOST_RUNNING} more"))
+    for trial, why in failed[-_MOST_FAILED:]:
+        lines.append(Text(f"  failed   {trial['name']}  {why}", style="red"))
+    if note:
+        lines.append(Text(f"  {note}", style="yellow"))
+    for line in lines:
+        line.truncate(width - 1, overflow="ellipsis")
+    return Text("\n").join(lines)
+
+
+def has_front(sweep: Sweep) -> bool:
+    """Whether it is after several metrics, of which no trial may be the best in all."""
+    config = sweep["config"]
+    return bool(config.get("metrics") or config.get("runyard", {}).get("metrics"))
+
+
+def _headline(sweep: Sweep) -> Text:
+    from rich.text import Text
+
+    name = sweep["id"] if sweep["name"] == sweep["id"] else f"{sweep['id']} {sweep['name']}"
+    aim = f", {sweep['goal']} {sweep['metric']}" if sweep["metric"] else ""
+    state = sweep["state"]
+    return Text.assemble(
+        (f"sweep {name}", "bold"),
+        f"  {sweep['method']}{aim}  ",
+        (state if state != "running" else "", STATE_COLOURS.get(state, "yellow")),
+    )
+
+
+def _bar(sweep: Sweep) -> Text:
+    from rich.text import Text
+
+    counts, whole = sweep["counts"], sweep["expected"]
+    ended = sum(counts[state] for state in ENDED_STATES)
+    full, empty = ("#", ".") if terminal_is_plain() else ("█", "░")
+    parts = [f"{counts['running']} running"]
+    parts += [
+        f"{counts[state]} {state}" for state in ("waiting", "failed", "stopped") if counts[state]
+    ]
+    if whole is not None and (sweep["eta_seconds"] or 0.0) >= 1:
+        parts.append(f"about {duration(sweep['eta_seconds'] or 0.0)} left")
+    told = "  ".join(parts)
+    if not whole:
+        return Text.assemble("  ", (f"{ended} ended", "cyan"), f"  {told}")
+    filled = min(_BAR, _BAR * ended // whole)
+    return Text.assemble(
+        "  ",
+        (full * filled, "cyan"),
+        (empty * (_BAR - filled), "dim"),
+        f"  {ended}/{whole}  {told}",
+    )
+
+
+def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: float) -> None:
+    """How a sweep stands: the best trial, what failed and why, what next."""
+    out = console()
+    counts, state = sweep["counts"], sweep["state"]
+    told = ", ".join(f"{counts[name]} {name}" for name in STATES if counts[name]) or "no trials yet"
+    head = f"sweep {sweep['id']} {state} after {duration(seconds)}: {told}"
+    out.print(head, style="bold", soft_wrap=True)
+    if sweep["cause"]:
+        out.print(f"  {sweep['cause']}", style="red", soft_wrap=True)
+    best = sweep["best"]
+    if best is not None and best["value"] is not None:
+        value = f"{sweep['metric']} {number(best['value'])}"
+        said = f"best in {sweep['metric']}" if has_front(sweep) else "best"
+        out.print(f"\n{said}  {best['name']}  {value}", style="green", soft_wrap=True)
+        width = max((len(name) for name in best["values"]), default=0)
+        for name, value in best["values"].items():
+            out.print(f"  {name:<{width}}  {number(value)}", soft_wrap=True)
+    if failed:
+        out.print("\nfailed", style="red")
+        for trial, why in failed[-_MOST_FAILED:]:
+            out.print(f"  {trial['name']}  {why}", soft_wrap=True)
+        if len(failed) > _MOST_FAILED:
+            out.print(f"  ... and {len(failed) - _MOST_FAILED} more")
+    out.print("")
+    for command, what in _next_steps(sweep, failed):
+        out.print(f"  {command:<38}  {what}", soft_wrap=True)
+
+
+def _next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple[str, str]]:
+    key, best = sweep["id"], sweep["best"]
+    steps = [(f"runyard runs --sweep {key}", "its trials")]
+    if best is not None:
+        table = "the Pareto front" if has_front(sweep) else "the best ones, as a table"
+        steps.append((f"runyard best {key}", table))
+        steps.append((f"runyard show {best['id']}", "the best one: its metrics, its curves"))
+    if failed:
+        steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))
+        steps.append((f"runyard retry {key}", "run the failed ones again"))
+    return steps
