@@ -8,14 +8,14 @@ import sys
 
 from runyard.cli.letters import LETTER_OF, advice_on, spelled
 from runyard.errors import UsageError
+from runyard.schedulers.choice import HERE, NAMES, has_queue
 
-HERE, SLURM = "here", "slurm"
 _BY_SRUN = {"distributed", "resources.nodes", "resources.tasks_per_node"}
 
 
 def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
     """What every command has that can work on the cluster. Call it after the command's own."""
-    parser.add_argument("--on", choices=(HERE, SLURM), default=default,
+    parser.add_argument("--on", choices=NAMES, default=default,
                         help=f"where it runs (default {default})")  # fmt: skip
     parser.add_argument(
         *spelled("--yes"), action="store_true", help="ask nothing before submitting"
@@ -45,7 +45,7 @@ def refuse_slurm_options(args: argparse.Namespace) -> None:
     # Where programs share GPUs, how many is an option here too.
     meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
     given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
-    if args.on != SLURM and given:
+    if not has_queue(args.on) and given:
         from runyard.cli.resource_flags import given_flags
 
         flags = given_flags(args).given

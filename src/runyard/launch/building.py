@@ -22,8 +22,8 @@ from runyard.launch.builds import Build
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.shell_words import quote
 from runyard.locks import FolderLock
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import SchedulerError
-from runyard.schedulers.slurm.queue import poll
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
@@ -193,7 +193,7 @@ def _wait(
 ) -> None:  # fmt: skip
     last = ""
     while not is_built(build):
-        state = poll([job_id])[job_id]
+        state = cluster().poll([job_id])[job_id]
         name = next(iter(state.states)).lower()
         if not state.is_open:
             # The marker may come to be seen here later than the end of the job.
@@ -215,7 +215,7 @@ def _wait(
 
 
 def _goes_on(job_id: str) -> bool:
-    return poll([job_id])[job_id].is_open
+    return cluster().poll([job_id])[job_id].is_open
 
 
 def _read_note(note: Path) -> tuple[Path | None, str | None]:

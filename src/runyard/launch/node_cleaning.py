@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from runyard.launch.own_jobs import OwnJob, own_script, submit_own
 from runyard.launch.script import local_base
 from runyard.launch.shell_words import quote
-from runyard.schedulers.slurm.queue import cancel, poll
+from runyard.schedulers.choice import cluster
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
@@ -63,13 +63,14 @@ def clean_nodes(
         submit_own(text, folder, environ=environ, more=(f"--nodelist={node}",)): node
         for node in nodes
     }
+    scheduler = cluster(environ)
     end = time.monotonic() + seconds
     waiting = set(sent)
     while waiting and time.monotonic() < end:
         sleep(_LOOK_EVERY)
-        states = poll(sorted(waiting), environ)
+        states = scheduler.poll(sorted(waiting))
         waiting = {job_id for job_id in waiting if states[job_id].is_open}
-    cancel(waiting, environ=environ)
+    scheduler.cancel(waiting)
     return [Cleaned(node, one, _said(folder / f"{one}.log")) for one, node in sent.items()]
 
 

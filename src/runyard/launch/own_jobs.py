@@ -22,14 +22,11 @@ from runyard.schedulers.resources import follow_rules
 from runyard.schedulers.slurm.commands import refused
 from runyard.schedulers.slurm.header import header
 from runyard.schedulers.slurm.sending import mark_of, send
+from runyard.schedulers.slurm.variables import own_environment
 from runyard.version import __version__
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
-
-# What belongs to another job, would overrule the script, or is nobody's business in Slurm's record.
-_DROPPED = ("SBATCH_", "SLURM_", "SLURMD_", "WANDB_API_KEY")
-_KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS")
 
 
 @dataclass(frozen=True)
@@ -104,11 +101,7 @@ def submit_own(
             said=error.strerror,
             mend="it must be on storage that login and compute nodes share, with room left",
         ) from error
-    clean = {
-        name: value
-        for name, value in environ.items()
-        if name in _KEPT or not name.startswith(_DROPPED)
-    }
+    clean = own_environment(environ)
     key = f"{folder}\n{secrets.token_hex(8)}"
     answer = send(text, key, options=more, environ=clean, notice=notice, sleep=sleep)
     if answer.is_busy:

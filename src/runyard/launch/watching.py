@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 
 from runyard.client.jobs import Job, JobDetail, JobNews, JobsApi
 from runyard.errors import RunyardError
-from runyard.schedulers.errors import SchedulerError
-from runyard.schedulers.jobs import JobState
-from runyard.schedulers.slurm.name import cluster_name
-from runyard.schedulers.slurm.queue import cancel, poll
+from runyard.schedulers.choice import cluster
+from runyard.schedulers.errors import NoAccounting, SchedulerError
+from runyard.schedulers.jobs import JobState, Record, used
 from runyard.schedulers.slurm.reasons import read_reason
 from runyard.schedulers.states import state_named
 
 if TYPE_CHECKING:
-    from runyard.schedulers.jobs import Record
+    from runyard.schedulers.protocol import Scheduler
 
 # A person waits for it: a controller that takes longer is said to hang, and what is known is shown.
 ANSWER_SECONDS = float(os.environ.get("RUNYARD_SLURM_SECONDS") or 10.0)
@@ -47,22 +46,23 @@ def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None
     waiting = [job for job in jobs if job["ended_at"] is None and job["mine"]]
     if not waiting:
         return Looked(list(jobs))
-    here = cluster_name(os.environ if environ is None else environ)
+    scheduler = cluster(environ)
+    here = scheduler.cluster_name()
     asked = [job for job in waiting if job["cluster"] in (here, "")]
     if not asked:
         where = ", ".join(sorted({job["cluster"] for job in waiting}))
         return Looked(list(jobs), trouble=f"this machine does not belong to {where}")
     try:
         # What the page was asked for, it cannot do itself.
-        cancel([job["job_id"] for job in asked if job["wish"] == "cancel"], environ=environ)
-        states = poll(
-            [job["job_id"] for job in asked], environ, patience=0.0, seconds=ANSWER_SECONDS
+        scheduler.cancel(job["job_id"] for job in asked if job["wish"] == "cancel")
+        states = scheduler.poll(
+            [job["job_id"] for job in asked], patience=0.0, seconds=ANSWER_SECONDS
         )
     except SchedulerError as error:
         said = f" ({error.said})" if error.said else ""
         return Looked(list(jobs), trouble=f"{error.what}{said}")
     now = time.time()
-    ended = _accounted(asked, states, environ)
+    ended = _accounted(asked, states, scheduler)
     news: dict[int, JobNews] = {}
     for job in asked:
         state, known = states[job["job_id"]], ended.get(job["job_id"], [])
@@ -82,7 +82,8 @@ def account_for(
 ) -> tuple[list[Job], str | None]:
     """What accounting knows of the use of jobs that are over and whose use is not known yet: asked
     for all of them at once, and told to the server. With it, why there is none, if so."""
-    here = cluster_name(os.environ if environ is None else environ)
+    scheduler = cluster(environ)
+    here = scheduler.cluster_name()
     asked = [
         job
         for job in jobs
@@ -94,12 +95,8 @@ def account_for(
     ]
     if not asked:
         return list(jobs), None
-    from runyard.schedulers.errors import NoAccounting
-    from runyard.schedulers.jobs import used
-    from runyard.schedulers.slurm.accounting import records
-
     try:
-        found = records([job["job_id"] for job in asked], environ, seconds=ANSWER_SECONDS)
+        found = scheduler.records([job["job_id"] for job in asked], seconds=ANSWER_SECONDS)
     except NoAccounting as error:
         return list(jobs), str(error)
     except SchedulerError as error:
@@ -161,24 +158,18 @@ def news_of(
 
 
 def _used(known: Sequence[Record]) -> dict[str, float]:
-    from runyard.schedulers.jobs import used
-
     return used(known) if known else {}
 
 
 def _accounted(
-    jobs: Sequence[Job], states: Mapping[str, JobState], environ: Mapping[str, str] | None
+    jobs: Sequence[Job], states: Mapping[str, JobState], scheduler: Scheduler
 ) -> dict[str, list[Record]]:
     """What accounting has of jobs that have left the queue, wholly or in part."""
     gone = [job["job_id"] for job in jobs if _has_lost_tasks(job, states[job["job_id"]])]
     if not gone:
         return {}
-    # Seldom needed, and felt at every start.
-    from runyard.schedulers.errors import NoAccounting
-    from runyard.schedulers.slurm.accounting import records
-
     try:
-        return records(gone, environ, seconds=ANSWER_SECONDS)
+        return scheduler.records(gone, seconds=ANSWER_SECONDS)
     except (NoAccounting, SchedulerError):
         return {}
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def remember(home: Home, kind: str, ids: list[str], folder: str, submitted_at: float) -> None:
     """Have the server list them, where it is up; told twice is told once."""
-    from runyard.schedulers.slurm.name import cluster_name
+    from runyard.schedulers.choice import cluster
 
     api = find_server(home)
     if api is None:
         return
     for job_id in ids:
         new: NewJob = {
-            "cluster": cluster_name() or "",
+            "cluster": cluster().cluster_name() or "",
             "job_id": job_id,
             "kind": kind,
             "name": f"runyard-{kind}",

@@ -89,24 +89,24 @@ def _cancel_job(api: Api, job: Job, task: str | None, confirm: Confirm) -> JobCa
 
 def _cancel_foreign(number: str, task: str | None, confirm: Confirm) -> JobCancelled:
     from runyard.actions.watching.foreign_jobs import foreign_job
-    from runyard.schedulers.slurm.queue import cancel as cancel_jobs
+    from runyard.schedulers.choice import cluster
 
     job = foreign_job(number)
     which = f"{number}_{task}" if task is not None else number
     if job["ended_at"] is not None:
         return JobCancelled(which, job, had_ended=True, is_foreign=True)
     _ask(confirm, f"job {which} was not submitted by runyard; end it?")
-    cancel_jobs([which])
+    cluster().cancel([which])
     return JobCancelled(which, job, is_foreign=True)
 
 
 def _end_jobs(api: Api, jobs: list[Job], which: str | None = None) -> list[Job]:
     """Cancel them at Slurm, and tell the server how they stand then."""
     from runyard.launch.watching import look
-    from runyard.schedulers.slurm.name import cluster_name
-    from runyard.schedulers.slurm.queue import cancel as cancel_jobs
+    from runyard.schedulers.choice import cluster
 
-    here = cluster_name()
+    scheduler = cluster()
+    here = scheduler.cluster_name()
     away = [job for job in jobs if job["cluster"] not in (here, "")]
     if away:
         raise UsageError(
@@ -114,7 +114,7 @@ def _end_jobs(api: Api, jobs: list[Job], which: str | None = None) -> list[Job]:
             mend=f"log in there and type the same; or `scancel {away[0]['job_id']}` there",
         )
     try:
-        cancel_jobs([which] if which is not None else [job["job_id"] for job in jobs])
+        scheduler.cancel([which] if which is not None else [job["job_id"] for job in jobs])
     except RunyardError as error:
         error.mend = error.mend or f"`scancel {jobs[0]['job_id']}` by hand says more"
         raise

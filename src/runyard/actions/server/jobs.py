@@ -101,9 +101,9 @@ def server_command(
 
 def stop(home: Home, jobs: ServerJobs, *, force: bool) -> None:
     """Cancel all of them: one that waits would bring the server back."""
-    from runyard.schedulers.slurm.queue import cancel
+    from runyard.schedulers.choice import cluster
 
-    cancel(jobs.ids)
+    cluster().cancel(jobs.ids)
     forget_server_jobs(home)
     take_over(home, _TAKE_OVER_SECONDS) if not force else stop_server(home, force=True)
 
@@ -127,13 +127,13 @@ def refuse_restart(home: Home) -> None:
 
 def status_line(home: Home) -> str | None:
     """How the server's jobs stand, in a line."""
-    from runyard.schedulers.slurm.queue import poll
+    from runyard.schedulers.choice import cluster
 
     jobs = read_server_jobs(home)
     if jobs is None:
         return None
     try:
-        states = poll(jobs.ids)
+        states = cluster().poll(jobs.ids)
     except RunyardError as error:
         return f"it is a Slurm job ({jobs.said()}); {error.what}"
     remember(home, "server", jobs.ids, jobs.folder, jobs.submitted_at)
@@ -146,9 +146,9 @@ def status_line(home: Home) -> str | None:
 
 
 def _alive(jobs: ServerJobs) -> list[str]:
-    from runyard.schedulers.slurm.queue import poll
+    from runyard.schedulers.choice import cluster
 
-    states = poll(jobs.ids)
+    states = cluster().poll(jobs.ids)
     return [job_id for job_id in jobs.ids if states[job_id].is_open]
 
 

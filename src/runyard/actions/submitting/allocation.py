@@ -21,8 +21,8 @@ SCRIPT = "script.sh"
 
 def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) -> Job:
     """Wait for the allocation, with the script in its folder; the job as the server knows it."""
+    from runyard.schedulers.choice import cluster
     from runyard.schedulers.slurm.allocations import allocate
-    from runyard.schedulers.slurm.name import cluster_name
 
     plan = submission.plan
     folder = plan.places.job
@@ -32,7 +32,7 @@ def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) ->
     number = allocate(plan.header, os.environ)
     return api.jobs.record(
         {
-            "cluster": cluster_name() or "",
+            "cluster": cluster().cluster_name() or "",
             "job_id": number,
             "kind": kind,
             "name": plan.name,
@@ -61,7 +61,7 @@ def inside(shell: str, script: Path, command: list[str]) -> list[str]:
 
 def give_back(api: Api, job: Job) -> None:
     from runyard.launch.watching import look
-    from runyard.schedulers.slurm.queue import cancel
+    from runyard.schedulers.choice import cluster
 
-    cancel([job["job_id"]])
+    cluster().cancel([job["job_id"]])
     look(api.jobs, [job])

@@ -7,11 +7,9 @@ import time
 from runyard.client.jobs import Job
 from runyard.errors import NotFoundError
 from runyard.launch.watching import ANSWER_SECONDS, Looked
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting, SchedulerError, SchedulerMissing
 from runyard.schedulers.jobs import JobState, Record, used
-from runyard.schedulers.slurm.accounting import records
-from runyard.schedulers.slurm.name import cluster_name
-from runyard.schedulers.slurm.queue import poll
 from runyard.schedulers.slurm.states import counted
 from runyard.schedulers.states import state_named
 
@@ -24,7 +22,7 @@ def foreign_job(number: str) -> Job:
 def look_at(number: str) -> Looked:
     """The same, with what the queue says of it now."""
     try:
-        state = poll([number], patience=0.0, seconds=ANSWER_SECONDS)[number]
+        state = cluster().poll([number], patience=0.0, seconds=ANSWER_SECONDS)[number]
     except SchedulerMissing:
         raise _unknown(number, "runyard has submitted none, and there is no Slurm here") from None
     known = [] if state.tasks else _accounted(number)
@@ -36,7 +34,7 @@ def look_at(number: str) -> Looked:
 
 def _accounted(number: str) -> list[Record]:
     try:
-        return records([number], seconds=ANSWER_SECONDS).get(number, [])
+        return cluster().records([number], seconds=ANSWER_SECONDS).get(number, [])
     except (NoAccounting, SchedulerError):
         return []
 
@@ -57,7 +55,7 @@ def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
     submitted = [one.submitted for one in known if one.submitted is not None]
     return Job(
         key=0,
-        cluster=cluster_name() or "",
+        cluster=cluster().cluster_name() or "",
         job_id=number,
         user="",
         mine=False,

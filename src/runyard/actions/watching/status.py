@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from runyard.actions import naming
+from runyard.actions.events import Notice, Notify
 from runyard.actions.watching.chains import ChainState, chain_of
 from runyard.actions.watching.failures import failures
 from runyard.client.api import Api, Run, RunDetail
 from runyard.client.jobs import Job
 from runyard.client.sweeps import OPEN_STATES, Sweep, Trial
 from runyard.client.unreached import Unreached, read_unreached
-from runyard.errors import NotFoundError
+from runyard.errors import NotFoundError, RunyardError
 from runyard.home import locate
 from runyard.launch.watching import Looked, look
 
@@ -85,6 +87,25 @@ def watch(request: StatusRequest, api: Api, connect: Callable[[], Api]) -> Itera
             return
         time.sleep(_EVERY_SECONDS)
         api = connect()
+
+
+def submit_held(api: Api, notify: Notify) -> None:
+    """Submit the agents that a limit of Slurm's kept out, if there is room for them now."""
+    home = locate()
+    if not any((home.path / "held").glob("*.json")):
+        return
+    from runyard.actions.submitting.submission import send_held_agents
+    from runyard.launch.held import count_held
+
+    with contextlib.suppress(RunyardError):
+        sent = send_held_agents(api, home)
+        if sent:
+            notify(Notice(f"{sent} agents that were held back are submitted"))
+    for key, count in count_held(home.path).items():
+        with contextlib.suppress(RunyardError):
+            name = api.sweeps.sweep(key)["id"]
+            until = "are held back until Slurm takes more of your jobs"
+            notify(Notice(f"sweep {name}: {count} agents {until}"))
 
 
 def _gather(api: Api, words: str | None) -> Status:

@@ -14,8 +14,8 @@ from typing import Any
 
 from runyard.cli.output import duration, print_json, print_table, say
 from runyard.cli.watching.job_view import memory_text
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.partitions import Partition
-from runyard.schedulers.slurm.partitions import list_partitions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = list_partitions()
+    found = cluster().partitions()
     if args.json:
         print_json([asdict(one) for one in found])
         return 0

@@ -31,13 +31,14 @@ from runyard.cli.connect import server
 from runyard.cli.output import ago, duration, print_json, print_table, say, show
 from runyard.cli.parser import positive
 from runyard.cli.project_options import project_options
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
 from runyard.cli.watching.attempt_usage import usage_text
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
+from runyard.schedulers.choice import has_queue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +123,7 @@ def _add(args: argparse.Namespace) -> int:
             elsewhere = find_elsewhere(url, args.which or "", show)
             add_agents_elsewhere(elsewhere, read_slots(args), args.agents or 1, show)
             return 0
-    if args.on == SLURM:
+    if has_queue(args.on):
         from runyard.cli.resource_flags import given_flags
 
         named = args.which or given_flags(args)["sweep_id"]

@@ -38,12 +38,13 @@ from runyard.cli.letters import spelled
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import count, positive
 from runyard.cli.project_options import project_options
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, not_here, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.cli.starting.halting import Halt, halt
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.starting.splitting import FIT, split, split_size
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import UsageError
+from runyard.schedulers.choice import has_queue
 
 if TYPE_CHECKING:
     from runyard.client.sweeps import Sweep
@@ -126,10 +127,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.no_check:
         from runyard.actions.program_checks import check_tasks
 
-        check_tasks(tasks, Path.cwd(), show, refuses=not args.dry_run or args.on == SLURM)
+        check_tasks(tasks, Path.cwd(), show, refuses=not args.dry_run or has_queue(args.on))
     log = None if args.joblog is None else Path(args.joblog).absolute()
     request = list_request(args, _left(args, tasks, log), folder=Path.cwd(), log=log)
-    if args.on == SLURM:
+    if has_queue(args.on):
         not_here(args, "halt", "no-run", "quiet")
         return _submit(args, request)
     if args.dry_run:
@@ -226,7 +227,7 @@ def preview(found: TaskList, *, as_json: bool) -> None:
 def _left(args: argparse.Namespace, tasks: TaskList, log: Path | None) -> TaskList:
     """The tasks that are to run, by what the job log says."""
     if not (args.resume or args.resume_failed):
-        if log is not None and (not args.dry_run or args.on == SLURM):
+        if log is not None and (not args.dry_run or has_queue(args.on)):
             refuse_used_log(log)
         return tasks
     if log is None:

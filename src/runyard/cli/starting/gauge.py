@@ -29,12 +29,13 @@ from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments
 from runyard.cli.streams import unfiltered
 from runyard.errors import ProgramError, UsageError
 from runyard.home import locate, prepare
 from runyard.printable import printable
+from runyard.schedulers.choice import has_queue
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
@@ -104,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
             "runyard gauge: which program?",
             mend="runyard gauge -- python train.py   or:  runyard gauge --tasks tasks.txt",
         )
-    if args.on == SLURM:
+    if has_queue(args.on):
         from runyard.cli.starting.gauge_job import measure_in_job
 
         raw = measure_in_job(args)

@@ -17,10 +17,11 @@ from pathlib import Path
 from runyard.actions.task_lists import estimate_list, repeated, submit_list
 from runyard.cli.connect import server
 from runyard.cli.output import number, print_table, say, show
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.farm import add_work_arguments, list_request, preview, start
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
+from runyard.schedulers.choice import has_queue
 
 _MOST_SEEDS = 10_000
 
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     commands = map(shlex.join, repeated(words, args.seeds))
     tasks = make_tasks("repeat", [Line(place, text) for place, text in enumerate(commands, 1)])
     request = list_request(args, tasks.with_seeds(args.seeds), folder=Path.cwd())
-    if args.on == SLURM:
+    if has_queue(args.on):
         from runyard.cli.starting.submission_view import (
             cluster_options,
             show_submission,

@@ -24,9 +24,10 @@ from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.output import print_json, say
 from runyard.cli.project_options import project_options
 from runyard.cli.resource_flags import given_flags
-from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
+from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
+from runyard.schedulers.choice import has_queue
 
 # How cli/resource_flags names what a command line gives.
 _MEMORY, _TIME = "request:resources.memory", "request:resources.time"
@@ -89,7 +90,7 @@ def _request(args: argparse.Namespace) -> RetryRequest:
         flags=given_flags(args),
         slots=args.slots or 1,
         excludes_nodes=args.exclude_node,
-        on_cluster={SLURM: True, HERE: False}.get(args.on),
+        on_cluster=has_queue(args.on) if args.on else None,
         only_queue=args.no_run,
         cluster=cluster_options(args),
     )

@@ -29,13 +29,14 @@ from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import duration, say, show
 from runyard.cli.project_options import add_tracking, project_options
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.client.api import Api, NewRun, Run
 from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
 from runyard.errors import ProgramError, RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
+from runyard.schedulers.choice import has_queue
 from runyard.train.courses import VARIABLE as COURSES
 from runyard.train.courses import courses_folder
 
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if command[0].startswith("-") and not behind_dashes:
         args.parser.refuse_unknown(command)
-    if args.on == SLURM:
+    if has_queue(args.on):
         from runyard.cli.starting.submit import submit_command
 
         return submit_command(args, command)

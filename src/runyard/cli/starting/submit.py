@@ -20,9 +20,10 @@ from pathlib import Path
 from runyard.cli.letters import spelled
 from runyard.cli.output import say
 from runyard.cli.parser import count, positive
-from runyard.cli.slurm_options import HERE, SLURM, add_slurm_arguments
+from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.cli.starting.repeat import seeds
 from runyard.errors import UsageError
+from runyard.schedulers.choice import CLUSTER, has_queue
 
 _SHARED_OPTIONS = ("yes", "no_snapshot", "dry_run", "json", "slots")
 
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true",
                         help="show exactly what would be sent; make nothing")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_slurm_arguments(parser, default=SLURM)
+    add_slurm_arguments(parser, default=CLUSTER)
     parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
                         help="the program (default: as runyard.yaml says)")  # fmt: skip
     parser.set_defaults(parser=parser)
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     words = args.command_line[1:] if behind_dashes else args.command_line
     if words and words[0].startswith("-") and not behind_dashes:
         args.parser.refuse_unknown(words)
-    if args.on == HERE:
+    if not has_queue(args.on):
         raise UsageError(
             "runyard submit is for the cluster",
             mend=f"here:  runyard run -- {' '.join(words) or 'python train.py'}",
@@ -124,7 +125,7 @@ def _submit_sweep(args: argparse.Namespace, file: str) -> int:
     from runyard.cli.starting import sweep
 
     parser, _ = build_parser("sweep")
-    asked = parser.parse_args(["sweep", file, "--on", SLURM])
+    asked = parser.parse_args(["sweep", file, "--on", CLUSTER])
     for name, value in vars(args).items():
         if name.startswith("request:") or name in _SHARED_OPTIONS:
             setattr(asked, name, value)

@@ -31,12 +31,13 @@ from runyard.cli.letters import spelled
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
-from runyard.cli.slurm_options import SLURM, add_slurm_arguments, refuse_slurm_options
+from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.watching.sweep_steer import steer
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
+from runyard.schedulers.choice import has_queue
 
 if TYPE_CHECKING:
     from runyard.actions.sweep_plan import Plan, SweepSource
@@ -107,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
         return _create(args)
     for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
         # Agents on the cluster have a dry run, and an experiment's name, of their own.
-        if getattr(args, option) and not (option in ("dry_run", "name") and args.on == SLURM):
+        if getattr(args, option) and not (option in ("dry_run", "name") and has_queue(args.on)):
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
@@ -121,7 +122,7 @@ def _which(args: argparse.Namespace) -> str:
     """The file or the sweep: the argument, or the sweep that -w names."""
     from runyard.cli.resource_flags import given_flags
 
-    named = given_flags(args)["sweep_id"] if args.on == SLURM else None
+    named = given_flags(args)["sweep_id"] if has_queue(args.on) else None
     if bool(args.sweep) == bool(named):
         wrong = f"two sweeps: {args.sweep} and -w {named}" if named else "which sweep?"
         raise UsageError(f"runyard sweep: {wrong}", mend="runyard sweep sweep.yaml")
@@ -156,10 +157,10 @@ def _create(args: argparse.Namespace) -> int:
     if not args.no_check:
         from runyard.actions.program_checks import check_plan
 
-        check_plan(plan, show, refuses=not args.dry_run or args.on == SLURM)
+        check_plan(plan, show, refuses=not args.dry_run or has_queue(args.on))
     if args.check:
         return _try(args, plan)
-    if args.on == SLURM:
+    if has_queue(args.on):
         from runyard.cli.resource_flags import given_flags
         from runyard.cli.starting.submission_view import (
             cluster_options,
@@ -231,7 +232,7 @@ def _join(args: argparse.Namespace) -> int:
 
     api = server()
     sweep = find_sweep(api, args.sweep)
-    if args.on == SLURM:
+    if has_queue(args.on):
         from runyard.cli.starting.agents import add_on_slurm
 
         return add_on_slurm(args, sweep)

@@ -12,19 +12,24 @@ start. Where it does not answer, what is shown says how old it is.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
 from dataclasses import asdict
 from typing import Any
 
 from runyard.actions.watching.failures import is_list
-from runyard.actions.watching.status import MOST_FAILED, Status, StatusRequest, watch
+from runyard.actions.watching.status import (
+    MOST_FAILED,
+    Status,
+    StatusRequest,
+    submit_held,
+    watch,
+)
 from runyard.actions.watching.troubles import hangs_for, is_left_alone
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import ago, duration, number, print_json, say
+from runyard.cli.output import ago, duration, number, print_json, say, show
 from runyard.cli.streams import unfiltered
 from runyard.cli.watching.attempt_usage import usage_text
 from runyard.cli.watching.best import values_text
@@ -42,11 +47,9 @@ from runyard.cli.watching.job_view import (
 )
 from runyard.cli.watching.sweep_view import STATES
 from runyard.cli.watching.sweeps import progress
-from runyard.client.api import Api, Run
+from runyard.client.api import Run
 from runyard.client.jobs import Job
 from runyard.client.sweeps import ENDED_STATES, OPEN_STATES, Sweep, SweepAgent, Trial
-from runyard.errors import RunyardError
-from runyard.home import locate
 from runyard.launch.watching import Looked
 
 _MOST_AGENTS = 6
@@ -65,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     api = server()
-    _send_held(api)
+    submit_held(api, show)
     for status in watch(StatusRequest(args.what, watch=args.watch), api, server):
         if args.json:
             print_json(_as_json(status))
@@ -74,24 +77,6 @@ def run(args: argparse.Namespace) -> int:
             print("\033[2J\033[H", end="", file=unfiltered(sys.stdout))
         _print(status)
     return 0
-
-
-def _send_held(api: Api) -> None:
-    """Agents that a limit of Slurm's kept out, if there is room for them now."""
-    if not any((locate().path / "held").glob("*.json")):
-        return
-    from runyard.actions.submitting.submission import send_held_agents
-
-    with contextlib.suppress(RunyardError):
-        sent = send_held_agents(api, locate())
-        if sent:
-            say(f"{sent} agents that were held back are submitted")
-    from runyard.launch.held import count_held
-
-    for key, count in count_held(locate().path).items():
-        with contextlib.suppress(RunyardError):
-            name = api.sweeps.sweep(key)["id"]
-            say(f"sweep {name}: {count} agents are held back until Slurm takes more of your jobs")
 
 
 def _as_json(shown: Status) -> dict[str, Any]:

@@ -55,7 +55,7 @@ _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
 # Asked to end, programs that can save get this long for it. Slurm kills 30 s after it asks.
 _SAVE_SECONDS = 15.0
-_WORRY_SECONDS = 10.0
+_SERVER_SILENT_SECONDS = 10.0
 
 
 class Agent:
@@ -134,7 +134,7 @@ class Agent:
         self._join()
         if isinstance(self._place, Place):
             self._began = time.time()
-            self._unreached = self._loop.after(_first_word(), self._begin_to_worry)
+            self._unreached = self._loop.after(_first_word(), self._on_server_silent)
         while not self._work.is_over():
             self._loop.turn()
         self._say_farewell()
@@ -175,12 +175,12 @@ class Agent:
         """
         os.set_inheritable(leash, False)
 
-        def let_go(_events: int) -> None:
+        def on_parent_gone(_events: int) -> None:
             self._loop.forget(leash)
             if os.read(leash, 1) != DETACH:
                 self.drain()
 
-        self._loop.watch(leash, READ, let_go)
+        self._loop.watch(leash, READ, on_parent_gone)
 
     def finish(self) -> None:
         """Begin no more, and end when what runs has ended by itself."""
@@ -248,7 +248,7 @@ class Agent:
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
-    def _begin_to_worry(self) -> None:
+    def _on_server_silent(self) -> None:
         from runyard.node.link.unreached import Watch  # Where the server is silent.
 
         since, report = self._began, self._work.report
@@ -321,8 +321,8 @@ class Agent:
         self._work.talk.post(path, told, self._has_renewed)
 
     def _wants_key(self) -> bool:
-        found = self._place.found
-        return found is not None and found.handed is None
+        address = self._place.address
+        return address is not None and address.handed is None
 
     @property
     def _slots(self) -> int:
@@ -409,8 +409,8 @@ class Agent:
             self._renewal.cancel()
         answered: list[Answer] = []
         why = self._trouble or ("asked to end" if work.is_draining else "nothing left to do")
-        found = self._place.found
-        has_key = found is not None and found.handed not in (None, found.key)
+        address = self._place.address
+        has_key = address is not None and address.handed not in (None, address.key)
         content = {"why": why, "leaves_key": has_key}
         work.talk.post(f"/api/agents/{work.agent}/leave", content, answered.append)
         end = time.monotonic() + _FAREWELL_SECONDS
@@ -439,7 +439,10 @@ def _whereabouts() -> dict[str, str]:
 
 def _first_word() -> float:
     """When it is said that the server does not answer: it may be starting, or moving."""
-    return min(_WORRY_SECONDS, float(os.environ.get("RUNYARD_REACH_SECONDS") or _WORRY_SECONDS))
+    return min(
+        _SERVER_SILENT_SECONDS,
+        float(os.environ.get("RUNYARD_REACH_SECONDS") or _SERVER_SILENT_SECONDS),
+    )
 
 
 def _open_door(home: str) -> Door:

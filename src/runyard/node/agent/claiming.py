@@ -133,9 +133,9 @@ class Claiming:
 
     def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
         work = self._work
-        found = work.place.found
-        assert found is not None
-        if found.handed is None:  # The last one was refused meanwhile.
+        address = work.place.address
+        assert address is not None
+        if address.handed is None:  # The last one was refused meanwhile.
             work.ask_key(lambda: self._begin(slot, told))
             return
         folder = work.folder or os.getcwd()  # noqa: PTH109
@@ -149,11 +149,11 @@ class Claiming:
             if work.tracker is not None:
                 environ |= work.tracker.record(told)
                 work.recorded.add(str(told["run"]["id"]))
-            if found.authority:
+            if address.authority:
                 from runyard.client.roots import trust_environment
 
-                environ |= trust_environment(work.home, found.authority, environ, found.tls_ca)
-            workspace = Workspace(told, found, folder, environ, work.launcher, work.url)
+                environ |= trust_environment(work.home, address.authority, environ, address.tls_ca)
+            workspace = Workspace(told, address, folder, environ, work.launcher, work.url)
             if work.tracker is not None:
                 work.tracker.redirect(workspace.environ, told)
         except OSError as error:

@@ -119,7 +119,7 @@ class Work:
         key = answer.json().get("key") if answer.is_good else None
         if key is not None:
             self.place.hand(key)
-        return self.place.found is not None and self.place.found.handed is not None
+        return self.place.address is not None and self.place.address.handed is not None
 
     def at_work(self) -> list[Attempt]:
         """Attempts whose program runs."""

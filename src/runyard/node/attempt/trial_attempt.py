@@ -66,7 +66,7 @@ class Attempt:
         self._tail = b""
         self._kills = kills_for_memory()
         self._ship: Timer | None = None
-        self._next_blow: Timer | None = None
+        self._next_signal: Timer | None = None
         self._is_signalling = False
         self._leaves_on_term = False
         self._last_call = GRACE_SECONDS
@@ -166,13 +166,13 @@ class Attempt:
         """Ask it to end now. The first cause is the one that counts."""
         if self.runs and self.ending is None:
             self.ending = cause
-            self._blow_after(0.0, signal.SIGTERM)
+            self._signal_after(0.0, signal.SIGTERM)
 
     def end_as(self, exit_code: int) -> None:
         """End it now, and count it as what its run said: that is over, and it hangs."""
         if self.runs and self.ending is None:
             self._run_code = exit_code
-            self._blow_after(0.0, signal.SIGTERM)
+            self._signal_after(0.0, signal.SIGTERM)
 
     def leave(self, cause: str, seconds: float, last_call: float = GRACE_SECONDS) -> None:
         """Tell it to save and leave within `seconds`; then it is asked to end, and killed.
@@ -188,7 +188,7 @@ class Attempt:
         self._channel.announce_leaving(self.told)
         self.workspace.write_stop_file(cause)
         self._tell_to_save()
-        self._blow_after(seconds, signal.SIGTERM)
+        self._signal_after(seconds, signal.SIGTERM)
 
     def can_save(self) -> bool:
         """Whether waiting for it to save makes sense: it listens, or has saved before."""
@@ -210,25 +210,25 @@ class Attempt:
         if self.pid is not None and self.runs:
             processes.send(self.pid, signal.SIGKILL)
 
-    def _blow_after(self, seconds: float, number: int) -> None:
+    def _signal_after(self, seconds: float, number: int) -> None:
         if self._is_signalling:
             return  # It is being ended, and what follows is on its way.
-        if self._next_blow is not None:
-            self._next_blow.cancel()
+        if self._next_signal is not None:
+            self._next_signal.cancel()
 
-        def blow() -> None:
+        def send_signal() -> None:
             if self.pid is None or not self.runs:
                 return
             if self.ending == "node":  # Somebody else has the trial: its rows are not ours to send.
                 processes.send(self.pid, number)
-                self._blow_after(self._last_call, signal.SIGKILL)
+                self._signal_after(self._last_call, signal.SIGKILL)
             else:
                 self._end_program(self.pid, number)
 
         if seconds:
-            self._next_blow = self._loop.after(seconds, blow)
+            self._next_signal = self._loop.after(seconds, send_signal)
         else:
-            blow()
+            send_signal()
 
     def _end_program(self, group: int, number: int) -> None:
         """In a process of its own: its client is given time to send what it holds."""
@@ -239,7 +239,7 @@ class Attempt:
 
         self._is_signalling = True
         self._leaves_on_term |= processes.listens(group, self.token, signal.SIGTERM)
-        self._next_blow = self._loop.after(2 * FINISH_SECONDS + self._last_call, self.kill)
+        self._next_signal = self._loop.after(2 * FINISH_SECONDS + self._last_call, self.kill)
         ended, held = os.pipe()
         twin = processes.fork_twin(lambda: end_programs([group], [self.token], number), (held,))
         os.close(held)
@@ -252,7 +252,7 @@ class Attempt:
             if self.runs:
                 # Ranks have their clients finish themselves, each on its node.
                 more = FINISH_SECONDS if processes.has_ranks(self.token) else 0.0
-                self._blow_after(self._last_call + more, signal.SIGKILL)
+                self._signal_after(self._last_call + more, signal.SIGKILL)
 
         self._loop.watch(ended, READ, has_signalled)
 
@@ -261,8 +261,8 @@ class Attempt:
             exit_code = self._run_code
         self.exit_code = exit_code
         self.seconds = time.monotonic() - self.begun
-        if self._next_blow is not None:
-            self._next_blow.cancel()
+        if self._next_signal is not None:
+            self._next_signal.cancel()
         self._on_output(READ)
         self.cause = self._find_cause(exit_code)
         self.record.write(exit_code=exit_code, cause=self.cause, ended_at=time.time())

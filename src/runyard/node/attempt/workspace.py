@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from runyard.node.link.place import Found
+    from runyard.node.link.place import ServerAddress
 
 # How often the client brings rows to its own file (from 0.31 on), from where a hard death's rest is
 # read: its process ends with the program's, sent or not.
@@ -24,7 +24,7 @@ class Workspace:
     def __init__(
         self,
         told: dict[str, Any],
-        found: Found,
+        address: ServerAddress,
         folder: str,
         environ: dict[str, str],
         launcher: list[str] | None = None,
@@ -32,11 +32,11 @@ class Workspace:
     ) -> None:
         from runyard.client.environment import FOREIGN_SERVICE, wandb_environment
 
-        assert found.handed is not None  # The state folder's own key is for no program.
+        assert address.handed is not None  # The state folder's own key is for no program.
 
         foreign = (FOREIGN_SERVICE, "WANDB_SWEEP_ID")  # of whoever started us
         run, trial = told["run"], told["trial"]
-        page = found.public_url or found.page
+        page = address.public_url or address.page
         self.folder = folder
         self._launcher = launcher or []
         self.trial_folder = _make_trial_folder(
@@ -51,10 +51,10 @@ class Workspace:
         self.environ = {
             **{name: value for name, value in environ.items() if name not in foreign},
             **wandb_environment(
-                url or found.url, found.handed, environ, is_ours=not found.is_elsewhere
+                url or address.url, address.handed, environ, is_ours=not address.is_elsewhere
             ),
             # Links that a client prints lead to where people come in, also where it logs by a door.
-            **({"WANDB_APP_URL": page} if (url or found.url) != page else {}),
+            **({"WANDB_APP_URL": page} if (url or address.url) != page else {}),
             "WANDB_ENTITY": run["entity"],
             "WANDB_PROJECT": run["project"],
             "WANDB_RUN_ID": run["id"],

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from runyard.node.link.place import Found, Server
+    from runyard.node.link.place import Server, ServerAddress
     from runyard.node.system.loop import Loop, Timer
     from runyard.proof import Question
     from runyard.trust import TlsBytes
@@ -156,16 +156,16 @@ class Channel:
         self._retry = None
         if not self._unanswered:
             return
-        found = self._place.find()
-        if found is None:
+        address = self._place.find()
+        if address is None:
             self._wait_and_retry()
             return
         try:
-            info = socket.getaddrinfo(found.host, found.port, type=socket.SOCK_STREAM)[0]
+            info = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
             made = socket.socket(info[0], socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._tls = begin_tls(found) if found.scheme == "https" else None
+            self._tls = begin_tls(address) if address.scheme == "https" else None
             with contextlib.suppress(BlockingIOError):
                 made.connect(info[4])
         except OSError:
@@ -173,7 +173,7 @@ class Channel:
             return
         self._socket = made
         self._incoming = b""
-        self._questions = found.questions()
+        self._questions = address.questions()
         self._outgoing = self._sealed(self._first_words())
         self._loop.watch(made.fileno(), READ | WRITE, self._on_event)
         self._watch_time()
@@ -181,17 +181,17 @@ class Channel:
     def _first_words(self) -> bytes:
         """What is to be said next on a connection that may not have proved itself yet."""
         if self._questions:
-            assert self._place.found is not None
-            return self._place.found.encoded(self._questions[0])
+            assert self._place.address is not None
+            return self._place.address.encoded(self._questions[0])
         return b"".join(map(self._encoded, self._unanswered))
 
     def _encoded(self, request: _Request) -> bytes:
-        found = self._place.found
-        assert found is not None
-        request.token = found.token
+        address = self._place.address
+        assert address is not None
+        request.token = address.token
         head = (
-            f"POST {request.path} HTTP/1.1\r\nHost: {found.host}:{found.port}\r\n"
-            f"Authorization: Basic {found.token}\r\nContent-Type: {request.kind}\r\n"
+            f"POST {request.path} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
+            f"Authorization: Basic {address.token}\r\nContent-Type: {request.kind}\r\n"
             f"Content-Length: {len(request.body)}\r\n\r\n"
         )
         return head.encode() + request.body
@@ -332,13 +332,13 @@ class Channel:
             self._retry = self._loop.after(pause, self._connect)
 
 
-def begin_tls(found: Found) -> TlsBytes:
+def begin_tls(address: ServerAddress) -> TlsBytes:
     """TLS to our server; OSError where there is nothing to verify it by."""
     from runyard.errors import ServerError  # `ssl` is large, and few need it.
     from runyard.trust import TlsBytes, pinned_context
 
     try:
-        return TlsBytes(pinned_context(found.authority))
+        return TlsBytes(pinned_context(address.authority))
     except ServerError as error:  # `unreached` tells; server.json may be mended meanwhile.
         raise OSError(str(error)) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from runyard.node.link.place import Found
+from runyard.node.link.place import ServerAddress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Cloud:
         self.url = url
         self.entity, self.project, self.sweep = sweep.split("/")
         self.command = command or _DEFAULT_COMMAND
-        self.found: Found | None = None
+        self.address: ServerAddress | None = None
         self.is_over = False
         self.trouble: str | None = None
         self.our_key: int | None = None
@@ -36,28 +36,30 @@ class Cloud:
         os.makedirs(spool, mode=0o700, exist_ok=True)  # noqa: PTH103
         return spool
 
-    def find(self) -> Found | None:
-        return self.found
+    def find(self) -> ServerAddress | None:
+        return self.address
 
     def is_silent(self) -> None:
         """Nothing that could be done about it from here."""
 
     def hand(self, key: str) -> None:
         """It is one of ours after all, and has made a key for us."""
-        assert self.found is not None
-        self.found.use(key)
+        assert self.address is not None
+        self.address.use(key)
 
     def is_outdated(self, token: str) -> bool:
         """Whether a request was refused for that key: the one that was found for it is left."""
-        assert self.found is not None
-        is_handed = self.found.handed != self.found.key and token == self.found.token
-        self.found.use(self.found.key)
+        assert self.address is not None
+        is_handed = self.address.handed != self.address.key and token == self.address.token
+        self.address.use(self.address.key)
         return is_handed
 
     def is_opened(self, told: dict[str, Any]) -> None:
-        self.found = Found({"url": self.url, "key": told["key"], "hostname": ""}, "elsewhere")
-        self.found.is_elsewhere = True
-        self.found.use(told["key"])
+        self.address = ServerAddress(
+            {"url": self.url, "key": told["key"], "hostname": ""}, "elsewhere"
+        )
+        self.address.is_elsewhere = True
+        self.address.use(told["key"])
         self.our_key = told["ours"]
 
     def note_end(self, is_good: bool, seconds: float) -> None:

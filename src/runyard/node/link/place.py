@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     class Server(Protocol):
         """Where requests go: `Place`, or a sweep elsewhere."""
 
-        found: Found | None
+        address: ServerAddress | None
 
-        def find(self) -> Found | None: ...
+        def find(self) -> ServerAddress | None: ...
 
         def is_silent(self) -> None: ...
 
@@ -58,7 +58,7 @@ def scheme(home: str) -> str:
         return "http"
 
 
-class Found:
+class ServerAddress:
     """The server's address and key, as the discovery file of the state folder has them."""
 
     __slots__ = (
@@ -137,52 +137,56 @@ class Place:
         # What the state folder said last. Where it is not to be seen, nothing is started either.
         self._belongs_here = False
         self._handed: str | None = None
-        self.found: Found | None = None
+        self.address: ServerAddress | None = None
 
-    def find(self) -> Found | None:
+    def find(self) -> ServerAddress | None:
         """Where to connect to; None where nobody is, or nobody who may see the key."""
         try:
             with open(f"{self._home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
                 told = json.load(file)
-            found = Found(told, self._here)
-            found.use(self._handed)
-            self._belongs_here = found.on_this_machine
+            address = ServerAddress(told, self._here)
+            address.use(self._handed)
+            self._belongs_here = address.on_this_machine
             if self._relay is not None:
-                self.found = found = self._through(found)
-                return found
+                self.address = address = self._through(address)
+                return address
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
         # A dead server's port can be taken by any user of the machine: ask only while ours lives.
         may_ask = (
-            not self._lock.is_free() if found.on_this_machine else told["listen"] not in LOOPBACK
+            not self._lock.is_free() if address.on_this_machine else told["listen"] not in LOOPBACK
         )
-        self.found = found if may_ask else self.found
-        return found if may_ask else None
+        self.address = address if may_ask else self.address
+        return address if may_ask else None
 
     def hand(self, key: str) -> None:
         """From now on this key, which the server made for us and our programs."""
         self._handed = key
-        if self.found is not None:
-            self.found.use(key)
+        if self.address is not None:
+            self.address.use(key)
 
     def is_outdated(self, token: str) -> bool:
         """Whether a request was refused for a handed key, which is then used no more."""
-        found = self.found
-        if found is None or token == _token(found.key):
+        address = self.address
+        if address is None or token == _token(address.key):
             return False
-        if token == found.token:
+        if token == address.token:
             self._handed = None
-            found.use(None)
+            address.use(None)
         return True
 
-    def _through(self, found: Found) -> Found:
+    def _through(self, address: ServerAddress) -> ServerAddress:
         """The server by way of the job's first node, which says where in a file of our own."""
         with open(str(self._relay), encoding="utf-8") as file:  # noqa: PTH123
             host, port = file.read().split()
         # TLS goes through the relay as it is: the server itself answers, under its one name.
-        found.host, found.port, found.url = host, int(port), f"{found.scheme}://{host}:{port}"
-        found.on_this_machine = False
-        return found
+        address.host, address.port, address.url = (
+            host,
+            int(port),
+            f"{address.scheme}://{host}:{port}",
+        )
+        address.on_this_machine = False
+        return address
 
     def is_silent(self) -> None:
         """Nobody answered, more than once: see that the server is started again."""

@@ -20,8 +20,8 @@ import socket
 import sys
 
 from runyard.node.link.place import Place, home_folder, scheme
-from runyard.node.link.relay_connection import Passage
-from runyard.node.link.relay_proof import Threshold
+from runyard.node.link.relay_connection import RelayConnection
+from runyard.node.link.relay_proof import RelayProof
 from runyard.node.system.loop import READ, Loop
 from runyard.node.system.processes import fork_twin, group_lives
 
@@ -80,14 +80,14 @@ class Relay:
         self._address = address
         self._place = place
         self._listening = listening
-        self._passages: set[Passage] = set()
+        self._connections: set[RelayConnection] = set()
         listening.setblocking(False)
         loop.watch(listening.fileno(), READ, self._accept)
 
     def close(self) -> None:
         self._loop.forget(self._listening.fileno())
-        for passage in list(self._passages):
-            passage.close()
+        for connection in list(self._connections):
+            connection.close()
 
     def _accept(self, _events: int) -> None:
         # One at a time: where there are more, the loop tells at once.
@@ -98,12 +98,12 @@ class Relay:
         if self._address is None:
             self._let_in(client)
         else:
-            Threshold(self._loop, self._place, self._address, client, self._let_in)
+            RelayProof(self._loop, self._place, self._address, client, self._let_in)
 
     def _let_in(self, client: socket.socket) -> None:
-        passage = Passage(self._loop, self._place, client, self._passages.discard)
-        self._passages.add(passage)
-        passage.begin()
+        connection = RelayConnection(self._loop, self._place, client, self._connections.discard)
+        self._connections.add(connection)
+        connection.begin()
 
 
 def main(words: list[str] | None = None) -> int:

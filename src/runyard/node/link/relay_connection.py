@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from runyard.node.link.place import Found, Place
+    from runyard.node.link.place import Place, ServerAddress
     from runyard.node.system.loop import Loop
     from runyard.proof import Question
     from runyard.trust import TlsBytes
@@ -27,18 +27,22 @@ _PATIENCE_SECONDS = 25.0
 _PROOF_SECONDS = 5.0
 
 
-class Passage:
+class RelayConnection:
     """One connection of a program, and ours to the server."""
 
     def __init__(
-        self, loop: Loop, place: Place, client: socket.socket, on_end: Callable[[Passage], None]
+        self,
+        loop: Loop,
+        place: Place,
+        client: socket.socket,
+        on_end: Callable[[RelayConnection], None],
     ) -> None:
         self._loop = loop
         self._place = place
         self._on_end = on_end
         self._client = _made_quick(client)
         self._server: socket.socket | None = None
-        self._found: Found | None = None
+        self._server_address: ServerAddress | None = None
         self._questions: list[Question] = []
         self._heard = b""
         self._is_verified = False
@@ -52,16 +56,16 @@ class Passage:
         """Connect to the server; a client that comes while it moves waits here."""
         if self._is_over:
             return
-        self._found = self._place.find()
+        self._server_address = self._place.find()
         self._is_verified = False
-        if self._found is None:
+        if self._server_address is None:
             self._try_later()
         else:
-            self._connect(self._found)
+            self._connect(self._server_address)
 
-    def _connect(self, found: Found) -> None:
+    def _connect(self, address: ServerAddress) -> None:
         try:
-            info = socket.getaddrinfo(found.host, found.port, type=socket.SOCK_STREAM)[0]
+            info = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
             made = _made_quick(socket.socket(info[0], socket.SOCK_STREAM))
         except OSError:
             self._try_later()
@@ -101,18 +105,18 @@ class Passage:
 
     def _on_connected(self, _events: int) -> None:
         assert self._server is not None
-        assert self._found is not None
+        assert self._server_address is not None
         if self._server.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self._try_another()
             return
         self._loop.after(_PROOF_SECONDS, partial(self._on_proof_late, self._server))
         if self._is_tls:
-            self._verify(self._server, self._found)
+            self._verify(self._server, self._server_address)
             return
-        self._questions = self._found.questions()
-        self._ask(self._server, self._found)
+        self._questions = self._server_address.questions()
+        self._ask(self._server, self._server_address)
 
-    def _verify(self, server: socket.socket, found: Found) -> None:
+    def _verify(self, server: socket.socket, address: ServerAddress) -> None:
         """Shake hands with whoever is there; then carry what the client sends, by a new connection.
 
         The client verifies the server as well, but may give up for good where it cannot.
@@ -121,15 +125,17 @@ class Passage:
             self._watch()
             return
         try:
-            tls = begin_tls(found)
+            tls = begin_tls(address)
             server.send(tls.send(b""))
         except OSError:
             self._try_another()
         else:
-            self._loop.watch(server.fileno(), READ, partial(self._on_handshake, server, found, tls))
+            self._loop.watch(
+                server.fileno(), READ, partial(self._on_handshake, server, address, tls)
+            )
 
     def _on_handshake(
-        self, server: socket.socket, found: Found, tls: TlsBytes, _events: int
+        self, server: socket.socket, address: ServerAddress, tls: TlsBytes, _events: int
     ) -> None:
         try:
             data = server.recv(_AT_ONCE)
@@ -145,22 +151,22 @@ class Passage:
         elif tls.is_open:
             self._is_verified = True
             self._drop_server()
-            self._connect(found)
+            self._connect(address)
 
-    def _ask(self, server: socket.socket, found: Found) -> None:
+    def _ask(self, server: socket.socket, address: ServerAddress) -> None:
         """Let the server prove who it is; then carry what the client sends."""
         if not self._questions:
             self._watch()
             return
         self._heard = b""
         try:
-            server.send(found.encoded(self._questions[0]))
+            server.send(address.encoded(self._questions[0]))
         except OSError:
             self._try_another()
         else:
-            self._loop.watch(server.fileno(), READ, partial(self._on_proof, server, found))
+            self._loop.watch(server.fileno(), READ, partial(self._on_proof, server, address))
 
-    def _on_proof(self, server: socket.socket, found: Found, _events: int) -> None:
+    def _on_proof(self, server: socket.socket, address: ServerAddress, _events: int) -> None:
         try:
             data = server.recv(LONGEST_ANSWER)
             self._heard += data
@@ -172,7 +178,7 @@ class Passage:
             return
         if parsed is not None and self._questions[0].is_answered_by(parsed[0].body):
             del self._questions[0]
-            self._ask(server, found)
+            self._ask(server, address)
         elif parsed is not None or not data or len(self._heard) >= LONGEST_ANSWER:
             self._try_another()
 
@@ -183,7 +189,7 @@ class Passage:
 
     @property
     def _is_tls(self) -> bool:
-        return self._found is not None and self._found.scheme == "https"
+        return self._server_address is not None and self._server_address.scheme == "https"
 
     def _try_another(self) -> None:
         """Nobody answers there, or another program does: ours may be elsewhere by now."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _QUESTION_SECONDS = 5.0
 
 
-class Threshold:
+class RelayProof:
     """One connection, until its question is answered; then `let_in` has it."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Threshold:
     def _answer(self) -> None:
         path, _, query = self._head.split(b" ", 2)[1].decode(errors="replace").partition("?")
         nonce = dict(part.partition("=")[::2] for part in query.split("&")).get("nonce", "")
-        server = self._place.find() or self._place.found
+        server = self._place.find() or self._place.address
         if path != PROOF_PATH or server is None:
             self._close()
             return

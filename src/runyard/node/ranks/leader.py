@@ -76,7 +76,7 @@ class Ranks:
             signal.signal(number, lambda *_: None)
         signal.set_wakeup_fd(written, warn_on_full_buffer=False)
         self._ends_at: float | None = None
-        self._blows: list[tuple[float, str]] = []
+        self._stop_signals: list[tuple[float, str]] = []
 
     def watch(self, step: Any) -> int:
         """Until the step has ended; the attempt's exit code."""
@@ -92,7 +92,7 @@ class Ranks:
             for one in [one for one in self._ranks if one.channel in found]:
                 self._listen(one)
             self._drop_strangers(_HELLO_SECONDS)
-            self._blow(step)
+            self._send_signal(step)
         for one in [one for one in self._ranks if one.number is None]:
             one.channel.setblocking(False)  # A rank that ended at once may not have been heard yet.
             self._listen(one)
@@ -180,13 +180,13 @@ class Ranks:
         # Sooner than was said, but never anew: each rank that dies of TERM would put off KILL.
         if self._ends_at is None or begin < self._ends_at:
             self._ends_at = begin
-            self._blows = [
+            self._stop_signals = [
                 (begin, "TERM"), (begin + _KILL_SECONDS, "KILL"), (begin + _STEP_SECONDS, "step"),
             ]  # fmt: skip
 
-    def _blow(self, step: Any) -> None:
-        while self._blows and self._blows[0][0] <= time.monotonic():
-            _, word = self._blows.pop(0)
+    def _send_signal(self, step: Any) -> None:
+        while self._stop_signals and self._stop_signals[0][0] <= time.monotonic():
+            _, word = self._stop_signals.pop(0)
             if word == "step":
                 step.kill()
             else:

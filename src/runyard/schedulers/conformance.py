@@ -1,0 +1,176 @@
+"""What every scheduler must pass. A test class inherits from `SchedulerConformance` and gives one
+fixture, `bench`.
+
+    class TestSlurm(SchedulerConformance):
+        @pytest.fixture
+        def bench(self, tmp_path):
+            return Bench(Slurm(environ), slurm_script, tmp_path)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from runyard.schedulers.errors import NoAccounting
+from runyard.schedulers.jobs import Batch, JobState
+from runyard.schedulers.protocol import Scheduler
+
+
+class WriteScript(Protocol):
+    """A script of this scheduler's that runs `body` in sh and writes its output to `log`.
+
+    `tasks`: as an array of so many, whose output goes to one file or several that begin with `log`.
+    """
+
+    def __call__(self, body: str, log: Path, tasks: int | None) -> str: ...
+
+
+@dataclass
+class Bench:
+    """A scheduler to be tried, and how scripts are written for it."""
+
+    scheduler: Scheduler
+    write_script: WriteScript
+    folder: Path
+    seconds: float = 60.0
+    """How long a short job may take from being sent to its end."""
+    _count: int = field(default=0, init=False)
+
+    def batch(self, body: str, tasks: int | None = None) -> Batch:
+        self._count += 1
+        log = self.folder / f"job-{self._count}.log"
+        key = f"{self.folder}\n{self._count}"
+        return Batch(f"bench-{self._count}", self.write_script(body, log, tasks), key)
+
+    def send(self, batch: Batch) -> str:
+        reply = self.scheduler.submit(batch)
+        assert reply.outcome == "taken", reply
+        return reply.job_id
+
+    def output(self) -> str:
+        """Of the last job."""
+        files = sorted(self.folder.glob(f"job-{self._count}.log*"))
+        return "".join(file.read_text() for file in files)
+
+    def wait(self, ids: Iterable[str], until: Callable[[JobState], bool]) -> dict[str, JobState]:
+        wanted = list(ids)
+        end = time.monotonic() + self.seconds
+        while True:
+            jobs = self.scheduler.poll(wanted)
+            if all(until(job) for job in jobs.values()):
+                return jobs
+            assert time.monotonic() < end, f"still {jobs}"
+            time.sleep(0.2)
+
+    def ends(self, job_id: str) -> JobState:
+        return self.wait([job_id], lambda job: not job.is_open)[job_id]
+
+
+def _is_running(job: JobState) -> bool:
+    return "RUNNING" in job.states
+
+
+class SchedulerConformance:
+    def test_a_job_runs_and_its_output_is_where_the_script_says(self, bench: Bench) -> None:
+        job = bench.ends(bench.send(bench.batch("echo out; echo err >&2")))
+        assert job.states == {"COMPLETED": 1}
+        assert sorted(bench.output().split()) == ["err", "out"]
+
+    def test_a_program_that_fails_is_a_job_that_failed(self, bench: Bench) -> None:
+        job = bench.ends(bench.send(bench.batch("exit 3")))
+        assert job.states == {"FAILED": 1}
+        assert all(tasks.state.is_bad for tasks in job.tasks)
+
+    def test_a_key_that_may_be_there_is_taken_once(self, bench: Bench) -> None:
+        batch = bench.batch("sleep 2")
+        first = bench.send(batch)
+        again = bench.scheduler.submit(batch, may_be_there=True)
+        assert (again.outcome, again.job_id) == ("taken", first)
+        other = bench.scheduler.submit(replace(batch, key="another"), may_be_there=True)
+        assert other.job_id != first
+        bench.scheduler.cancel([first, other.job_id])
+
+    def test_many_are_asked_for_at_once_and_an_unknown_one_is_no_error(self, bench: Bench) -> None:
+        ids = [bench.send(bench.batch("sleep 60")) for _ in range(3)]
+        jobs = bench.scheduler.poll([*ids, "99999999"])
+        assert list(jobs) == [*ids, "99999999"]
+        assert all(jobs[job_id].is_open for job_id in ids)
+        assert jobs["99999999"].tasks == ()
+        assert bench.scheduler.poll([]) == {}
+        bench.scheduler.cancel(ids)
+
+    def test_a_job_that_runs_is_cancelled_and_nothing_of_it_goes_on(self, bench: Bench) -> None:
+        job_id = bench.send(bench.batch("sleep 60 & sleep 60; echo went on"))
+        running = bench.wait([job_id], _is_running)[job_id]
+        assert running.tasks[0].start is not None
+        bench.scheduler.cancel([job_id])
+        assert bench.ends(job_id).states == {"CANCELLED": 1}
+        assert "went on" not in bench.output()
+
+    def test_to_cancel_what_has_ended_or_was_never_there_is_no_error(self, bench: Bench) -> None:
+        job_id = bench.send(bench.batch("true"))
+        bench.ends(job_id)
+        bench.scheduler.cancel([job_id, "99999999"])
+        assert bench.scheduler.poll([job_id])[job_id].states == {"COMPLETED": 1}
+
+    def test_only_what_waits_is_cancelled_where_it_is_asked(self, bench: Bench) -> None:
+        first = bench.send(bench.batch("sleep 3"))
+        second = bench.send(replace(bench.batch("true"), after=first))
+        bench.wait([first], _is_running)
+        bench.scheduler.cancel([first, second], only_waiting=True)
+        assert bench.ends(second).states == {"CANCELLED": 1}
+        assert bench.ends(first).states == {"COMPLETED": 1}
+
+    def test_a_job_waits_for_the_one_before_it_however_that_ends(self, bench: Bench) -> None:
+        first = bench.send(bench.batch("sleep 1; exit 1"))
+        second = bench.send(replace(bench.batch("true"), after=first))
+        assert bench.scheduler.poll([second])[second].states == {"PENDING": 1}
+        jobs = bench.wait([first, second], lambda job: not job.is_open)
+        assert (jobs[first].states, jobs[second].states) == ({"FAILED": 1}, {"COMPLETED": 1})
+        ended, started = jobs[first].tasks[0].end, jobs[second].tasks[0].start
+        assert ended is not None
+        assert started is not None
+        # Some schedulers tell whole seconds.
+        assert started >= ended - 1
+
+    def test_an_array_has_as_many_tasks_as_it_was_asked_for(self, bench: Bench) -> None:
+        job_id = bench.send(bench.batch("echo task", tasks=3))
+        job = bench.ends(job_id)
+        assert job.states == {"COMPLETED": 3}
+        assert {tasks.which for tasks in job.tasks} == {f"{job_id}_{task}" for task in (1, 2, 3)}
+        assert bench.output().split() == ["task"] * 3
+
+    def test_one_task_of_an_array_is_cancelled(self, bench: Bench) -> None:
+        job_id = bench.send(bench.batch("sleep 3", tasks=2))
+        bench.wait([job_id], lambda job: job.states == {"RUNNING": 2})
+        bench.scheduler.cancel([f"{job_id}_2"])
+        assert bench.ends(job_id).states == {"COMPLETED": 1, "CANCELLED": 1}
+
+    def test_a_job_has_the_shells_variables_and_not_its_key(self, bench: Bench) -> None:
+        bench.ends(bench.send(bench.batch('echo "$RUNYARD_BENCH:$WANDB_API_KEY"')))
+        assert bench.output().strip() == "kept:"
+
+    def test_what_was_tried_out_is_not_sent(self, bench: Bench) -> None:
+        assert bench.scheduler.try_out(bench.batch("true")).outcome == "taken"
+        assert bench.output() == ""
+
+    def test_a_job_of_the_past_has_a_record_where_records_are_kept(self, bench: Bench) -> None:
+        job_id = bench.send(bench.batch("true"))
+        bench.ends(job_id)
+        try:
+            records = bench.scheduler.records([job_id, "99999999"])
+        except NoAccounting:
+            return
+        assert set(records) <= {job_id}
+
+    def test_there_is_somewhere_to_run_and_a_name_for_it(self, bench: Bench) -> None:
+        assert bench.scheduler.is_here()
+        assert bench.scheduler.cluster_name()
+        partitions = bench.scheduler.partitions()
+        assert partitions
+        assert partitions[0].nodes.total > 0
+        assert partitions[0].cpus.total > 0

@@ -1,0 +1,1 @@
+"""This machine: jobs are processes in the background, and no queue keeps them waiting."""
