@@ -10,10 +10,10 @@ from unittest import mock
 
 import pytest
 
+from runyard.actions.run import one_line
 from runyard.actions.submitting import submission as submitting
 from runyard.cli.main import _refused_by_the_system, main
 from runyard.cli.output import show
-from runyard.cli.starting.run import _line
 from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError
 from runyard.report.export import write_table
@@ -90,8 +90,8 @@ def test_an_old_python_is_told_so(
 
 
 def test_a_name_stands_in_one_line() -> None:
-    assert _line("a\nb\t c") == "a b c"
-    assert _line("größe ✓ 漢字") == "größe ✓ 漢字"
+    assert one_line("a\nb\t c") == "a b c"
+    assert one_line("größe ✓ 漢字") == "größe ✓ 漢字"
 
 
 def test_whoever_waits_for_slurm_hears_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,7 +107,7 @@ def processes_of(home: Home, pattern: str = "") -> dict[int, str]:
 
 def agents_of(home: Home) -> list[int]:
     """The agent's process first, then its keeper's."""
-    return sorted(processes_of(home, r"from runyard\.node\.agent import main"))
+    return sorted(processes_of(home, r"from runyard\.node\.agent\.__main__ import main"))
 
 
 def programs_of(home: Home) -> dict[int, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runyard.actions.events import Notice
-from runyard.actions.watching.logs import LogLines, LogsRequest
+from runyard.actions.watching.log_events import LogLines, LogsRequest
 from runyard.actions.watching.sweep_logs import TrialConsoles
 from runyard.client.api import Api
 from runyard.client.jobs import Job

@@ -4,46 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from runyard.actions import naming
-from runyard.actions.events import Event, Notice
+from runyard.actions.events import Notice
+from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
 from runyard.client.api import Api, Console, RunDetail
 from runyard.errors import NotFoundError, ServerError
 
 _WAIT_SECONDS = 20.0
 _PAUSES = (0.1, 1.0, 3.0)
-
-
-@dataclass(frozen=True)
-class LogsRequest:
-    """`what`: a run, a sweep or a job in the user's words; None: the newest run.
-
-    `lines`: only the last so many, before it goes on. `trials`: of a job, what its trials printed
-    in place of its log.
-    """
-
-    what: str | None = None
-    follow: bool = False
-    lines: int | None = None
-    trials: bool = False
-
-
-@dataclass(frozen=True)
-class LogText(Event):
-    """A piece of what one program printed, wherever it was cut; `is_own`: by the caller's own."""
-
-    text: str
-    is_own: bool
-
-
-@dataclass(frozen=True)
-class LogLines(Event):
-    """Whole lines of one source: a trial or a task."""
-
-    source: str
-    lines: list[str]
-    is_own: bool
 
 
 def read_logs(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from runyard.actions.events import Notice
-from runyard.actions.watching.logs import LogLines, LogsRequest
+from runyard.actions.watching.log_events import LogLines, LogsRequest
 from runyard.client.api import Api, RunDetail
 from runyard.client.sweeps import OPEN_STATES, Sweep
 from runyard.errors import NotFoundError, ServerError

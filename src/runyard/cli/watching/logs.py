@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import argparse
 
-from runyard.actions.watching.logs import LogLines, LogsRequest, LogText, read_logs
+from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
+from runyard.actions.watching.logs import read_logs
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled

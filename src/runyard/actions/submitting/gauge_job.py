@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.actions.connect import open_server
+from runyard.actions.events import Notice, Notify
+from runyard.actions.gauge import GaugeRequest
 from runyard.actions.submitting.allocation import allocate_for, enter_job, give_back
 from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
 from runyard.actions.submitting.submission import ClusterOptions, Submission
-from runyard.cli.connect import server
-from runyard.cli.output import say, show
 from runyard.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -27,31 +27,39 @@ _MOST_LEVELS = 6
 _START = "import sys; sys.path.insert(0, {0}); from runyard.cli.main import main; sys.exit(main())"
 
 
-def measure_in_job(args: argparse.Namespace) -> Raw | None:
-    """Allocate, measure there, bring it home, give the node back; None: it was only shown."""
+@dataclass(frozen=True)
+class JobPreview:
+    """What would be asked for, and what would run there."""
+
+    allocation: list[str]
+    command: list[str]
+
+
+def measure_in_job(
+    request: GaugeRequest, notify: Notify, *, dry_run: bool = False
+) -> Raw | JobPreview:
+    """Allocate, measure there, bring it home, give the node back."""
     from runyard.gauge.conclusions import raw_from_json
     from runyard.launch.script import shell_script
     from runyard.schedulers.slurm.allocations import allocation_words
 
-    submission = _plan(args)
+    submission = _plan(request, notify, dry_run=dry_run)
     script = shell_script(submission.plan, wraps=False)
     result = submission.plan.places.job / _RESULT
-    command = _command(args, submission, result)
-    if args.dry_run:
-        print(shlex.join(allocation_words(submission.plan.header)))
-        print(shlex.join(command))
-        say("nothing was made or asked for")
-        return None
+    command = _command(request, submission, result)
+    if dry_run:
+        return JobPreview(allocation_words(submission.plan.header), command)
     for note in (*submission.notes, *submission.plan.notes):
-        say(note)
-    say(shlex.join(allocation_words(submission.plan.header)))
+        notify(Notice(note))
+    notify(Notice(shlex.join(allocation_words(submission.plan.header))))
     submission.settle(False)
-    api = server()
+    api = open_server(notify)
     job = allocate_for(api, submission, script, kind="gauge")
     try:
         code = enter_job(job, submission.plan.profile.script.shell, command)
     except KeyboardInterrupt:
-        say(f"Ctrl-C: job {job['job_id']} is given back, and what it measured is lost")
+        lost = f"job {job['job_id']} is given back, and what it measured is lost"
+        notify(Notice(f"Ctrl-C: {lost}"))
         raise
     finally:
         give_back(api, job)
@@ -69,38 +77,37 @@ def measure_in_job(args: argparse.Namespace) -> Raw | None:
     return replace(found, job_memory=asked) if asked else found
 
 
-def _plan(args: argparse.Namespace) -> Submission:
+def _plan(request: GaugeRequest, notify: Notify, *, dry_run: bool) -> Submission:
     """A job that is as long as the measurement, whatever runyard.yaml says of the real ones."""
-    from runyard.cli.resource_flags import given_flags
     from runyard.config.flags import Flags, Given, flag
     from runyard.config.project_file import read_project
 
-    flags = given_flags(args)
+    flags = request.options.flags
     if flags["resources.time"] is None:
-        request = read_project(Path.cwd(), flags)
-        limit = request.profile.limit(request.resources.partition, request.resources.qos)
-        each = args.span or request.gauge.time
-        seconds = each * (_MOST_LEVELS if args.pack else 1) + _BESIDES
+        project = read_project(Path.cwd(), flags)
+        limit = project.profile.limit(project.resources.partition, project.resources.qos)
+        each = request.seconds or project.gauge.time
+        seconds = each * (_MOST_LEVELS if request.pack else 1) + _BESIDES
         longest = limit.longest or seconds
-        if args.whole:
-            seconds = longest if limit.longest else request.resources.time or seconds
+        if request.whole:
+            seconds = longest if limit.longest else project.resources.time or seconds
         seconds = max(limit.shortest or 0.0, min(seconds, longest))
         time = flag("resources.time", [Given(seconds, f"{seconds:.0f}s")])
         flags = Flags({**flags.given, "resources.time": time})
-    per_gpu = args.per_gpu if isinstance(args.per_gpu, int) else 1
-    slots = args.slots or 1
+    per_gpu = request.slots.per_gpu if isinstance(request.slots.per_gpu, int) else 1
+    slots = request.slots.count or 1
     wanted = SubmissionRequest(
         "gauge",
         Path.cwd(),
         max(slots, per_gpu),
         flags,
         slots,
-        ClusterOptions(args.dry_run, copies_code=False),
+        ClusterOptions(dry_run, copies_code=False),
     )
-    return plan_submission(wanted, show)
+    return plan_submission(wanted, notify)
 
 
-def _command(args: argparse.Namespace, submission: Submission, result: Path) -> list[str]:
+def _command(request: GaugeRequest, submission: Submission, result: Path) -> list[str]:
     """What runs there: this command again, by runyard's own Python."""
     plan = submission.plan
     start = _START.format(json.dumps(plan.runyard.source, ensure_ascii=False))
@@ -109,12 +116,13 @@ def _command(args: argparse.Namespace, submission: Submission, result: Path) -> 
     if launcher:
         words += ["--started-by", shlex.join(launcher)]
     given = {
-        "--for": args.span, "--steps": args.steps, "--pack": args.pack, "--tasks": args.tasks,
-        "-j": args.slots, "--per-gpu": args.per_gpu, "--mps": args.mps,
+        "--for": request.seconds, "--steps": request.steps, "--pack": request.pack,
+        "--tasks": request.tasks,
+        "-j": request.slots.count, "--per-gpu": request.slots.per_gpu, "--mps": request.slots.mps,
     }  # fmt: skip
     for option, value in given.items():
         if value is not None:
             words += [option, str(value)]
-    if args.whole:
+    if request.whole:
         words.append("--whole")
-    return [*words, *([] if args.tasks else args.command_line)]
+    return [*words, *([] if request.tasks else ["--", *request.command])]
