@@ -11,6 +11,8 @@ from runyard.schedulers.conformance import Bench, SchedulerConformance
 from runyard.schedulers.slurm.scheduler import Slurm
 from tests.slurm.cluster import SlurmCluster
 
+pytestmark = pytest.mark.slurm
+
 
 def write_script(body: str, log: Path, tasks: int | None) -> str:
     array = "" if tasks is None else f"#SBATCH --array=1-{tasks}\n"
