@@ -21,6 +21,7 @@ from runyard.schedulers.resources import Ruled
 
 
 def ruled(**changes: object) -> Ruled:
+    """What is asked for: nothing but an hour, and these."""
     values: dict[str, object] = {
         "gpus": None, "gpu_type": None, "cpus": 1, "memory": None, "time": 3600.0,
         "asks_time": True, "partition": None, "account": None, "qos": None, "options": {},
@@ -37,7 +38,7 @@ def test_a_request_becomes_lines_of_qsub() -> None:
         folder="/scratch/job",
         tasks=20,
         at_once=5,
-        grace=120.0,
+        notify=True,
     )  # fmt: skip
     assert lines == [
         "#$ -N train",
@@ -50,7 +51,7 @@ def test_a_request_becomes_lines_of_qsub() -> None:
         "#$ -P vision",
         "#$ -q gpu.q",
         "#$ -pe smp 4",
-        "#$ -l h_rt=3600,s_rt=3480,h_vmem=2000M,gpu=1",
+        "#$ -l h_rt=3600,h_vmem=2000M,gpu=1",
         "#$ -notify",
         "#$ -m ea",
         "#$ -M me@lab",

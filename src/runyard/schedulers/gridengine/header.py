@@ -32,7 +32,7 @@ def header_lines(
     folder: str,
     tasks: int | None = None,
     at_once: int | None = None,
-    grace: float = 0.0,
+    notify: bool = False,
     requeue: bool = False,
     site: SiteNames | None = None,
     more: Sequence[str] = (),
@@ -48,25 +48,22 @@ def header_lines(
     options += [] if ruled.account is None else [f"-P {ruled.account}"]
     options += [] if ruled.partition is None else [f"-q {ruled.partition}"]
     options += [] if slots == 1 else [f"-pe {site.cores} {slots}"]
-    resources = _resources(ruled, slots, grace, site)
+    resources = _resources(ruled, slots, site)
     options += [f"-l {','.join(resources)}"] if resources else []
-    # USR2 before KILL: at `qdel`, and at the hard limit of time.
-    options += ["-notify"] if grace > 0 else []
+    # USR2 before KILL, at `qdel` and at the end of the time; the queue says how long before.
+    options += ["-notify"] if notify else []
     mail = "".join(_MAIL.get(event, "") for event in ruled.options.get("mail", "").split(","))
     options += [f"-m {''.join(dict.fromkeys(mail))}"] if mail else []
     options += [f"-M {ruled.options['mail_to']}"] if "mail_to" in ruled.options else []
     return [f"#$ {option}" for option in (*options, *more)]
 
 
-def _resources(ruled: Ruled, slots: int, grace: float, site: SiteNames) -> list[str]:
+def _resources(ruled: Ruled, slots: int, site: SiteNames) -> list[str]:
     """What `-l` asks for. Memory and GPUs are counted for each slot, as Grid Engine does."""
     resources = []
     if ruled.asks_time:
-        seconds = max(1, round(ruled.time))
-        resources.append(f"h_rt={seconds}")
-        if 0 < grace < seconds:
-            # USR1 so long before the end; the queue's own `notify` may be shorter.
-            resources.append(f"s_rt={seconds - round(grace)}")
+        # Not s_rt as well: a job is killed soon after it, however much of h_rt is left.
+        resources.append(f"h_rt={max(1, round(ruled.time))}")
     if ruled.memory:
         resources.append(f"{site.memory}={-(-ruled.memory // slots)}M")
     if ruled.gpus:
