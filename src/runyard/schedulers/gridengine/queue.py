@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
+import os
+import pwd
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -103,7 +104,7 @@ def ask_queue(
     seconds: float = ANSWER_SECONDS,
 ) -> list[Row]:
     """One's own jobs that wait or run, and those of the finished that the master remembers."""
-    words = ["qstat", "-u", getpass.getuser(), "-s", "prsz", "-r", "-xml"]
+    words = ["qstat", "-u", pwd.getpwuid(os.geteuid()).pw_name, "-s", "prsz", "-r", "-xml"]
     what = "Grid Engine does not tell how the jobs stand"
     answer = ask_xml(words, environ, what, patience=patience, seconds=seconds)
     return read_rows(answer)

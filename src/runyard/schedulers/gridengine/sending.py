@@ -22,7 +22,7 @@ from runyard.schedulers.gridengine.commands import (
     refused,
     run,
 )
-from runyard.schedulers.gridengine.queue import ask_queue
+from runyard.schedulers.gridengine.queue import ask_queue, cancel
 from runyard.schedulers.gridengine.variables import clean_environment
 from runyard.schedulers.jobs import Batch, Reply
 from runyard.schedulers.protocol import PATIENCE_SECONDS, Notice
@@ -81,11 +81,15 @@ def send(
     while True:
         ids = _find(mark, inherited) if may_be_sent else []
         if ids:
-            return Reply("taken", ids[0])
+            return Reply("taken", _keep_first(ids, inherited))
         answer = Answer(1, "", "qstat: got no response")
         if ids is not None:
             answer = run(words, inherited, stdin=batch.text)
             if not answer.is_busy:
+                # The one whose answer was lost may have come through since the queue was asked.
+                ids = _find(mark, inherited) if may_be_sent else None
+                if ids:
+                    return Reply("taken", _keep_first(ids, inherited))
                 return reply_of(answer, batch.name)
             may_be_sent = True
         if max(waited, time.monotonic() - began) + pause > PATIENCE_SECONDS:
@@ -157,6 +161,11 @@ def _find(mark: str, environ: Mapping[str, str]) -> list[str] | None:
     with contextlib.suppress(NoAccounting):
         marked += find_marked(mark, environ)
     return sorted(set(marked), key=int)
+
+
+def _keep_first(ids: Sequence[str], environ: Mapping[str, str]) -> str:
+    cancel(ids[1:], environ)
+    return ids[0]
 
 
 def _marked(mark: str, ids: Sequence[str], environ: Mapping[str, str]) -> list[str]:
