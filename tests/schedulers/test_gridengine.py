@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -13,10 +14,13 @@ from runyard.schedulers.gridengine.cell import cluster_name
 from runyard.schedulers.gridengine.commands import Answer
 from runyard.schedulers.gridengine.header import SiteNames, header_lines
 from runyard.schedulers.gridengine.inside import this_job
-from runyard.schedulers.gridengine.sending import command, job_name, mark_of, reply_of
+from runyard.schedulers.gridengine.partitions import read_limits, read_queues
+from runyard.schedulers.gridengine.queue import poll, read_rows
+from runyard.schedulers.gridengine.sending import command, job_name, mark_of, reply_of, with_path
 from runyard.schedulers.gridengine.states import ended_state, read_letters
 from runyard.schedulers.gridengine.variables import clean_environment
 from runyard.schedulers.jobs import Batch
+from runyard.schedulers.partitions import Count
 from runyard.schedulers.resources import Ruled
 
 
@@ -217,3 +221,90 @@ def test_what_a_job_knows_of_itself(tmp_path: Path) -> None:
     )
     assert task is not None
     assert (task.name, task.slots, task.nodes, task.restarts) == ("5_3", 4, ("n1", "n2"), 1)
+
+
+def job(number: int, state: str, letters: str, more: str = "") -> str:
+    return (
+        f'<job_list state="{state}"><JB_job_number>{number}</JB_job_number>'
+        f"<state>{letters}</state>{more}</job_list>"
+    )
+
+
+QUEUE = f"""<?xml version='1.0'?>
+<job_info><queue_info>
+{
+    job(
+        7,
+        "running",
+        "r",
+        "<JAT_start_time>2026-11-16T18:02:52</JAT_start_time>"
+        "<queue_name>main.q@n1</queue_name><tasks>1</tasks>"
+        '<hard_request name="h_rt" resource_contribution="0.0">100</hard_request>',
+    )
+}
+</queue_info><job_info>
+{job(7, "pending", "qw", "<queue_name></queue_name><tasks>5-9:2,20</tasks>")}
+{job(8, "pending", "hqw", "<predecessor_jobs>7</predecessor_jobs>")}
+{job(9, "zombie", "z")}
+{job(10, "zombie", "z", "<tasks>1-3:1</tasks>")}
+</job_info></job_info>"""
+
+
+def test_the_queue_is_read_by_its_xml() -> None:
+    running, array, follows, *finished = read_rows(ElementTree.fromstring(QUEUE))
+    tasks = running.tasks()
+    assert (tasks.which, tasks.state.name, tasks.nodes) == ("7_1", "RUNNING", "n1")
+    assert tasks.start is not None
+    assert tasks.end == tasks.start + 100
+    waiting = array.tasks()
+    assert (waiting.which, waiting.count) == ("7_[5-9:2,20]", 4)
+    assert waiting.reason == "Resources"
+    assert (follows.tasks().which, follows.tasks().reason) == ("8", "Dependency")
+    assert all(row.is_finished for row in finished)
+
+
+def test_what_left_the_queue_without_a_record_was_cancelled(
+    cell: dict[str, str], tmp_path: Path
+) -> None:
+    account(cell, line(10, task=2), line(11))
+    programs = {
+        "qstat": f"cat <<'E'\n{QUEUE}\nE",
+        "qconf": "echo reporting_params flush_time=0:0:1",
+    }
+    for name, body in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    jobs = poll(["9", "10", "11", "12"], {**cell, "PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert {job_id: state.states for job_id, state in jobs.items()} == {
+        "9": {"CANCELLED": 1},
+        "10": {"COMPLETED": 1, "CANCELLED": 2},
+        "11": {"COMPLETED": 1},
+        "12": {"UNKNOWN": 1},
+    }
+
+
+def test_queues_with_their_hosts_and_limits() -> None:
+    hosts = ElementTree.fromstring(
+        """<qhost><host name='global'/><host name='n1'>
+        <hostvalue name='mem_total'>23.5G</hostvalue>
+        <resourcevalue name='gpu' dominance='hc'>2.000000</resourcevalue>
+        <queue name='main.q'><queuevalue qname='main.q' name='slots_used'>1</queuevalue>
+        <queuevalue qname='main.q' name='slots'>4</queuevalue>
+        <queuevalue qname='main.q' name='state_string'></queuevalue></queue></host>
+        <host name='n2'><hostvalue name='mem_total'>500.0M</hostvalue>
+        <queue name='main.q'><queuevalue qname='main.q' name='slots_used'>0</queuevalue>
+        <queuevalue qname='main.q' name='slots'>4</queuevalue>
+        <queuevalue qname='main.q' name='state_string'>au</queuevalue></queue></host></qhost>"""
+    )
+    queue = read_queues(hosts)["main.q"]
+    assert (queue.nodes, queue.slots, queue.gpus) == (Count(0, 2), Count(3, 8), Count(2, 2))
+    assert queue.memory == [24064, 500]
+    limits = read_limits("qname a.q\nh_rt 24:00:00,[n1=1:0:0]\nqname b.q\nh_rt INFINITY\n")
+    assert limits == {"a.q": 86400.0, "b.q": None}
+
+
+def test_a_login_shell_does_not_take_the_path_away() -> None:
+    line = 'PATH="${SGE_O_PATH:-$PATH}"; export PATH'
+    assert with_path("#!/bin/bash\n#$ -N a\n") == f"#!/bin/bash\n{line}\n#$ -N a\n"
+    assert with_path("true\n") == f"{line}\ntrue\n"
+    assert with_path("#!/usr/bin/env python\n") == "#!/usr/bin/env python\n"

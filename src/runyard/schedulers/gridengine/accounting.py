@@ -15,10 +15,12 @@ from pathlib import Path
 from runyard.reading.units import read_seconds, read_whole
 from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.gridengine.cell import common_folder
+from runyard.schedulers.gridengine.commands import ask
 from runyard.schedulers.gridengine.states import ended_state, is_rescheduled
 from runyard.schedulers.jobs import Record
 
 _BLOCK = 1 << 20
+_USUAL_FLUSH = "00:00:15"
 # Older records are no longer looked for: some 300,000 jobs.
 _MOST_BYTES = 128 << 20
 _FIELDS = (
@@ -48,6 +50,16 @@ def records(
     for record in sorted(by_task.values(), key=lambda record: _task_number(record.which)):
         jobs.setdefault(record.job_id, []).append(record)
     return jobs
+
+
+def flush_seconds(environ: Mapping[str, str]) -> float:
+    """How long after a job's end its record may be written."""
+    answer = ask(["qconf", "-sconf"], environ, patience=0.0)
+    params = re.search(r"^reporting_params\s+(.*)", answer.output, re.MULTILINE)
+    known = dict(re.findall(r"(\w+)=(\S+)", params[1] if params else ""))
+    text = known.get("accounting_flush_time") or known.get("flush_time") or _USUAL_FLUSH
+    # 00:00:00 is no length of time: records are written at once.
+    return read_seconds(text) or 0.0
 
 
 def find_marked(mark: str, environ: Mapping[str, str]) -> list[str]:

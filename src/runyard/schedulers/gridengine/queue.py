@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 from runyard.reading.units import read_seconds
 from runyard.schedulers.errors import NoAccounting
-from runyard.schedulers.gridengine.accounting import records
+from runyard.schedulers.gridengine.accounting import flush_seconds, records
 from runyard.schedulers.gridengine.commands import ask, ask_xml, refused
 from runyard.schedulers.gridengine.states import read_letters
 from runyard.schedulers.jobs import JobState, Record, Tasks
@@ -20,6 +20,7 @@ from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS
 from runyard.schedulers.states import State, state_named
 
 _AT_A_TIME = 500
+_LOOK_SECONDS = 0.5
 # Grid Engine counts tasks in 32 bits.
 _RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
 # What the commands say of a job that has ended or never was.
@@ -41,12 +42,6 @@ class Row:
     follows: bool
     """Whether it waits for another job."""
 
-    @property
-    def which(self) -> str:
-        if not self.spec:
-            return self.job_id
-        return f"{self.job_id}_{self.spec if self.spec.isdecimal() else f'[{self.spec}]'}"
-
     def numbers(self) -> Iterator[range]:
         """The tasks by their numbers; 0 of a job that is no array."""
         for piece in (self.spec or "0").split(","):
@@ -55,11 +50,11 @@ class Row:
                 first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
                 yield range(first, last + 1, max(1, step))
 
-    def tasks(self, state: State) -> Tasks:
+    def tasks(self) -> Tasks:
         return Tasks(
-            which=self.which,
+            which=_which(self.job_id, self.spec),
             count=max(1, sum(len(numbers) for numbers in self.numbers())),
-            state=state,
+            state=self.state,
             reason=self._reason(),
             start=self.start,
             end=None if self.start is None or self.limit is None else self.start + self.limit,
@@ -90,7 +85,7 @@ def poll(
         if row.job_id in rows:
             rows[row.job_id].append(row)
     # After the queue: a job that ends between the two questions is in one of the answers at least.
-    ended = _records([job_id for job_id in wanted if _has_ended_tasks(rows[job_id])], environ)
+    ended = _wait_for_records(rows, environ, patience)
     return {
         job_id: JobState(job_id, tuple(_tasks(rows[job_id], ended.get(job_id, []))))
         for job_id in wanted
@@ -166,37 +161,75 @@ def _waiting_parts(wanted: Iterable[str], waiting: Iterable[Row]) -> Iterator[st
                 )
 
 
-def _has_ended_tasks(rows: list[Row]) -> bool:
-    """Whether accounting may know more of the job than the queue does."""
-    return not rows or any(row.is_finished or row.spec for row in rows)
+def _wait_for_records(
+    rows: Mapping[str, list[Row]], environ: Mapping[str, str], patience: float
+) -> dict[str, list[Record]]:
+    """The records of what has ended.
+
+    What was cancelled while it waited gets none, and the record of what ran is written some seconds
+    after its end: only time tells which of both a finished job without a record is.
+    """
+    # Of other jobs accounting knows no more than the queue does.
+    ids = [
+        job_id
+        for job_id, parts in rows.items()
+        if not parts or any(row.is_finished or row.spec for row in parts)
+    ]
+    end: float | None = None
+    while True:
+        ended = _records(ids, environ)
+        if not any(_unrecorded(rows[job_id], ended.get(job_id, [])) for job_id in ids):
+            return ended
+        if end is None:
+            end = time.monotonic() + min(patience, flush_seconds(environ))
+        if time.monotonic() >= end:
+            return ended
+        time.sleep(_LOOK_SECONDS)
 
 
 def _records(ids: list[str], environ: Mapping[str, str]) -> dict[str, list[Record]]:
-    if not ids:
-        return {}
     try:
-        return records(ids, environ)
+        return records(ids, environ) if ids else {}
     except NoAccounting:
         return {}
 
 
+def _numbers(rows: Iterable[Row]) -> set[int]:
+    return {number for row in rows for numbers in row.numbers() for number in numbers}
+
+
+def _number(record: Record) -> int:
+    return int(record.which.partition("_")[2] or 0)
+
+
+def _unrecorded(rows: list[Row], ended: list[Record]) -> list[int]:
+    """The tasks that have left the queue without a record."""
+    finished = _numbers(row for row in rows if row.is_finished)
+    is_open = _numbers(row for row in rows if not row.is_finished)
+    return sorted(finished - is_open - {_number(record) for record in ended})
+
+
 def _tasks(rows: list[Row], ended: list[Record]) -> Iterator[Tasks]:
-    open_rows = [row for row in rows if not row.is_finished]
-    is_open = {number for row in open_rows for numbers in row.numbers() for number in numbers}
-    for row in open_rows:
-        yield row.tasks(row.state)
-    recorded = set()
-    for record in ended:
-        number = int(record.which.partition("_")[2] or 0)
-        recorded.add(number)
-        # The record of a task that runs again is of its try before.
-        if number not in is_open:
-            yield Tasks(record.which, 1, record.state, None, record.start, record.end, record.nodes)
+    is_open = _numbers(row for row in rows if not row.is_finished)
     for row in rows:
-        numbers = {number for numbers in row.numbers() for number in numbers}
-        if row.is_finished and not numbers & (recorded | is_open):
-            # No record is kept of what never ran; one of what ran is written some seconds later.
-            yield row.tasks(state_named("CANCELLED" if row.start is None else "COMPLETING"))
+        if not row.is_finished:
+            yield row.tasks()
+    for record in ended:
+        # The record of a task that runs again is of its try before.
+        if _number(record) not in is_open:
+            yield Tasks(record.which, 1, record.state, None, record.start, record.end, record.nodes)
+    cancelled = _unrecorded(rows, ended)
+    if cancelled:
+        spec = "" if cancelled == [0] else ",".join(map(str, cancelled))
+        which = _which(rows[0].job_id, spec)
+        state = state_named("CANCELLED")
+        yield Tasks(which, len(cancelled), state, None, None, None, None)
+
+
+def _which(job_id: str, spec: str) -> str:
+    if not spec:
+        return job_id
+    return f"{job_id}_{spec}" if spec.isdecimal() else f"{job_id}_[{spec}]"
 
 
 def _read_row(job: Element) -> Row:

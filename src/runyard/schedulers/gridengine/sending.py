@@ -60,6 +60,16 @@ def command(batch: Batch) -> list[str]:
     return [*words, *batch.options]
 
 
+def with_path(text: str) -> str:
+    """The script, with the PATH of the shell that sends it: many sites start a job's shell as a
+    login shell, which sets its own."""
+    first, _, rest = text.partition("\n")
+    if not re.fullmatch(r"/\S*/(sh|bash|dash|ksh|zsh)", _shell(text)):
+        return text
+    path = 'PATH="${SGE_O_PATH:-$PATH}"; export PATH'
+    return f"{first}\n{path}\n{rest}" if first.startswith("#!") else f"{path}\n{text}"
+
+
 def job_name(text: str) -> str:
     """A name that Grid Engine takes: it must not begin with a digit."""
     name = _FORBIDDEN.sub("-", text)
@@ -84,7 +94,7 @@ def send(
             return Reply("taken", _keep_first(ids, inherited))
         answer = Answer(1, "", "qstat: got no response")
         if ids is not None:
-            answer = run(words, inherited, stdin=batch.text)
+            answer = run(words, inherited, stdin=with_path(batch.text))
             if not answer.is_busy:
                 # The one whose answer was lost may have come through since the queue was asked.
                 ids = _find(mark, inherited) if may_be_sent else None
@@ -102,7 +112,9 @@ def send(
 
 def try_out(batch: Batch, environ: Mapping[str, str]) -> Reply:
     """What Grid Engine would say; nothing is submitted."""
-    answer = run([*command(batch), "-w", "v"], clean_environment(environ), stdin=batch.text)
+    answer = run(
+        [*command(batch), "-w", "v"], clean_environment(environ), stdin=with_path(batch.text)
+    )
     said = f"{answer.output}\n{answer.complaint}"
     if answer.is_good and "no suitable queue" not in said:
         return Reply("taken", words=answer.words)
