@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from runyard.schedulers.errors import NoAccounting, SchedulerSilent
-from runyard.schedulers.gridengine.accounting import find_marked, records
+from runyard.schedulers.gridengine.accounting import find_marked, flush_seconds, records
 from runyard.schedulers.gridengine.cell import cluster_name
 from runyard.schedulers.gridengine.commands import Answer
 from runyard.schedulers.gridengine.header import SiteNames, header_lines
@@ -153,6 +153,19 @@ def test_a_mark_is_found_in_the_account_or_the_name(cell: dict[str, str]) -> Non
     mark = mark_of("key")
     account(cell, line(1, account=mark), line(2), line(3, name=f"train.{mark}"))
     assert sorted(find_marked(mark, cell)) == ["1", "3"]
+
+
+def test_how_late_a_record_may_be(cell: dict[str, str], tmp_path: Path) -> None:
+    """As `qconf` prints a long value."""
+    said = r"""max_jobs 0
+reporting_params             accounting=true reporting=false \
+                             accounting_flush_time=00:00:00 flush_time=00:00:15
+finished_jobs                100"""
+    (tmp_path / "qconf").write_text(f"#!/bin/sh\ncat <<'E'\n{said}\nE\n")
+    (tmp_path / "qconf").chmod(0o755)
+    assert flush_seconds({**cell, "PATH": f"{tmp_path}:/usr/bin:/bin"}) == 0
+    (tmp_path / "qconf").write_text("#!/bin/sh\necho max_jobs 0\n")
+    assert flush_seconds({**cell, "PATH": f"{tmp_path}:/usr/bin:/bin"}) == 15
 
 
 def test_without_the_file_there_is_no_accounting(cell: dict[str, str]) -> None:

@@ -55,11 +55,13 @@ def records(
 def flush_seconds(environ: Mapping[str, str]) -> float:
     """How long after a job's end its record may be written."""
     answer = ask(["qconf", "-sconf"], environ, patience=0.0)
-    params = re.search(r"^reporting_params\s+(.*)", answer.output, re.MULTILINE)
+    # Long values go on in the next line.
+    text = answer.output.replace("\\\n", " ")
+    params = re.search(r"^reporting_params\s+(.*)", text, re.MULTILINE)
     known = dict(re.findall(r"(\w+)=(\S+)", params[1] if params else ""))
-    text = known.get("accounting_flush_time") or known.get("flush_time") or _USUAL_FLUSH
+    flush = known.get("accounting_flush_time") or known.get("flush_time") or _USUAL_FLUSH
     # 00:00:00 is no length of time: records are written at once.
-    return read_seconds(text) or 0.0
+    return read_seconds(flush) or 0.0
 
 
 def find_marked(mark: str, environ: Mapping[str, str]) -> list[str]:

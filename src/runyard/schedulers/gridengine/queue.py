@@ -21,6 +21,8 @@ from runyard.schedulers.states import State, state_named
 
 _AT_A_TIME = 500
 _LOOK_SECONDS = 0.5
+# The master writes a record in a moment of its own choosing.
+_MARGIN_SECONDS = 1.0
 # Grid Engine counts tasks in 32 bits.
 _RANGE = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?(?::(\d{1,10}))?")
 # What the commands say of a job that has ended or never was.
@@ -85,7 +87,7 @@ def poll(
         if row.job_id in rows:
             rows[row.job_id].append(row)
     # After the queue: a job that ends between the two questions is in one of the answers at least.
-    ended = _wait_for_records(rows, environ, patience)
+    ended = _wait_for_records(rows, environ, seconds)
     return {
         job_id: JobState(job_id, tuple(_tasks(rows[job_id], ended.get(job_id, []))))
         for job_id in wanted
@@ -162,7 +164,7 @@ def _waiting_parts(wanted: Iterable[str], waiting: Iterable[Row]) -> Iterator[st
 
 
 def _wait_for_records(
-    rows: Mapping[str, list[Row]], environ: Mapping[str, str], patience: float
+    rows: Mapping[str, list[Row]], environ: Mapping[str, str], seconds: float
 ) -> dict[str, list[Record]]:
     """The records of what has ended.
 
@@ -181,7 +183,7 @@ def _wait_for_records(
         if not any(_unrecorded(rows[job_id], ended.get(job_id, [])) for job_id in ids):
             return ended
         if end is None:
-            end = time.monotonic() + min(patience, flush_seconds(environ))
+            end = time.monotonic() + min(seconds, flush_seconds(environ) + _MARGIN_SECONDS)
         if time.monotonic() >= end:
             return ended
         time.sleep(_LOOK_SECONDS)
