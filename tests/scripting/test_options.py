@@ -93,3 +93,8 @@ def test_a_line_of_shell_is_no_program() -> None:
     with pytest.raises(UsageError) as refused:
         runyard.submit("python train.py", on="here")
     assert refused.value.mend == "runyard.submit(['python', 'train.py'])"
+
+
+def test_a_sweep_has_the_same_places() -> None:
+    with pytest.raises(UsageError, match="on='moon' is no place to run"):
+        runyard.sweep({}, on="moon")

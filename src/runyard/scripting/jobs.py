@@ -12,6 +12,7 @@ from runyard.client.sweeps import ENDED_STATES, Trial
 from runyard.errors import NotFoundError, RunyardError
 from runyard.scripting.calls import CallFolder, Outcome, RemoteTraceback
 from runyard.scripting.watch import Watch
+from runyard.search.tasks import NUMBER
 
 T = TypeVar("T")
 _LAST_LINES = 20
@@ -85,8 +86,8 @@ class Job:
     def runs(self) -> list[Run]:
         """What it tracked: its config, summary and state. One run, once it has started."""
         trial = self._trial()
-        found = self._watch.api.runs(sweep=self._watch.key)
-        return [run for run in found if trial is not None and run["id"] == trial["id"]]
+        runs = self._watch.api.runs(sweep=self._watch.key)
+        return [run for run in runs if trial is not None and run["id"] == trial["id"]]
 
     def cancel(self) -> None:
         """End it, with its job; nothing where it is over."""
@@ -97,7 +98,7 @@ class Job:
 
     def _trial(self) -> Trial | None:
         trials = self._watch.trials()
-        return next((one for one in trials if one["values"]["task"] == self._number), None)
+        return next((row for row in trials if row["values"][NUMBER] == self._number), None)
 
 
 class FunctionJob(Job, Generic[T]):

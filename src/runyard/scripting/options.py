@@ -93,7 +93,7 @@ def read_options(options: Mapping[str, Any], *, default: str | None = None) -> W
     paths |= {f"tracking.{word}": values[word] for word in ("project", "entity") if word in values}
     flags = _flags({**values.get("settings", {}), **paths})
     return Wanted(
-        on=_place(values.get("on") or default),
+        on=choose_place(values.get("on") or default),
         folder=Path(values.get("folder") or Path.cwd()).resolve(),
         project=ProjectOptions(flags, values.get("project"), values.get("entity")),
         name=values.get("name"),
@@ -108,7 +108,8 @@ def log_notice(event: Event) -> None:
         _LOGGER.info(event.text)
 
 
-def _place(on: str | None) -> str:
+def choose_place(on: str | None) -> str:
+    """The scheduler that is named; None: the cluster's, where there is one."""
     if on is None:
         return CLUSTER if cluster().is_here() else HERE
     if on not in NAMES:
@@ -118,7 +119,7 @@ def _place(on: str | None) -> str:
 
 def _flags(values: Mapping[str, Any]) -> Flags:
     fields = dict(flag_fields())
-    given: dict[str, Given] = {}
+    flags: dict[str, Given] = {}
     for path, value in values.items():
         word = path.removeprefix("resources.")
         if path not in fields:
@@ -136,5 +137,5 @@ def _flags(values: Mapping[str, Any]) -> Flags:
             entries = [Given(item, str(item)) for item in typed]
         else:
             entries = [Given(typed, str(value))]
-        given[path] = flag(path, entries)
-    return Flags(given)
+        flags[path] = flag(path, entries)
+    return Flags(flags)

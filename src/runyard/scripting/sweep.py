@@ -16,7 +16,7 @@ from runyard.client.sweeps import OPEN_STATES, Trial
 from runyard.errors import RunyardError, UsageError
 from runyard.home import Home, locate
 from runyard.schedulers.choice import HERE, has_queue
-from runyard.scripting.options import JobResources, Wanted, log_notice, read_options
+from runyard.scripting.options import JobResources, Wanted, choose_place, log_notice, read_options
 from runyard.scripting.watch import Watch
 
 if TYPE_CHECKING:
@@ -145,18 +145,19 @@ def sweep(
         home = locate()
         return Sweep(call_function(home, config, function, count, project, entity), home)
     owner = {"project": project, "entity": entity}
-    if has_queue(on):
+    place = choose_place(on or HERE)
+    if has_queue(place):
         # Of a job they are settings: how many agents share its GPUs, and how.
         agents = {"agents.per_gpu": per_gpu, "agents.mps": mps}
-        given = {name: value for name, value in agents.items() if value is not None}
-        options = {**resources, "gpus": gpus, "on": on, **owner}
-        wanted = read_options({**options, "settings": {**given, **(settings or {})}})
+        shares = {name: value for name, value in agents.items() if value is not None}
+        options = {**resources, "gpus": gpus, "on": place, **owner}
+        wanted = read_options({**options, "settings": {**shares, **(settings or {})}})
         started = _submit(config, wanted, slots or 1, count)
         return started.wait() if wait else started
     if wait is None or wait:
         _refuse_resources(resources, settings)
         return _run_command(config, {"count": count, **owner, **slot_words})
-    wanted = read_options({**resources, **owner, "settings": settings or {}}, default=on or HERE)
+    wanted = read_options({**resources, **owner, "settings": settings or {}}, default=place)
     return _start(config, wanted, slot_words, count)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from runyard.actions.agent_process import AgentStarted
 from runyard.actions.connect import open_server
@@ -98,8 +99,8 @@ class Watch:
 
 
 def _is_alive(pid: int) -> bool:
-    """An agent that this process started, and need not have reaped yet."""
+    """Whether an agent that this process started runs; it need not have been reaped yet."""
     try:
         return os.waitpid(pid, os.WNOHANG) == (0, 0)
-    except ChildProcessError:
-        return False
+    except ChildProcessError:  # Reaped; or this process ignores its children, or was forked.
+        return Path(f"/proc/{pid}").exists()
