@@ -27,7 +27,7 @@ def test_each_name_is_found_when_it_is_wanted() -> None:
     for name in runyard.__all__:
         assert getattr(runyard, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'submitt'"):
-        _ = runyard.submitt  # type: ignore[attr-defined]
+        _ = runyard.submitt
 
 
 def test_every_resource_of_the_file_has_a_keyword() -> None:
