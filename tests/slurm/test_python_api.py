@@ -63,6 +63,19 @@ endless.cancel()
 said["canceled"] = [endless.wait(100), endless.job_ids]
 print(json.dumps(said))
 """
+FROM_OUTSIDE = """\
+import json, subprocess, time
+import runyard
+
+job = runyard.submit(["sleep", "600"], time="5m")
+while job.state != "running":
+    time.sleep(0.2)
+subprocess.run(["scancel", *job.job_ids], check=True)
+try:
+    job.wait(200)
+except runyard.NobodyWorks as error:
+    print(json.dumps({"said": str(error), "state": job.state, "id": job.id}))
+"""
 
 
 @pytest.fixture
@@ -109,3 +122,9 @@ def test_a_list_is_one_array(yard: Yard) -> None:
     state, [job_id] = said["canceled"]
     assert state == "canceled"
     yard.cluster.wait_for(job_id, "CANCELLED")
+
+
+def test_waiting_ends_with_a_job_that_was_ended_from_outside(yard: Yard) -> None:
+    said = drive(yard, FROM_OUTSIDE)
+    assert said["said"] == f"{said['id']} is not done, and nobody works on it any more"
+    assert said["state"] == "waiting"
