@@ -78,7 +78,10 @@ def load() -> None:
 
 
 load()
-order = take_orders(socket.socket(fileno=int(sys.argv[1])))
+# A low number: `select` knows none above 1,023, and a test may have had thousands open.
+listener = socket.socket(fileno=os.dup(int(sys.argv[1])))
+os.close(int(sys.argv[1]))
+order = take_orders(listener)
 os.environ.clear()
 os.environ.update(order["environment"])
 os.umask(order["umask"])
