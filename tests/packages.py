@@ -29,6 +29,9 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "fuse3": ("fusermount3",),
     "gcc": ("cc",),
     "git": ("git",),
+    "gridengine-client": ("/usr/lib/gridengine/qsub",),
+    "gridengine-exec": ("/usr/lib/gridengine/sge_execd",),
+    "gridengine-master": ("/usr/lib/gridengine/sge_qmaster",),
     "hostname": ("hostname",),
     "iproute2": ("ip",),
     "libc6-dev": ("/usr/include/stdio.h",),
@@ -47,6 +50,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "zsh": ("zsh",),
 }
 SLURM = ("munge", "slurmctld", "slurmd", "slurm-client")
+GRID_ENGINE = ("gridengine-master", "gridengine-exec", "gridengine-client")
 ACCOUNTING = ("slurmdbd", "mariadb-server")
 
 # Debian keeps daemons in sbin, which an ordinary user's PATH leaves out.

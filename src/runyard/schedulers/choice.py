@@ -13,10 +13,15 @@ if TYPE_CHECKING:
 HERE = "here"
 # What `--on` calls a scheduler: its package, its class, and whether it has a queue. Every command
 # reads this table and few need a scheduler, so none is loaded for it.
-_SCHEDULERS = {HERE: ("local", "Local", False), "slurm": ("slurm", "Slurm", True)}
-NAMES = tuple(_SCHEDULERS)
+_SCHEDULERS = {
+    HERE: ("local", "Local", False),
+    "slurm": ("slurm", "Slurm", True),
+    "gridengine": ("gridengine", "GridEngine", True),
+}
 # The one that has the cluster's jobs.
 CLUSTER = "slurm"
+# What `--on` takes. Not Grid Engine (`named` gives it): `launch/script.py` writes for Slurm alone.
+NAMES = (HERE, CLUSTER)
 
 
 def named(name: str, environ: Mapping[str, str] | None = None) -> Scheduler:

@@ -1,0 +1,1 @@
+"""A real Grid Engine of the tests' own."""
