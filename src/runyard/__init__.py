@@ -4,20 +4,46 @@ from runyard.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runyard.inline import sweep
     from runyard.report.export import dataframe
+    from runyard.scripting.jobs import FunctionJob, Job, JobError
+    from runyard.scripting.submit import map, submit
+    from runyard.scripting.sweep import Sweep, sweep
+    from runyard.scripting.watch import NobodyWorks
 
-__all__ = ["__version__", "dataframe", "sweep"]
+__all__ = [
+    "FunctionJob",
+    "Job",
+    "JobError",
+    "NobodyWorks",
+    "Sweep",
+    "__version__",
+    "dataframe",
+    "map",
+    "submit",
+    "sweep",
+]
+
+# Looked up when it is wanted: every command imports this module, and must be quick.
+_WHERE = {
+    "FunctionJob": "scripting.jobs",
+    "Job": "scripting.jobs",
+    "JobError": "scripting.jobs",
+    "NobodyWorks": "scripting.watch",
+    "Sweep": "scripting.sweep",
+    "dataframe": "report.export",
+    "map": "scripting.submit",
+    "submit": "scripting.submit",
+    "sweep": "scripting.sweep",
+}
 
 
 def __getattr__(name: str) -> object:
-    # Looked up when it is wanted: every command imports this module, and must be quick.
-    if name == "dataframe":
-        from runyard.report.export import dataframe
+    if name not in _WHERE:
+        raise AttributeError(f"module 'runyard' has no attribute {name!r}")
+    from importlib import import_module
 
-        return dataframe
-    if name == "sweep":
-        from runyard.inline import sweep
+    return getattr(import_module(f"runyard.{_WHERE[name]}"), name)
 
-        return sweep
-    raise AttributeError(f"module 'runyard' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

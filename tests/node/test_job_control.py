@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -109,8 +110,9 @@ def test_a_running_background_job_hears_ctrl_c_and_ctrl_z_once_in_front(tmp_path
 def test_a_job_in_the_background_never_takes_the_terminal(tmp_path: Path) -> None:
     """Started in front, stopped, sent to the back: its end leaves the terminal where it is."""
     with Shell() as shell:
-        script = f"echo > {tmp_path}/ready; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done"
-        (tmp_path / "program").write_text(script)
+        # It starts nothing: a shell that is stopped between vfork and exec waits for its child.
+        os.mkfifo(tmp_path / "end")
+        (tmp_path / "program").write_text(f"echo > {tmp_path}/ready; read line < {tmp_path}/end")
         shell.type(f"{COMMAND} sh {tmp_path}/program\n")
         until((tmp_path / "ready").exists, "the program")
         shell.type(CTRL_Z)
@@ -121,7 +123,7 @@ def test_a_job_in_the_background_never_takes_the_terminal(tmp_path: Path) -> Non
         shell.type("cat\n")
         until(lambda: shell.foreground_group() != shell.process.pid, "cat in front")
         in_front = shell.foreground_group()
-        (tmp_path / "end").touch()
+        (tmp_path / "end").write_text("now\n")
         until(lambda: not running_with(str(tmp_path / "program")), "the end of the run")
         assert shell.foreground_group() == in_front
         shell.type("still\n")

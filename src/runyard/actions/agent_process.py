@@ -79,4 +79,5 @@ def start_in_background(
             cwd=folder,
             env={**os.environ, **variables, "RUNYARD_HOME": str(home.path)},
         )
+    process.returncode = 0  # Nobody waits for it: Python is not to warn of that.
     return AgentStarted(process.pid, log)

@@ -41,6 +41,12 @@ class SubmitRequest:
 
 def submit(request: SubmitRequest, notify: Notify) -> Outcome:
     """The command as a list of command lines, whose agents are jobs."""
+    kind = "repeat" if request.seeds else "run"
+    return submit_list(list_of(request, notify), kind, request.cluster, notify)
+
+
+def list_of(request: SubmitRequest, notify: Notify) -> ListRequest:
+    """The list that the command is, checked before anything is made."""
     from runyard.config.task_list import Line, make_tasks
 
     refuse_keys(request.command)
@@ -61,7 +67,7 @@ def submit(request: SubmitRequest, notify: Notify) -> Outcome:
         project=request.options.project or flags["tracking.project"],
         entity=flags["tracking.entity"],
     )
-    listed = ListRequest(
+    return ListRequest(
         tasks,
         request.folder,
         options,
@@ -71,7 +77,6 @@ def submit(request: SubmitRequest, notify: Notify) -> Outcome:
         request.metric,
         request.goal,
     )
-    return submit_list(listed, "repeat" if seeds else "run", request.cluster, notify)
 
 
 def node_line(words: Sequence[str]) -> str:

@@ -31,6 +31,8 @@ class SweepSource:
     options: ProjectOptions = field(default_factory=ProjectOptions)
     needs_program: bool = True
     """Whether it is to be run from here."""
+    text: str | None = None
+    """What it would hold, where there is no file."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,15 @@ def looks_like_file(words: str) -> bool:
 
 def make_plan(source: SweepSource, notify: Notify) -> Plan:
     file = Path(source.file)
-    if file.is_dir():
+    if source.text is None and file.is_dir():
         inside = next((one for one in sorted(file.iterdir()) if one.suffix in _SUFFIXES), None)
         raise UsageError(
             f"{file} is a folder",
             mend=f"runyard sweep {inside}" if inside else "name the sweep file in it",
         )
-    read = read_sweep_file(source.file, source.overrides, needs_program=source.needs_program)
+    read = read_sweep_file(
+        source.file, source.overrides, needs_program=source.needs_program, text=source.text
+    )
     for warning in read.warnings:
         notify(Notice(warning))
     folder = _working_folder(read) if source.needs_program else Path.cwd()

@@ -8,6 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.actions.agent_process import (
+    AgentStarted,
+    agent_command,
+    start_in_background,
+    working_folder,
+)
 from runyard.actions.connect import open_server
 from runyard.actions.estimates import estimate_here, options_of_kind, subject_of_list
 from runyard.actions.events import Notice, Notify
@@ -15,7 +21,7 @@ from runyard.actions.job_log import read_job_log
 from runyard.actions.owner import find_owner
 from runyard.actions.slots import Slots
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
-from runyard.actions.tracking import ProjectOptions
+from runyard.actions.tracking import ProjectOptions, agent_variables
 from runyard.client.sweeps import Sweep
 from runyard.errors import ConfigError
 
@@ -49,6 +55,25 @@ def begin_list(request: ListRequest, notify: Notify) -> Sweep:
     notify(Notice(f"{_named(sweep)}: {many}"))
     estimate_list(request, notify, sweep)
     return sweep
+
+
+def start_list(
+    request: ListRequest, notify: Notify, seconds: float | None = None
+) -> tuple[Sweep, AgentStarted]:
+    """Make the sweep, and let an agent of this machine work it off in the background."""
+    folder = working_folder(str(request.folder))
+    variables = agent_variables(request.options, Path(folder), notify)
+    sweep = make_list(request, notify)
+    words = agent_command(
+        sweep["key"],
+        slots=request.slots,
+        count=None,
+        folder=folder,
+        leash=None,
+        quiet=False,
+        seconds=seconds,
+    )
+    return sweep, start_in_background(words, sweep["id"], folder, variables)
 
 
 def make_list(request: ListRequest, notify: Notify) -> Sweep:

@@ -37,13 +37,15 @@ def read_sweep_file(
     overrides: Overrides | None = None,
     needs_program: bool = False,
     *,
+    text: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> SweepFile:
     """The sweep in a file, or on standard input for `-`; ConfigError lists all that is wrong.
 
     `needs_program`: the runs are to be started by a command line, so that there must be one.
+    `text`: what the file would hold; then `path` is only how mistakes call it.
     """
-    source, text = _read_text(path)
+    source, text = (str(path), text) if text is not None else _read_text(path)
     try:
         document = read_document(text, typed=TYPED)
     except DocumentError as error:

@@ -63,15 +63,22 @@ class TaskList:
 
     def renamed(self, name: str) -> TaskList:
         """A list of one, under another name."""
-        safe = re.sub(r"[^A-Za-z0-9_.=+-]+", "-", name)[-LONGEST:].lstrip("_.=+-") or "task"
         return TaskList(
             self.source,
-            {n: Task(safe, one.command_line, one.values) for n, one in self.tasks.items()},
+            {
+                n: Task(safe_name(name), one.command_line, one.values)
+                for n, one in self.tasks.items()
+            },
         )
 
     def only(self, numbers: Sequence[int]) -> TaskList:
         wanted = set(numbers)
         return TaskList(self.source, {n: one for n, one in self.tasks.items() if n in wanted})
+
+
+def safe_name(name: str) -> str:
+    """As a task may be called."""
+    return re.sub(r"[^A-Za-z0-9_.=+-]+", "-", name)[-LONGEST:].lstrip("_.=+-") or "task"
 
 
 def read_task_file(path: str) -> TaskList:

@@ -1,0 +1,177 @@
+"""A function's call as files, so that a job can make it: the call before, what came of it after.
+
+Each list of calls has a folder in the state folder. Call n is `n.call`; what it returned or raised
+is `n.outcome`; `n.canceled` says that it is not to be made any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import secrets
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from runyard.errors import RunyardError, UsageError
+
+_PATHS = "paths.json"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function and what it is called with."""
+
+    function: Callable[..., Any]
+    args: Sequence[Any] = ()
+    keywords: Mapping[str, Any] | None = None
+
+    def make(self) -> Any:
+        return self.function(*self.args, **(self.keywords or {}))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call returned, or what it raised with the traceback there."""
+
+    value: Any = None
+    error: BaseException | None = None
+    traceback: str = ""
+
+
+class RemoteTraceback(Exception):
+    """Where the exception was raised, in the job: printed above the exception itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f'\n"""\n{text}"""')
+
+
+class NotReturned(RunyardError):
+    """What the function returned or raised is nothing that Python can send."""
+
+
+@dataclass(frozen=True)
+class CallFolder:
+    """The calls of one list."""
+
+    path: Path
+
+    @classmethod
+    def make(cls, state: Path, project: Path, calls: Sequence[Call]) -> CallFolder:
+        """Write all calls. Modules are looked for where this process finds them."""
+        pickled = [_pickle_call(call) for call in calls]
+        token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
+        folder = cls(state / "calls" / token)
+        folder.path.mkdir(mode=0o700, parents=True)
+        (folder.path / _PATHS).write_text(json.dumps(list(_module_paths(project))))
+        for number, content in enumerate(pickled, start=1):
+            folder._file(number, "call").write_bytes(content)
+        return folder
+
+    def find_modules(self) -> None:
+        """Let this process, which runs in the project's folder, import what the caller could."""
+        for place in json.loads((self.path / _PATHS).read_text()):
+            full = str(Path.cwd() / place)
+            if full not in sys.path:
+                sys.path.append(full)
+
+    def read_call(self, number: int) -> Call:
+        # Pickles of the user's own, in a folder that only they can write to.
+        call: Call = pickle.loads(self._file(number, "call").read_bytes())  # noqa: S301
+        return call
+
+    def keep(self, number: int, outcome: Outcome) -> None:
+        """Whole or not at all: a job may be killed while it writes."""
+        try:
+            content = _pickler().dumps(outcome)
+            pickle.loads(content)  # noqa: S301 - An exception may be sent, and not come back.
+        except Exception as failure:
+            what = f"raised {outcome.error!r}" if outcome.error else "returned"
+            lost = NotReturned(f"what the function {what} cannot be sent back", said=failure)
+            content = pickle.dumps(Outcome(error=lost, traceback=outcome.traceback))
+        file = self._file(number, "outcome")
+        part = file.with_suffix(f".part{os.getpid()}")
+        part.write_bytes(content)
+        part.replace(file)
+
+    def outcome(self, number: int) -> Outcome | None:
+        try:
+            content = self._file(number, "outcome").read_bytes()
+        except FileNotFoundError:
+            return None
+        outcome: Outcome = pickle.loads(content)  # noqa: S301 - As read_call.
+        return outcome
+
+    def forget(self, number: int) -> None:
+        """What an earlier attempt left."""
+        self._file(number, "outcome").unlink(missing_ok=True)
+
+    def cancel(self, number: int) -> None:
+        self._file(number, "canceled").touch()
+
+    def is_canceled(self, number: int) -> bool:
+        return self._file(number, "canceled").exists()
+
+    def _file(self, number: int, kind: str) -> Path:
+        return self.path / f"{number}.{kind}"
+
+
+def failed(error: BaseException) -> Outcome:
+    """What it raised, without the frames of runyard that called it."""
+    frames = error.__traceback__.tb_next if error.__traceback__ else None
+    frames = frames.tb_next if frames else None
+    lines = traceback.format_exception(type(error), error, frames)
+    return Outcome(error=error, traceback="".join(lines))
+
+
+def _pickler() -> Any:
+    """cloudpickle where it is installed: it also takes what stands in no module."""
+    try:
+        return import_module("cloudpickle")
+    except ImportError:
+        return pickle
+
+
+def _pickle_call(call: Call) -> bytes:
+    name = name_of(call.function)
+    pickler = _pickler()
+    try:
+        content: bytes = pickler.dumps(call)
+    except Exception as error:
+        more = "" if pickler is not pickle else _MEND
+        raise UsageError(
+            f"{name} and its arguments cannot be sent to a job", said=error, mend=more or None
+        ) from None
+    # Python's own pickle sends names: those of a script mean nothing in another process.
+    if pickler is pickle and b"__main__" in content:
+        raise UsageError(f"{name} needs what stands in the script that is run itself", mend=_MEND)
+    return content
+
+
+_MEND = (
+    "pip install cloudpickle, which sends lambdas, functions inside functions and those of the "
+    "script itself; or put the function into a module, and import it"
+)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    inner = getattr(function, "func", function)  # Of a functools.partial.
+    return str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
+
+
+def _module_paths(project: Path) -> Iterator[str]:
+    """Where modules are found; what is in the project relative to it, for jobs run a copy of it."""
+    root = project.resolve()
+    for place in map(Path, sys.path):
+        full = (Path.cwd() / place).resolve()
+        with contextlib.suppress(ValueError):
+            yield str(full.relative_to(root))
+            continue
+        yield str(full)

@@ -1,0 +1,242 @@
+"""`runyard.sweep`: of a function in this process, or of a program here or on the cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runyard.client import sweeps as records
+from runyard.client.api import Run
+from runyard.client.sweeps import OPEN_STATES, Trial
+from runyard.errors import RunyardError, UsageError
+from runyard.home import Home, locate
+from runyard.schedulers.choice import HERE, has_queue
+from runyard.scripting.options import JobResources, Wanted, choose_place, log_notice, read_options
+from runyard.scripting.watch import Watch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from runyard.actions.agent_process import AgentStarted
+    from runyard.actions.sweep_plan import Plan
+
+Config = Mapping[str, Any] | str | os.PathLike[str]
+
+
+class Sweep(Mapping[str, Any]):
+    """A sweep that was started. As a mapping it is the server's record as it was seen last."""
+
+    def __init__(
+        self, record: records.Sweep, home: Home, agent: AgentStarted | None = None
+    ) -> None:
+        self._record = record
+        self._watch = Watch(record, home, agent)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._record[name]  # type: ignore[literal-required]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._record)
+
+    def __len__(self) -> int:
+        return len(self._record)
+
+    def __repr__(self) -> str:
+        ended = sum(self._record["counts"].get(state, 0) for state in records.ENDED_STATES)
+        size = "" if self._record["expected"] is None else f" of {self._record['expected']}"
+        return f"<Sweep {self.id} {self._record['state']}, {ended}{size} trials done>"
+
+    @property
+    def id(self) -> str:
+        """As commands take it: `runyard status ID`."""
+        return self._watch.id
+
+    @property
+    def state(self) -> str:
+        """running, paused, finished, failed or canceled."""
+        self._record = self._watch.sweep()
+        return self._record["state"]
+
+    def done(self) -> bool:
+        return self.state not in OPEN_STATES
+
+    def wait(self, timeout: float | None = None) -> Sweep:
+        """Until it is over; this sweep. TimeoutError after `timeout` seconds."""
+        self._watch.wait(self.done, timeout)
+        return self
+
+    def trials(self) -> list[Trial]:
+        """Each setting that was tried, with its values, its metrics and how it ended."""
+        return self._watch.trials()
+
+    def best(self) -> Trial | None:
+        """The best trial so far; None where there is no metric, or no trial has ended well."""
+        self._record = self._watch.sweep()
+        return self._record["best"]
+
+    def runs(self) -> list[Run]:
+        """What its trials tracked."""
+        return self._watch.api.runs(sweep=self._watch.key)
+
+    def logs(self) -> str:
+        """What its trials have printed so far; each line behind its trial's name and a tab."""
+        from runyard.actions.watching.log_events import LogLines, LogsRequest
+        from runyard.actions.watching.logs import read_logs
+
+        api = self._watch.api
+        pieces = read_logs(LogsRequest(f"sweep:{self.id}"), api, lambda: api)
+        return "".join(
+            f"{piece.source}\t{line}\n"
+            for piece in pieces
+            if isinstance(piece, LogLines)
+            for line in piece.lines
+        )
+
+    def cancel(self) -> None:
+        """End it with all that runs of it, and its jobs; nothing where it is over."""
+        from runyard.actions.ending.cancel import cancel
+
+        if not self.done():
+            cancel(self._watch.api, f"sweep:{self.id}", lambda _question: True)
+
+
+def sweep(
+    config: Config,
+    function: Callable[[], object] | None = None,
+    *,
+    count: int | None = None,
+    slots: int | None = None,
+    per_gpu: int | str | None = None,
+    gpus: int | str | None = None,
+    mps: str | None = None,
+    project: str | None = None,
+    entity: str | None = None,
+    on: str | None = None,
+    wait: bool | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **resources: Unpack[JobResources],
+) -> Sweep:
+    """Make a sweep of a file, or of what would stand in one, and start it.
+
+    With a function, each trial is a call of it in this process, which finds its values by
+    `wandb.init()` in `wandb.config`: one at a time, at most `count`. Without, the sweep's own
+    program or command is run, `slots` at a time, or `per_gpu` on each GPU (a number, or "auto").
+    `gpus` and `mps` are those of `runyard sweep`.
+
+    As the command does, it works the sweep off here and comes back with it at its end, or, with
+    on="slurm", submits it with the resources that are asked for, and comes back at once. `wait`
+    says otherwise: with False it runs here in the background, with True the jobs are waited for.
+    """
+    gpu_words = None if gpus is None else str(gpus)
+    slot_words = {"slots": slots, "per-gpu": per_gpu, "gpus": gpu_words, "mps": mps}
+    if function is not None:
+        if slots not in (None, 1) or per_gpu is not None or gpus is not None or on or resources:
+            raise UsageError(
+                "a function's trials run one at a time, in this process",
+                mend="leave slots out; or name a program in the sweep, and leave the function out",
+            )
+        from runyard.scripting.function_sweep import call_function
+
+        home = locate()
+        return Sweep(call_function(home, config, function, count, project, entity), home)
+    owner = {"project": project, "entity": entity}
+    place = choose_place(on or HERE)
+    if has_queue(place):
+        # Of a job they are settings: how many agents share its GPUs, and how.
+        agents = {"agents.per_gpu": per_gpu, "agents.mps": mps}
+        shares = {name: value for name, value in agents.items() if value is not None}
+        options = {**resources, "gpus": gpus, "on": place, **owner}
+        wanted = read_options({**options, "settings": {**shares, **(settings or {})}})
+        started = _submit(config, wanted, slots or 1, count)
+        return started.wait() if wait else started
+    if wait is None or wait:
+        _refuse_resources(resources, settings)
+        return _run_command(config, {"count": count, **owner, **slot_words})
+    wanted = read_options({**resources, **owner, "settings": settings or {}}, default=place)
+    return _start(config, wanted, slot_words, count)
+
+
+def _run_command(config: Config, options: Mapping[str, int | str | None]) -> Sweep:
+    """In the foreground, with the command's progress on the terminal."""
+    words = [sys.executable, "-m", "runyard", "sweep", "--json"]
+    for name, value in options.items():
+        words += [f"--{name}", str(value)] if value is not None else []
+    text = json.dumps(dict(config)) if isinstance(config, Mapping) else None
+    done = subprocess.run(
+        [*words, os.fspath(config) if not isinstance(config, Mapping) else "-"],
+        input=text,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if not done.stdout.strip():
+        raise RunyardError(f"the sweep did not run (exit code {done.returncode}): see above")
+    return Sweep(json.loads(done.stdout), locate())
+
+
+def _start(
+    config: Config, wanted: Wanted, slot_words: Mapping[str, Any], count: int | None
+) -> Sweep:
+    """By an agent of this machine in the background."""
+    from runyard.actions.agent_process import agent_command, start_in_background
+    from runyard.actions.slots import Slots
+    from runyard.actions.sweep import create_sweep
+    from runyard.actions.tracking import agent_variables
+
+    plan = _plan(config, wanted)
+    variables = agent_variables(wanted.project, plan.folder, log_notice)
+    record = create_sweep(plan, (), log_notice)
+    slots = Slots(slot_words["slots"], slot_words["per-gpu"], slot_words["gpus"], slot_words["mps"])
+    folder = str(plan.folder)
+    words = agent_command(
+        record["key"],
+        slots=slots.of_sweep(record),
+        count=count,
+        folder=folder,
+        leash=None,
+        quiet=False,
+        seconds=wanted.seconds,
+    )
+    agent = start_in_background(words, record["id"], folder, variables)
+    return Sweep(record, locate(), agent)
+
+
+def _submit(config: Config, wanted: Wanted, slots: int, count: int | None) -> Sweep:
+    from runyard.actions.submitting.submission import ClusterOptions, SweepSubmitted
+    from runyard.actions.sweep import submit_sweep
+
+    if count is not None:
+        raise UsageError(
+            "count is for this machine", mend="write run_cap into the sweep: so many trials in all"
+        )
+    plan, flags = _plan(config, wanted), wanted.project.flags
+    outcome = submit_sweep(plan, flags, slots, (), ClusterOptions(), log_notice)
+    assert isinstance(outcome, SweepSubmitted), "nobody was asked, and it was no preview"
+    return Sweep(outcome.sweep, locate())
+
+
+def _plan(config: Config, wanted: Wanted) -> Plan:
+    from runyard.actions.program_checks import check_plan
+    from runyard.actions.sweep_plan import SweepSource, make_plan
+
+    if isinstance(config, Mapping):
+        source = SweepSource("the sweep", options=wanted.project, text=json.dumps(dict(config)))
+    else:
+        source = SweepSource(str(Path(config)), options=wanted.project)
+    plan = make_plan(source, log_notice)
+    check_plan(plan, log_notice)
+    return plan
+
+
+def _refuse_resources(resources: Mapping[str, Any], settings: Mapping[str, Any] | None) -> None:
+    words = [*resources, *(["settings"] if settings else [])]
+    if words:
+        raise UsageError(
+            f"{', '.join(words)}: for a job of the cluster",
+            mend='add on="slurm", or leave them out',
+        )
