@@ -104,7 +104,8 @@ class SchedulerConformance:
         bench.scheduler.cancel(ids)
 
     def test_a_job_that_runs_is_cancelled_and_nothing_of_it_goes_on(self, bench: Bench) -> None:
-        job_id = bench.send(bench.batch("sleep 60 & sleep 60; echo went on"))
+        # Its processes may be told one after the other: the shell has a moment to hear of it too.
+        job_id = bench.send(bench.batch("sleep 60 & sleep 60; sleep 10; echo went on"))
         running = bench.wait([job_id], _is_running)[job_id]
         assert running.tasks[0].start is not None
         bench.scheduler.cancel([job_id])
