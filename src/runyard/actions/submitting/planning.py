@@ -59,11 +59,11 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
     from runyard.config.trial_shape import fit_array, fit_single
     from runyard.launch.plan import Interpreter, Work, plan
     from runyard.launch.settling_environment import settle_environment
-    from runyard.schedulers.slurm.commands import find_slurm
-    from runyard.schedulers.slurm.maintenance import mind_maintenance
+    from runyard.schedulers.choice import cluster
 
+    scheduler = cluster()
     if not wanted.cluster.dry_run:
-        find_slurm()
+        scheduler.demand()
     flags, folder, kind = wanted.flags, wanted.folder, wanted.kind
     if kind != "agents" and flags["sweep_id"]:
         raise UsageError(
@@ -78,7 +78,7 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
     elif kind in _ARRAYS:
         request, shape_notes = fit_array(request, wanted.slots)
     checked = check(request)
-    request, warned = mind_maintenance(checked.accepted(), os.environ)
+    request, warned = scheduler.mind_maintenance(checked.accepted())
     require_key(request.tracking.server, request.tracking.key, notify)
     home = locate()
     copy, places = _find_places(wanted, request, home)
