@@ -140,6 +140,11 @@ class Scheduler(ABC):
         away."""
         raise self.lacks("does not list the nodes of a partition")
 
+    def with_shell_options(self, request: Request) -> Request:
+        """The request, with what the shell's variables ask of the scheduler where nobody else
+        does."""
+        return request
+
     def mind_maintenance(self, request: Request) -> tuple[Request, tuple[str, ...]]:
         """The request as it fits before the next maintenance, as far as it can, and what is to be
         said; unchanged where none is known."""

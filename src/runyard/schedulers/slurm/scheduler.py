@@ -16,7 +16,7 @@ from runyard.schedulers.slurm import allocations, queue, sending
 from runyard.schedulers.slurm.commands import Answer, find_slurm
 from runyard.schedulers.slurm.limits import ask_array_size, is_limit, refusal
 from runyard.schedulers.slurm.name import cluster_name
-from runyard.schedulers.slurm.variables import clean_environment
+from runyard.schedulers.slurm.variables import clean_environment, with_shell_options
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
@@ -125,6 +125,9 @@ class Slurm(Scheduler):
         from runyard.schedulers.slurm.partitions import nodes_of
 
         return nodes_of(partition, self._environ)
+
+    def with_shell_options(self, request: Request) -> Request:
+        return with_shell_options(request, self._environ)
 
     def mind_maintenance(self, request: Request) -> tuple[Request, tuple[str, ...]]:
         from runyard.schedulers.slurm.maintenance import mind_maintenance

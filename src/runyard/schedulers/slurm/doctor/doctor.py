@@ -21,6 +21,7 @@ from runyard.schedulers.slurm.doctor.node_checks import check_nodes
 from runyard.schedulers.slurm.doctor.probe_job import run_probe
 from runyard.schedulers.slurm.facts import gather
 from runyard.schedulers.slurm.header import put_together
+from runyard.schedulers.slurm.settings import GPU_OPTIONS
 from runyard.schedulers.slurm.values import clock
 
 _SECONDS = 300.0
@@ -103,8 +104,7 @@ def _options(request: Request, profile: Profile) -> Iterator[str]:
             yield f"--{name}={value}"
     if "resources.gpus" in request.origins and asked.gpus and profile.gpus.form != "none":
         kind = f"{asked.gpu_type}:" if asked.gpu_type else ""
-        form = profile.gpus.form.replace("_", "-")
-        gpus = f"--gres=gpu:{kind}" if form == "gres" else f"--{form}={kind}"
+        gpus = GPU_OPTIONS[profile.gpus.form].format(kind)
         yield f"{gpus}{asked.gpus}"
     yield from profile.submission.always
     yield from asked.extra
