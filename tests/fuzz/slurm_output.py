@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
-from runyard.actions.cluster import usage
 from runyard.clusters.asking import asker
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
@@ -136,7 +135,7 @@ class SlurmOutput:
         sending.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
         job_end.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
         job_file.cancel_links("/jobs/a/job.json", lambda _: None)
-        usage._fair_shares()
+        accounting.fair_shares(env)
 
     def _read_site(self) -> None:
         env: dict[str, str] = {}
