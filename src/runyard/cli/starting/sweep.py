@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard sweep [options] [FILE|SWEEP]"
     which = parser.add_argument("sweep", nargs="?", metavar="FILE|SWEEP",
                                 help="a sweep file, or a sweep (or -w SWEEP)")  # fmt: skip
     which.completer = complete_sweep_or_file  # type: ignore[attr-defined]
