@@ -21,6 +21,7 @@ from runyard.config.request import Request, Resources
 from runyard.errors import ConfigError
 from runyard.reading.problems import closest, listed
 from runyard.reading.records import settings_of
+from runyard.schedulers.inside import this_job
 
 # Slurm's long option for what runyard.yaml calls otherwise.
 SLURM_NAMES = {
@@ -206,9 +207,10 @@ def _throttled(request: Request) -> tuple[Request, list[str]]:
 def _wrong_place(request: Request, environ: Mapping[str, str]) -> Iterator[Refusal]:
     profile = request.profile
     rules = profile.submission
-    if not rules.from_compute_nodes and environ.get("SLURM_JOB_ID"):
+    job = this_job(environ)
+    if not rules.from_compute_nodes and job.is_job:
         yield Refusal(
-            f"jobs cannot be submitted from inside a job ({environ['SLURM_JOB_ID']})",
+            f"jobs cannot be submitted from inside a job ({job.own_id})",
             "submit from a login node",
             "",
         )
