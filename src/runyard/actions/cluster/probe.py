@@ -18,6 +18,7 @@ from runyard.errors import ConfigError, RunyardError
 from runyard.home import Home, prepare
 from runyard.schedulers.slurm.doctor.probe_job import Outcome, run_probe
 from runyard.schedulers.slurm.header import put_together
+from runyard.schedulers.slurm.settings import GPU_OPTIONS
 from runyard.schedulers.slurm.values import clock
 
 _SECONDS = 300.0
@@ -76,8 +77,7 @@ def _options(request: Request, profile: Profile) -> Iterator[str]:
             yield f"--{name}={value}"
     if "resources.gpus" in request.origins and asked.gpus and profile.gpus.form != "none":
         kind = f"{asked.gpu_type}:" if asked.gpu_type else ""
-        form = profile.gpus.form.replace("_", "-")
-        gpus = f"--gres=gpu:{kind}" if form == "gres" else f"--{form}={kind}"
+        gpus = GPU_OPTIONS[profile.gpus.form].format(kind)
         yield f"{gpus}{asked.gpus}"
     yield from profile.submission.always
     yield from asked.extra

@@ -55,12 +55,13 @@ class SubmissionRequest:
 def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
     """Everything that can be known before anything is made; refuses what the site would refuse."""
     from runyard.config.check import check
-    from runyard.config.project_file import read_project, with_shell
+    from runyard.config.project_file import read_project
     from runyard.config.trial_shape import fit_array, fit_single
     from runyard.launch.plan import Interpreter, Work, plan
     from runyard.launch.settling_environment import settle_environment
     from runyard.schedulers.slurm.commands import find_slurm
     from runyard.schedulers.slurm.maintenance import mind_maintenance
+    from runyard.schedulers.slurm.variables import with_shell_options
 
     if not wanted.cluster.dry_run:
         find_slurm()
@@ -71,7 +72,7 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
             "program",
             mend="leave it or the program out",
         )
-    request = with_shell(read_project(folder, flags), os.environ)
+    request = with_shell_options(read_project(folder, flags), os.environ)
     shape_notes: list[str] = []
     if wanted.command_line is not None:
         request, shape_notes = fit_single(request, wanted.command_line)
