@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
-from runyard.actions.cluster import usage
 from runyard.clusters.asking import asker
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
@@ -137,7 +136,7 @@ class SlurmOutput:
         job_of_agent = inside.Job({"SLURM_JOB_ID": "40"})
         job_of_agent.find_end()
         job_of_agent.cancel_waiting("/jobs/a")
-        usage._fair_shares()
+        accounting.fair_shares(env)
 
     def _read_site(self) -> None:
         env: dict[str, str] = {}
