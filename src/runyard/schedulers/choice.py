@@ -25,7 +25,7 @@ _SCHEDULERS = {
 VARIABLE = "RUNYARD_SCHEDULER"
 _USUAL = "slurm"
 # What `--on` takes.
-NAMES = (HERE, "slurm")
+NAMES = tuple(_SCHEDULERS)
 _chosen: str | None = None
 
 

@@ -1,8 +1,14 @@
 """What a scheduler must be able to do, and what it must guarantee.
 
-An implementation is one package beside this module; `conformance` holds it to what is said here.
-Whoever uses a scheduler gets it from `choice` and knows none of its commands, options, states or
-variables.
+An implementation is one package beside this module, with two parts:
+
+- `scheduler.py` with a class as below, and a row in the table of `choice`.
+- `inside.py` with a class `Job`, a `JobEnvironment` for processes inside its jobs, and a row in the
+  table of `schedulers/inside.py`. It imports the standard library alone, and at its top nothing
+  that is slow to load: every agent loads it.
+
+`conformance` holds both to what is said here. Whoever uses a scheduler gets it from `choice`, or
+the job from `inside.this_job`, and knows none of its commands, options, states or variables.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from runyard.actions.events import Event, Notice, Notify, in_words
 from runyard.actions.submitting.description import advise, describe
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home
+from runyard.schedulers.inside import this_job
 
 if TYPE_CHECKING:
     from runyard.actions.estimates import Subject
@@ -255,7 +255,7 @@ def send_held_agents(api: Api, home: Home) -> int:
         cluster(),
         is_wanted,
         lambda record, done: remember(api, record, done),
-        patience=_PATIENCE_IN_A_JOB if "SLURM_JOB_ID" in os.environ else 0.0,
+        patience=_PATIENCE_IN_A_JOB if this_job().is_job else 0.0,
     )
 
 
