@@ -109,6 +109,7 @@ def test_a_program_is_submitted_looked_at_and_cancelled_without_saying_where(yar
 
 
 def test_what_would_be_sent_is_shown_in_grid_engines_words(yard: Yard) -> None:
-    shown = yard.type("submit", "--dry-run", "--time", "1h", "--", "python", "trains.py")
-    assert "qsub -terse" in shown
-    assert "#$ -l h_rt=3600" in shown
+    words = ("submit", "--dry-run", "--time", "1h", "--", "python", "trains.py")
+    done = yard.runyard(*words, cwd=yard.project, env=yard.environ)
+    assert "qsub -terse" in done.stderr
+    assert "#$ -l h_rt=3600" in done.stdout
