@@ -15,11 +15,12 @@ from runyard.schedulers.errors import NoAccounting, SchedulerSilent
 from runyard.schedulers.gridengine.accounting import find_marked, flush_seconds, records
 from runyard.schedulers.gridengine.cell import cluster_name
 from runyard.schedulers.gridengine.commands import Answer
-from runyard.schedulers.gridengine.header import SiteNames, header, header_lines, job_name, renumber
+from runyard.schedulers.gridengine.header import header, header_lines, job_name, renumber
 from runyard.schedulers.gridengine.inside import Job
 from runyard.schedulers.gridengine.partitions import read_limits, read_queues
 from runyard.schedulers.gridengine.queue import poll, read_rows
 from runyard.schedulers.gridengine.sending import command, mark_of, reply_of, with_path
+from runyard.schedulers.gridengine.settings import SiteNames
 from runyard.schedulers.gridengine.states import ended_state, read_letters
 from runyard.schedulers.gridengine.variables import clean_environment
 from runyard.schedulers.jobs import Batch
@@ -53,7 +54,7 @@ def test_a_request_becomes_lines_of_qsub() -> None:
         folder=Path("/scratch/job"),
         tasks=20,
         at_once=5,
-        more=["-notify"],
+        more=["-notify", "-l ssd=1"],
     )  # fmt: skip
     assert lines == [
         "#$ -N train",
@@ -65,6 +66,7 @@ def test_a_request_becomes_lines_of_qsub() -> None:
         "#$ -m ea",
         "#$ -M me@lab",
         "#$ -notify",
+        "#$ -l ssd=1",
         "#$ -t 1-20",
         "#$ -tc 5",
         "#$ -o /scratch/logs/$JOB_ID_$TASK_ID.log",

@@ -244,5 +244,5 @@ class Scheduler(ABC):
         """The one sentence about an optional part that is not there."""
         return SchedulerError(
             f"{self.title} {what}, as far as runyard knows it",
-            mend="docs/design.md, 'Schedulers', says what a scheduler can add",
+            mend=f"the guide to {self.title} in the documentation says what works there",
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.errors import ConfigError
 from runyard.schedulers.gridengine.script_words import WORDS
+from runyard.schedulers.gridengine.settings import SiteNames
 from runyard.schedulers.jobs import Header, Option
 
 if TYPE_CHECKING:
@@ -21,16 +21,6 @@ _MAIL = {"BEGIN": "b", "END": "e", "FAIL": "a", "REQUEUE": "a", "ALL": "bea", "N
 _FORBIDDEN = re.compile(r"[\s/:@\\*?]")
 # What a log's name is made of, as Grid Engine writes it.
 _IN_A_LOG = {"%A": "$JOB_ID", "%j": "$JOB_ID", "%a": "$TASK_ID", "%N": "$HOSTNAME"}
-
-
-@dataclass(frozen=True)
-class SiteNames:
-    """What administrators choose: Grid Engine itself has no name for any of these."""
-
-    cores: str = "smp"
-    """The parallel environment whose slots are all on one host."""
-    memory: str = "h_vmem"
-    gpu: str = "gpu"
 
 
 def job_name(text: str) -> str:
@@ -70,7 +60,7 @@ def header(
     }
     options: list[Option] = [(option, value) for option, value in named.items() if value]
     for word in (*more, *resources.extra):
-        option, _, value = word.strip().lstrip("-").replace("=", " ", 1).partition(" ")
+        option, _, value = word.strip().lstrip("-").partition(" ")
         options.append((option, value or None))
     return Header(tuple(options))
 

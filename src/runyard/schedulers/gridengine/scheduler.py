@@ -67,7 +67,7 @@ class GridEngine(Scheduler):
         # Signals before the end (`-notify`) go to every process of a job, and end those that do
         # not expect them: an agent knows the end by itself.
         return headers.header(
-            name, request, ruled, form=form, requeue=requeue,
+            name, request, ruled, form=form, requeue=requeue, site=profile.gridengine,
             more=(*profile.submission.always, *more),
         )  # fmt: skip
 
