@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable
+from sqlite3 import Connection
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
@@ -64,7 +65,7 @@ class Tracker(Store):
             self.open_wishes = self._database.read(cancel_requests.count).result()
             # While we were down nobody could renew a lease.
             now = time.time()
-            self._database.write(lambda connection: leases.extend_all(connection, now)).result()
+            self._database.write(lambda db: leases.extend_all(db, now)).result()
         except (sqlite3.Error, DiskFull) as error:
             self.close()
             raise _store_error(self.home, error) from error
@@ -86,15 +87,15 @@ class Tracker(Store):
         logged goes in slices before the run itself does; cut short there, it is shorter.
         """
 
-        def delete(connection: sqlite3.Connection) -> tuple[bool, list[tuple[str, str]]]:
+        def delete(db: Connection) -> tuple[bool, list[tuple[str, str]]]:
             freed = (
                 artifact_deletion.delete_made_by(
-                    connection, key, lambda entity: self.accounts.may_write(caller, entity)
+                    db, key, lambda entity: self.accounts.may_write(caller, entity)
                 )
                 if with_artifacts
                 else []
             )
-            return deletion.delete_run(connection, key, time.time()), freed
+            return deletion.delete_run(db, key, time.time()), freed
 
         await self.transfer(key, deletion.Empty(key))
         was_there, freed = await self.write(delete)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
+from sqlite3 import Connection
 
 import numpy as np
 
@@ -21,27 +21,27 @@ class _Group:
     numbers: Numbers
 
 
-def close_gap(connection: sqlite3.Connection, run: int, stream: int, first: int) -> Slice | None:
+def close_gap(db: Connection, run: int, stream: int, first: int) -> Slice | None:
     """Moves rows behind the first gap from `first` on to the lowest free numbers, in their order.
 
     None if there is no gap. Each slice moves one group of pieces, the first ones first, so that no
     two rows ever have one number.
     """
     free = first
-    for group in _groups(connection, run, stream, first):
+    for group in _groups(db, run, stream, first):
         targets = group.numbers.copy()
         behind = targets >= free
         targets[behind] = free + np.arange(np.count_nonzero(behind))
         if (targets != group.numbers).any():
-            return _replace(connection, run, stream, group, targets)
+            return _replace(db, run, stream, group, targets)
         free = int(targets[-1]) + 1
     return None
 
 
-def _groups(connection: sqlite3.Connection, run: int, stream: int, first: int) -> list[_Group]:
+def _groups(db: Connection, run: int, stream: int, first: int) -> list[_Group]:
     groups: list[_Group] = []
-    for extent in pieces.extents(connection, run, stream, first):
-        columns = pieces.columns_of(connection, run, stream, extent)
+    for extent in pieces.extents(db, run, stream, first):
+        columns = pieces.columns_of(db, run, stream, extent)
         numbers = np.unique(np.concatenate([column.lines for column in columns]))
         if groups and extent.start <= groups[-1].numbers[-1]:
             groups[-1].extents.append(extent)
@@ -51,9 +51,7 @@ def _groups(connection: sqlite3.Connection, run: int, stream: int, first: int) -
     return groups
 
 
-def _replace(
-    connection: sqlite3.Connection, run: int, stream: int, group: _Group, targets: Numbers
-) -> Slice:
+def _replace(db: Connection, run: int, stream: int, group: _Group, targets: Numbers) -> Slice:
     columns = [
         Column(
             column.key,
@@ -62,17 +60,17 @@ def _replace(
             column.values,
         )
         for extent in group.extents
-        for column in pieces.columns_of(connection, run, stream, extent)
+        for column in pieces.columns_of(db, run, stream, extent)
     ]
-    made = pieces.make(connection, columns)
+    made = pieces.make(db, columns)
     low, high = int(targets[0]), int(group.numbers[-1]) + 1
 
-    def replace(connection: sqlite3.Connection) -> None:
-        if pieces.extents(connection, run, stream, low, high) != group.extents:
+    def replace(db: Connection) -> None:
+        if pieces.extents(db, run, stream, low, high) != group.extents:
             raise Changed(f"rows {low} to {high} of run {run} have changed")
         for extent in group.extents:
-            pieces.remove(connection, run, stream, extent)
+            pieces.remove(db, run, stream, extent)
         for piece in made:
-            pieces.store(connection, run, stream, piece)
+            pieces.store(db, run, stream, piece)
 
     return replace

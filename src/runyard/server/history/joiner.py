@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import time
+from sqlite3 import Connection
 
 from runyard.server.history import segments
 from runyard.server.history.history import EVENTS, HISTORY
@@ -65,10 +65,10 @@ async def _search(store: Store) -> set[int]:
         return set()
 
 
-def ended_unjoined(connection: sqlite3.Connection) -> set[int]:
+def ended_unjoined(db: Connection) -> set[int]:
     """Runs that are over and have batches to be joined."""
     alive = ", ".join(f"'{state}'" for state in MAY_GROW)
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT batches.run FROM batches JOIN runs ON runs.key = batches.run "  # noqa: S608
         f"WHERE batches.stream IN ({HISTORY}, {EVENTS}) AND runs.state NOT IN ({alive}) "
         "GROUP BY batches.run, batches.stream HAVING count(*) > 1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+from sqlite3 import Connection
 
 from runyard.server.history import pieces, segments
 from runyard.server.history.columns import heads
@@ -21,31 +21,31 @@ class Join(Transfer):
     def __init__(self, run: int) -> None:
         self._run = run
 
-    def plan(self, connection: sqlite3.Connection) -> Slice | None:
-        row = runs.by_key(connection, self._run)
+    def plan(self, db: Connection) -> Slice | None:
+        row = runs.by_key(db, self._run)
         if row is None:
             return None
         ended = row["state"] not in MAY_GROW
         for stream in (HISTORY, EVENTS):
-            waits = ended and segments.waiting(connection, self._run, stream) > 1
-            if waits or segments.due(connection, self._run, stream):
-                return plan_join(connection, self._run, stream)
+            waits = ended and segments.waiting(db, self._run, stream) > 1
+            if waits or segments.due(db, self._run, stream):
+                return plan_join(db, self._run, stream)
         return None
 
 
-def join_batches(connection: sqlite3.Connection, run: int, stream: int) -> bool:
+def join_batches(db: Connection, run: int, stream: int) -> bool:
     """Join the oldest batches that wait, due or not. Says whether there were any."""
-    part = plan_join(connection, run, stream)
+    part = plan_join(db, run, stream)
     if part is not None:
-        part(connection)
+        part(db)
     return part is not None
 
 
-def plan_join(connection: sqlite3.Connection, run: int, stream: int) -> Slice | None:
+def plan_join(db: Connection, run: int, stream: int) -> Slice | None:
     """Put a stretch of batches, the oldest that wait, into segments."""
     taken: list[Extent] = []
     values = 0
-    for extent in pieces.extents(connection, run, stream):
+    for extent in pieces.extents(db, run, stream):
         # Nothing may stand between them: segments and batches keep one order.
         if extent.blob is None:
             if taken:
@@ -58,18 +58,13 @@ def plan_join(connection: sqlite3.Connection, run: int, stream: int) -> Slice | 
     if not taken:
         return None
     made = pieces.make(
-        connection,
-        (
-            column
-            for extent in taken
-            for column in pieces.columns_of(connection, run, stream, extent)
-        ),
+        db, (column for extent in taken for column in pieces.columns_of(db, run, stream, extent))
     )
 
-    def join(connection: sqlite3.Connection) -> None:
+    def join(db: Connection) -> None:
         for extent in taken:
-            pieces.remove(connection, run, stream, extent)
+            pieces.remove(db, run, stream, extent)
         for piece in made:
-            pieces.store(connection, run, stream, piece)
+            pieces.store(db, run, stream, piece)
 
     return join

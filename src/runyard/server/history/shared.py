@@ -2,56 +2,45 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
+from sqlite3 import Connection
 
 from runyard.server.history.history import count_rows, put_rows
 
 
 def put_shared_rows(
-    connection: sqlite3.Connection,
-    run: int,
-    stream: int,
-    writer: str,
-    start: int,
-    lines: Sequence[str],
+    db: Connection, run: int, stream: int, writer: str, start: int, lines: Sequence[str]
 ) -> None:
     """Rows of one writer: those that came before are replaced in place, new ones go to the end."""
     position = start
     stop = start + len(lines)
     while position < stop:
-        known = connection.execute(
+        known = db.execute(
             "SELECT start, stop, place FROM placements WHERE run = ? AND stream = ? "
             "AND writer = ? AND stop > ? AND start < ? ORDER BY start LIMIT 1",
             (run, stream, writer, position, stop),
         ).fetchone()
         if known is None or known["start"] > position:
             end = stop if known is None else min(stop, known["start"])
-            place = count_rows(connection, run, stream)
-            _remember(connection, run, stream, writer, position, end, place)
+            place = count_rows(db, run, stream)
+            _remember(db, run, stream, writer, position, end, place)
         else:
             end = min(stop, known["stop"])
             place = known["place"] + position - known["start"]
-        put_rows(connection, run, stream, place, lines[position - start : end - start])
+        put_rows(db, run, stream, place, lines[position - start : end - start])
         position = end
 
 
 def _remember(
-    connection: sqlite3.Connection,
-    run: int,
-    stream: int,
-    writer: str,
-    start: int,
-    stop: int,
-    place: int,
+    db: Connection, run: int, stream: int, writer: str, start: int, stop: int, place: int
 ) -> None:
-    grown = connection.execute(
+    grown = db.execute(
         "UPDATE placements SET stop = ? WHERE run = ? AND stream = ? AND writer = ? AND stop = ? "
         "AND place + stop - start = ?",
         (stop, run, stream, writer, start, place),
     )
     if grown.rowcount == 0:
-        connection.execute(
+        db.execute(
             "INSERT INTO placements (run, stream, writer, start, stop, place) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             (run, stream, writer, start, stop, place),

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from itertools import pairwise
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.archives import stream_of
@@ -28,19 +28,19 @@ _COUNTER = re.compile(
 )
 
 
-def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> list[str]:
+def unrepeated_rows(db: Connection, run: int, first: str) -> list[str]:
     """The rows to bring back, before a resumed program's first row is stored."""
-    archive = connection.execute(
+    archive = db.execute(
         "SELECT max(number) FROM archives WHERE run = ? AND reason = 'rewound'", (run,)
     ).fetchone()[0]
     next_row = _read(first)
     if archive is None or next_row is None:
         return []
-    kept = _last_rows(connection, run)
+    kept = _last_rows(db, run)
     lines: list[str] = []
     aside = stream_of(archive, HISTORY)
-    start = next((extent.start for extent in extents(connection, run, aside)), 0)
-    for _, line in read_rows(connection, run, aside, start, start + _MOST_ROWS):
+    start = next((extent.start for extent in extents(db, run, aside)), 0)
+    for _, line in read_rows(db, run, aside, start, start + _MOST_ROWS):
         row = _read(line)
         if row is None or not _is_between(kept, row, next_row):
             break
@@ -49,9 +49,9 @@ def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> lis
     return lines
 
 
-def count_repeated(connection: sqlite3.Connection, run: int, first: str) -> int:
+def count_repeated(db: Connection, run: int, first: str) -> int:
     """How many of the last rows a resumed program is about to log again."""
-    kept, next_row = _last_rows(connection, run), _read(first)
+    kept, next_row = _last_rows(db, run), _read(first)
     if next_row is None:
         return 0
     counters = _counters(next_row, kept)
@@ -65,9 +65,9 @@ def count_repeated(connection: sqlite3.Connection, run: int, first: str) -> int:
     return count if is_same else 0
 
 
-def _last_rows(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
-    start = max(0, count_rows(connection, run, HISTORY) - _LOOKED_AT)
-    lines = (line for _, line in read_rows(connection, run, HISTORY, start))
+def _last_rows(db: Connection, run: int) -> list[dict[str, Any]]:
+    start = max(0, count_rows(db, run, HISTORY) - _LOOKED_AT)
+    lines = (line for _, line in read_rows(db, run, HISTORY, start))
     return [row for line in lines if (row := _read(line)) is not None]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+from sqlite3 import Connection
 
 from runyard.server.store.sql import Row
 
@@ -10,17 +10,17 @@ CANCEL = "cancel"
 WISHES = (CANCEL,)
 
 
-def make(connection: sqlite3.Connection, key: int, wish: str | None) -> None:
+def make(db: Connection, key: int, wish: str | None) -> None:
     """Wish something of a job, or take a wish back."""
-    connection.execute("UPDATE jobs SET wish = ? WHERE key = ?", (wish, key))
+    db.execute("UPDATE jobs SET wish = ? WHERE key = ?", (wish, key))
 
 
-def is_unwanted(connection: sqlite3.Connection, agent: Row) -> bool:
+def is_unwanted(db: Connection, agent: Row) -> bool:
     """Whether an agent is in a job that is to be cancelled: it begins nothing more there."""
     job = (agent["job"] or "").partition("_")[0]
     if not job:
         return False
-    found = connection.execute(
+    found = db.execute(
         "SELECT 1 FROM jobs WHERE job_id = ? AND wish = ? AND ended_at IS NULL "
         # Whoever records a job chooses its number: it ends nobody else's agents.
         "AND (sweep IS NULL OR sweep = ?) AND user = ? LIMIT 1",
@@ -29,9 +29,9 @@ def is_unwanted(connection: sqlite3.Connection, agent: Row) -> bool:
     return found is not None
 
 
-def count(connection: sqlite3.Connection) -> int:
+def count(db: Connection) -> int:
     """How many wishes are open: mostly none, and then no claim need look."""
-    found: int = connection.execute(
+    found: int = db.execute(
         "SELECT count(*) FROM jobs WHERE wish IS NOT NULL AND ended_at IS NULL"
     ).fetchone()[0]
     return found

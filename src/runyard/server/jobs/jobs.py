@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.people.permissions import Entities
@@ -76,9 +76,9 @@ class News:
     used: Mapping[str, Any] = field(default_factory=dict)
 
 
-def record(connection: sqlite3.Connection, user: int, new: NewJob) -> Row:
+def record(db: Connection, user: int, new: NewJob) -> Row:
     """Remember a job; told again, it is the same one."""
-    connection.execute(
+    db.execute(
         "INSERT INTO jobs (user, cluster, job_id, sweep, kind, name, array, tasks, folder, "
         "log_pattern, asked, snapshot, script, environment, submitted_at) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
@@ -100,22 +100,22 @@ def record(connection: sqlite3.Connection, user: int, new: NewJob) -> Row:
             new.submitted_at,
         ),
     )
-    found: Row = connection.execute(
+    found: Row = db.execute(
         _SELECT + "WHERE jobs.user = ? AND cluster = ? AND job_id = ? AND submitted_at = ?",
         (user, new.cluster, new.job_id, new.submitted_at),
     ).fetchone()
     return found
 
 
-def by_key(connection: sqlite3.Connection, key: int, sight: Sight) -> Row | None:
+def by_key(db: Connection, key: int, sight: Sight) -> Row | None:
     seen, values = sight.condition()
-    row: Row | None = connection.execute(
+    row: Row | None = db.execute(
         f"{_SELECT} WHERE jobs.key = ? AND {seen}", [key, *values]
     ).fetchone()
     return row
 
 
-def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | None:
+def by_words(db: Connection, words: str, sight: Sight) -> Row | None:
     """The job that a person means: Slurm's number, with or without a task; its name; a part of it.
 
     CLUSTER/... narrows. A number is never completed: the wrong job could be cancelled by it. One
@@ -131,7 +131,7 @@ def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | 
         ("jobs.name = ?", name),
         ("instr(lower(jobs.name), lower(?)) > 0", name),
     ):
-        rows = connection.execute(
+        rows = db.execute(
             f"{_SELECT} WHERE (? = '' OR jobs.cluster = ?) AND {where} AND {seen} "
             f"ORDER BY jobs.key DESC LIMIT {_MOST_NAMED}",
             [cluster, cluster, given, *values],
@@ -147,7 +147,7 @@ def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | 
 
 
 def newest(
-    connection: sqlite3.Connection,
+    db: Connection,
     sight: Sight,
     *,
     sweep: int | None = None,
@@ -162,21 +162,21 @@ def newest(
         given = [*given, sweep]
     if open_only:
         tests.append("jobs.ended_at IS NULL")
-    return connection.execute(
+    return db.execute(
         f"{_SELECT} WHERE {' AND '.join(tests)} ORDER BY jobs.submitted_at DESC, jobs.key DESC "
         "LIMIT ?",
         [*given, -1 if limit is None else limit],
     ).fetchall()
 
 
-def hear(connection: sqlite3.Connection, user: int | None, news: Collection[News]) -> list[int]:
+def hear(db: Connection, user: int | None, news: Collection[News]) -> list[int]:
     """Slurm's newest words, several jobs' at once; the keys of those that were news.
 
     Words that are older than what is known change nothing. Only jobs of `user`, if one is given.
     """
     changed = []
     for one in news:
-        cursor = connection.execute(
+        cursor = db.execute(
             "UPDATE jobs SET polled_at = :polled_at, states = :states, reason = :reason, "
             "starts_at = :starts_at, started_at = coalesce(:started_at, started_at), "
             "ended_at = :ended_at, used = json_patch(used, :used) "
@@ -199,13 +199,13 @@ def hear(connection: sqlite3.Connection, user: int | None, news: Collection[News
     return changed
 
 
-def agents_in(connection: sqlite3.Connection, job: Row) -> list[Row]:
+def agents_in(db: Connection, job: Row) -> list[Row]:
     """The agents that said they are in this job, in one of its tasks, or were.
 
     A number is only Slurm's word: whoever recorded the job has to have started the agents too.
     """
     # Between `123_` and what follows it in the alphabet: the tasks, found by the index.
-    return connection.execute(
+    return db.execute(
         "SELECT agents.*, (SELECT count(*) FROM trials WHERE trials.agent = agents.key "
         "AND trials.state = 'running') AS running FROM agents "
         "WHERE (job = :job OR (job >= :job || '_' AND job < :job || '`')) "
@@ -215,9 +215,9 @@ def agents_in(connection: sqlite3.Connection, job: Row) -> list[Row]:
     ).fetchall()
 
 
-def failed_trials(connection: sqlite3.Connection, job: Row) -> list[int]:
+def failed_trials(db: Connection, job: Row) -> list[int]:
     """Numbers of the sweep's trials that failed, and ran in this job last."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT trials.number FROM trials JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = :sweep AND trials.state = 'failed' AND agents.user = :user "
         "AND (agents.job = :job OR (agents.job >= :job || '_' AND agents.job < :job || '`')) "
@@ -231,11 +231,11 @@ def _place(job: Row) -> dict[str, Any]:
     return {"job": job["job_id"], "sweep": job["sweep"], "user": job["user"]}
 
 
-def count_failed(connection: sqlite3.Connection, jobs: Collection[Row]) -> dict[int, int]:
+def count_failed(db: Connection, jobs: Collection[Row]) -> dict[int, int]:
     """How many such trials each job has, by the job's key; those with none are left out."""
     asked = {job["sweep"] for job in jobs if job["sweep"] is not None}
     found: dict[tuple[int, str, int], int] = {}
-    for row in connection.execute(
+    for row in db.execute(
         "SELECT trials.sweep, agents.job, agents.user, count(*) AS count FROM trials "
         "JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep IN (SELECT value FROM json_each(?)) AND trials.state = 'failed' "
@@ -248,9 +248,9 @@ def count_failed(connection: sqlite3.Connection, jobs: Collection[Row]) -> dict[
     return {key: count for key, count in counts.items() if count}
 
 
-def key_of(connection: sqlite3.Connection, job: str, sweep: int) -> int | None:
+def key_of(db: Connection, job: str, sweep: int) -> int | None:
     """The job that an agent of this sweep is in, by Slurm's number, with or without a task."""
-    row = connection.execute(
+    row = db.execute(
         "SELECT key FROM jobs WHERE job_id = ? AND sweep = ? ORDER BY key DESC LIMIT 1",
         (job.partition("_")[0], sweep),
     ).fetchone()

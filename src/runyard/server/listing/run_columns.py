@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Any
 
 import orjson
@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 def read_columns(
-    connection: sqlite3.Connection,
+    db: Connection,
     memory: FieldMemory,
     project: int,
     fields: Sequence[Field],
@@ -48,7 +48,7 @@ def read_columns(
     """
     chosen = ", ".join(f'{what} AS "{name}"' for name, what in COLUMNS.items())
     narrowed = "" if keys is None else "AND runs.key IN (SELECT value FROM json_each(:keys)) "
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT {chosen}, coalesce(number, 0) AS revision FROM runs "  # noqa: S608
         "LEFT JOIN revisions ON revisions.run = runs.key "
         f"WHERE runs.project = :project {narrowed}"
@@ -65,7 +65,7 @@ def read_columns(
     columns["tags"] = [orjson.Fragment(text) for text in columns["tags"]]
     columns["stop_asked"] = [bool(asked) for asked in columns["stop_asked"]]
     values = (
-        memory.values(connection, dict(zip(columns["key"], revisions, strict=True)), fields)
+        memory.values(db, dict(zip(columns["key"], revisions, strict=True)), fields)
         if fields
         else {}
     )

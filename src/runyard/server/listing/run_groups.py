@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.reading.dotted_names import MISSING
@@ -24,7 +24,7 @@ class Group:
 
 
 def by_fields(
-    connection: sqlite3.Connection,
+    db: Connection,
     memory: FieldMemory,
     project: int,
     keys: Sequence[int] | None,
@@ -33,14 +33,14 @@ def by_fields(
     """One group for each combination of values; the largest first."""
     columns = sorted({field.column for field in fields if field.kind != JSON})
     chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
         f"FROM runs LEFT JOIN revisions ON revisions.run = runs.key {_which(keys)}",
         _given(project, keys),
     ).fetchall()
     inside = [field for field in fields if field.kind == JSON]
     revisions = {row["key"]: row["revision"] for row in rows}
-    values = memory.values(connection, revisions, inside) if inside else {}
+    values = memory.values(db, revisions, inside) if inside else {}
     found: dict[str, Group] = {}
     for row in rows:
         held = {
@@ -56,13 +56,10 @@ def by_fields(
 
 
 def by_config(
-    connection: sqlite3.Connection,
-    project: int,
-    keys: Sequence[int] | None,
-    left_out: Collection[str],
+    db: Connection, project: int, keys: Sequence[int] | None, left_out: Collection[str]
 ) -> list[Group]:
     """One group for each config, whatever stands under the keys that are left out."""
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT key, config FROM runs {_which(keys)}",  # noqa: S608
         _given(project, keys),
     )

@@ -6,8 +6,8 @@ order speaks of them, and whole rows are read for the page alone.
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.reading.dotted_names import MISSING
@@ -28,7 +28,7 @@ class Page:
 
 
 def matching(
-    connection: sqlite3.Connection, memory: FieldMemory, project: int, condition: Condition
+    db: Connection, memory: FieldMemory, project: int, condition: Condition
 ) -> list[int] | None:
     """Keys of the runs that pass; None where SQL alone can tell them."""
     narrowed = narrow(condition)
@@ -37,18 +37,16 @@ def matching(
     passes = predicate(condition)
     return [
         record.key
-        for record in _records(connection, memory, project, narrowed, fields_of(condition))
+        for record in _records(db, memory, project, narrowed, fields_of(condition))
         if passes(record)
     ]
 
 
-def count(
-    connection: sqlite3.Connection, project: int, condition: Condition, keys: list[int] | None
-) -> int:
+def count(db: Connection, project: int, condition: Condition, keys: list[int] | None) -> int:
     if keys is not None:
         return len(keys)
     narrowed = narrow(condition)
-    found: int = connection.execute(
+    found: int = db.execute(
         f"SELECT count(*) FROM runs WHERE runs.project = ? AND {narrowed.sql}",  # noqa: S608
         (project, *narrowed.values),
     ).fetchone()[0]
@@ -56,7 +54,7 @@ def count(
 
 
 def read_page(
-    connection: sqlite3.Connection,
+    db: Connection,
     memory: FieldMemory,
     project: int,
     condition: Condition,
@@ -68,16 +66,16 @@ def read_page(
     """At most `first` runs behind `after`; `keys` is what `matching` found."""
     narrowed = narrow(condition)
     if keys is None and order.field.kind not in (JSON, LIST):
-        places = _places_by_sql(connection, project, narrowed, order, after, first + 1)
+        places = _places_by_sql(db, project, narrowed, order, after, first + 1)
     else:
         wanted = None if keys is None else set(keys)
         every = [
             Place(rank_of(record.get(order.field, exact=True)), record.key)
-            for record in _records(connection, memory, project, narrowed, {order.field})
+            for record in _records(db, memory, project, narrowed, {order.field})
             if wanted is None or record.key in wanted
         ]
         places = take_page(every, order.descending, after, first + 1)
-    found = runs.by_keys(connection, [place.key for place in places[:first]])
+    found = runs.by_keys(db, [place.key for place in places[:first]])
     by_key = {place.key: place for place in places}
     return Page([(row, by_key[row["key"]]) for row in found], len(places) > first)
 
@@ -104,15 +102,11 @@ class _RunRecord:
 
 
 def _records(
-    connection: sqlite3.Connection,
-    memory: FieldMemory,
-    project: int,
-    narrowed: Narrowed,
-    fields: set[Field],
+    db: Connection, memory: FieldMemory, project: int, narrowed: Narrowed, fields: set[Field]
 ) -> list[_RunRecord]:
     columns = sorted({field.column for field in fields if field.kind != JSON})
     chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
         "FROM runs LEFT JOIN revisions ON revisions.run = runs.key "
         f"WHERE runs.project = ? AND {narrowed.sql}",
@@ -122,17 +116,12 @@ def _records(
     values: dict[Field, Values] = {}
     if inside:
         revisions = {row["key"]: row["revision"] for row in rows}
-        values = memory.values(connection, revisions, inside)
+        values = memory.values(db, revisions, inside)
     return [_RunRecord(row, values) for row in rows]
 
 
 def _places_by_sql(
-    connection: sqlite3.Connection,
-    project: int,
-    narrowed: Narrowed,
-    order: Order,
-    after: Place | None,
-    most: int,
+    db: Connection, project: int, narrowed: Narrowed, order: Order, after: Place | None, most: int
 ) -> list[Place]:
     value = SELECTED[order.field.column]
     sign, way = ("<", "DESC") if order.descending else (">", "ASC")
@@ -143,7 +132,7 @@ def _places_by_sql(
     elif after is not None and after.rank is not None:
         tests.append(f"(({value}, runs.key) {sign} (?, ?) OR {value} IS NULL)")
         given += [after.rank[1], after.key]
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT runs.key AS key, {value} AS value FROM runs "  # noqa: S608
         f"WHERE {' AND '.join(tests)} ORDER BY {value} {way} NULLS LAST, runs.key {way} LIMIT ?",
         (*given, most),

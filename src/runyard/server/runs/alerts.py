@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 _LONGEST_TITLE, _LONGEST_TEXT = 1_000, 20_000
@@ -18,16 +18,16 @@ class Alert:
     wait_seconds: float = 0.0
 
 
-def raise_alert(connection: sqlite3.Connection, run: int, alert: Alert, now: float) -> bool:
+def raise_alert(db: Connection, run: int, alert: Alert, now: float) -> bool:
     """Keep an alert; says whether it is one, and not the repetition of an earlier one."""
     title = alert.title[:_LONGEST_TITLE]
-    repeated = connection.execute(
+    repeated = db.execute(
         "SELECT 1 FROM alerts WHERE run = ? AND title = ? AND raised_at > ?",
         (run, title, now - alert.wait_seconds),
     ).fetchone()
     if repeated is not None:
         return False
-    connection.execute(
+    db.execute(
         "INSERT INTO alerts (run, title, text, level, wait_seconds, raised_at) "
         "VALUES (?, ?, ?, ?, ?, ?)",
         (run, title, alert.text[:_LONGEST_TEXT], alert.level[:20], alert.wait_seconds, now),
@@ -35,8 +35,8 @@ def raise_alert(connection: sqlite3.Connection, run: int, alert: Alert, now: flo
     return True
 
 
-def of_run(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
-    rows = connection.execute(
+def of_run(db: Connection, run: int) -> list[dict[str, Any]]:
+    rows = db.execute(
         "SELECT title, text, level, raised_at FROM alerts WHERE run = ? ORDER BY key", (run,)
     )
     return [dict(row) for row in rows]

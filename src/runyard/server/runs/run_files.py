@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Sequence
+from sqlite3 import Connection
 
 from runyard.server.runs.patterns import Pattern
 from runyard.server.store.sql import Row
 
 
-def put_file(
-    connection: sqlite3.Connection, run: int, name: str, size: int, md5: str, now: float
-) -> bool:
+def put_file(db: Connection, run: int, name: str, size: int, md5: str, now: float) -> bool:
     """A file that has come in whole. Says whether its run is still there."""
-    if connection.execute("SELECT 1 FROM runs WHERE key = ?", (run,)).fetchone() is None:
+    if db.execute("SELECT 1 FROM runs WHERE key = ?", (run,)).fetchone() is None:
         return False
-    connection.execute(
+    db.execute(
         "INSERT OR REPLACE INTO files (run, name, size, md5, updated_at) VALUES (?, ?, ?, ?, ?)",
         (run, name, size, md5, now),
     )
     return True
 
 
-def count_files(connection: sqlite3.Connection, run: int) -> int:
-    found: int = connection.execute("SELECT count(*) FROM files WHERE run = ?", (run,)).fetchone()[
-        0
-    ]
+def count_files(db: Connection, run: int) -> int:
+    found: int = db.execute("SELECT count(*) FROM files WHERE run = ?", (run,)).fetchone()[0]
     return found
 
 
 def list_files(
-    connection: sqlite3.Connection,
+    db: Connection,
     run: int,
     *,
     names: Sequence[str] = (),
@@ -48,7 +44,7 @@ def list_files(
     if after is not None:
         tests.append("name > ?")
         given.append(after)
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT * FROM files WHERE {' AND '.join(tests)} ORDER BY name LIMIT ?",  # noqa: S608
         (*given, -1 if pattern else first + 1),
     ).fetchall()
@@ -58,8 +54,8 @@ def list_files(
     return rows[:first], len(rows) > first
 
 
-def delete_file(connection: sqlite3.Connection, run: int, name: str) -> bool:
-    changed = connection.execute("DELETE FROM files WHERE run = ? AND name = ?", (run, name))
+def delete_file(db: Connection, run: int, name: str) -> bool:
+    changed = db.execute("DELETE FROM files WHERE run = ? AND name = ?", (run, name))
     return changed.rowcount > 0
 
 

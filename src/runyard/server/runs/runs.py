@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.people.permissions import Entities
@@ -20,21 +20,21 @@ _SELECT = (
 )
 
 
-def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: float) -> int:
-    connection.execute(
+def ensure_project(db: Connection, entity: str, name: str, now: float) -> int:
+    db.execute(
         "INSERT INTO projects (entity, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (entity, name, now),
     )
-    row = connection.execute(
+    row = db.execute(
         "SELECT key FROM projects WHERE entity = ? AND name = ?", (entity, name)
     ).fetchone()
     key: int = row["key"]
     return key
 
 
-def find_announced(connection: sqlite3.Connection, run_id: str, user: int) -> Row | None:
+def find_announced(db: Connection, run_id: str, user: int) -> Row | None:
     """A run that this user's `runyard run` or agent announced, and no client has written to yet."""
-    row: Row | None = connection.execute(
+    row: Row | None = db.execute(
         _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.user = ? AND "  # noqa: S608
         "(runs.command IS NOT NULL OR EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)) "
         "ORDER BY runs.created_at DESC LIMIT 1",
@@ -43,22 +43,20 @@ def find_announced(connection: sqlite3.Connection, run_id: str, user: int) -> Ro
     return row
 
 
-def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
-    row: Row | None = connection.execute(_SELECT + "WHERE runs.key = ?", (key,)).fetchone()
+def by_key(db: Connection, key: int) -> Row | None:
+    row: Row | None = db.execute(_SELECT + "WHERE runs.key = ?", (key,)).fetchone()
     return row
 
 
-def by_path(connection: sqlite3.Connection, entity: str, project: str, run_id: str) -> Row | None:
-    row: Row | None = connection.execute(
+def by_path(db: Connection, entity: str, project: str, run_id: str) -> Row | None:
+    row: Row | None = db.execute(
         _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND runs.id = ?",
         (entity, project, run_id),
     ).fetchone()
     return row
 
 
-def by_words(
-    connection: sqlite3.Connection, words: str, entities: Entities | None = None
-) -> Row | None:
+def by_words(db: Connection, words: str, entities: Entities | None = None) -> Row | None:
     """The run that a person means: by id, name, or the beginning of an id; PROJECT/... narrows.
 
     Only runs of these entities, where some are given.
@@ -76,7 +74,7 @@ def by_words(
         # A range, not LIKE: it takes every character as it is, and uses the index.
         ([*places, "runs.id >= ?", "runs.id < ?"], [*given, name, f"{name}\U0010ffff"]),
     )
-    return find_meant(connection, _SELECT, "runs.created_at", ways, entities)
+    return find_meant(db, _SELECT, "runs.created_at", ways, entities)
 
 
 def _of_sweep_in(places: Sequence[str]) -> str:
@@ -90,7 +88,7 @@ def _of_sweep_in(places: Sequence[str]) -> str:
 
 
 def newest(
-    connection: sqlite3.Connection,
+    db: Connection,
     project: str | None,
     state: str | None,
     limit: int | None,
@@ -115,17 +113,17 @@ def newest(
     for more, their_values in (in_place(project), of_entities(entities)):
         tests += more
         values += their_values
-    return connection.execute(
+    return db.execute(
         f"{_SELECT} WHERE {' AND '.join(tests or '1')} "
         "ORDER BY runs.created_at DESC, runs.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
     ).fetchall()
 
 
-def count_of(connection: sqlite3.Connection, entities: Entities) -> tuple[int, int]:
+def count_of(db: Connection, entities: Entities) -> tuple[int, int]:
     """How many runs these entities have, and how many of them are alive."""
     (condition,), values = of_entities(entities)
-    row = connection.execute(
+    row = db.execute(
         "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
         f"FROM projects JOIN runs ON runs.project = projects.key WHERE {condition}",
         values,
@@ -134,27 +132,22 @@ def count_of(connection: sqlite3.Connection, entities: Entities) -> tuple[int, i
 
 
 def create_launched(
-    connection: sqlite3.Connection,
-    new: Mapping[str, Any],
-    *,
-    entity: str,
-    user: int,
-    now: float,
+    db: Connection, new: Mapping[str, Any], *, entity: str, user: int, now: float
 ) -> Row:
     """Record a run before its program starts. Called again with the same id, it changes nothing."""
-    run = by_path(connection, entity, new["project"], new["id"])
+    run = by_path(db, entity, new["project"], new["id"])
     if run is None and not (new.get("is_place_named") and new.get("entity")):
-        run = _find_moved(connection, new, user)
+        run = _find_moved(db, new, user)
     if run is None:
-        project = ensure_project(connection, entity, new["project"], now)
-        connection.execute(
+        project = ensure_project(db, entity, new["project"], now)
+        db.execute(
             'INSERT INTO runs (id, project, user, name, state, tags, notes, "group", host, '
             "command, folder, created_at) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?)",
             (
                 new["id"],
                 project,
                 user,
-                new.get("name") or invent_name(connection, project),
+                new.get("name") or invent_name(db, project),
                 json.dumps(new.get("tags") or []),
                 new.get("notes"),
                 new.get("group"),
@@ -164,17 +157,17 @@ def create_launched(
                 now,
             ),
         )
-        run = by_path(connection, entity, new["project"], new["id"])
+        run = by_path(db, entity, new["project"], new["id"])
         assert run is not None
     return run
 
 
-def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: int) -> Row | None:
+def _find_moved(db: Connection, new: Mapping[str, Any], user: int) -> Row | None:
     """The run of an earlier start of the same command with this id: its program named another
     place, and will again. A new run here would stay empty. In the project that the user names, if
     they name one."""
     project = new["project"] if new.get("is_place_named") else None
-    row: Row | None = connection.execute(
+    row: Row | None = db.execute(
         _SELECT + "WHERE runs.id = ? AND runs.user = ? AND runs.seen_client = 1 "
         "AND runs.command = ? AND runs.folder IS ? AND (? IS NULL OR projects.name = ?) "
         "ORDER BY runs.created_at DESC LIMIT 1",
@@ -183,9 +176,9 @@ def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: in
     return row
 
 
-def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:
+def update(db: Connection, key: int, **columns: Any) -> None:
     if columns:
-        sql.update(connection, "runs", {"key": key}, columns)
+        sql.update(db, "runs", {"key": key}, columns)
 
 
 def end_state(row: Row, state: str) -> str:
@@ -201,9 +194,9 @@ def revived(row: Row) -> dict[str, Any]:
     return {"state": "preempting" if row["preempting"] else "running", "ended_at": None}
 
 
-def by_keys(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
+def by_keys(db: Connection, keys: Sequence[int]) -> list[Row]:
     """Whole rows, in the order of the keys; those that are gone are left out."""
-    rows = connection.execute(
+    rows = db.execute(
         _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))",  # noqa: S608
         (json.dumps(keys),),
     ).fetchall()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.store.sql import Row
@@ -22,11 +22,9 @@ class Outdated(ValueError):
     """Somebody else has saved the report since it was read."""
 
 
-def create(
-    connection: sqlite3.Connection, project: int, user: int, content: Mapping[str, Any], now: float
-) -> Row:
+def create(db: Connection, project: int, user: int, content: Mapping[str, Any], now: float) -> Row:
     report_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-    connection.execute(
+    db.execute(
         "INSERT INTO reports (id, project, user, title, notes, view, created_at, updated_at) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -40,29 +38,25 @@ def create(
             now,
         ),
     )
-    row = by_id(connection, report_id)
+    row = by_id(db, report_id)
     assert row is not None
     return row
 
 
-def by_id(connection: sqlite3.Connection, report_id: str) -> Row | None:
-    row: Row | None = connection.execute(_SELECT + "WHERE reports.id = ?", (report_id,)).fetchone()
+def by_id(db: Connection, report_id: str) -> Row | None:
+    row: Row | None = db.execute(_SELECT + "WHERE reports.id = ?", (report_id,)).fetchone()
     return row
 
 
-def of_project(connection: sqlite3.Connection, project: int) -> list[Row]:
+def of_project(db: Connection, project: int) -> list[Row]:
     """The one that was changed last comes first."""
-    return connection.execute(
+    return db.execute(
         _SELECT + "WHERE reports.project = ? ORDER BY reports.updated_at DESC", (project,)
     ).fetchall()
 
 
 def change(
-    connection: sqlite3.Connection,
-    key: int,
-    revision: int | None,
-    content: Mapping[str, Any],
-    now: float,
+    db: Connection, key: int, revision: int | None, content: Mapping[str, Any], now: float
 ) -> None:
     """Set what is given, if `revision`, where one is given, is still the report's."""
     columns = {
@@ -70,7 +64,7 @@ def change(
     }
     settings = "".join(f", {name} = ?" for name in columns)
     # The names are ours, never a client's.
-    cursor = connection.execute(
+    cursor = db.execute(
         f"UPDATE reports SET updated_at = ?, revision = revision + 1{settings} "  # noqa: S608
         "WHERE key = ? AND (? IS NULL OR revision = ?)",
         [now, *columns.values(), key, revision, revision],
@@ -79,5 +73,5 @@ def change(
         raise Outdated("somebody has saved this report since you opened it: reload it first")
 
 
-def delete(connection: sqlite3.Connection, key: int) -> None:
-    connection.execute("DELETE FROM reports WHERE key = ?", (key,))
+def delete(db: Connection, key: int) -> None:
+    db.execute("DELETE FROM reports WHERE key = ?", (key,))

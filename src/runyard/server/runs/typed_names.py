@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
 
 from runyard.server.people.permissions import Entities
 
@@ -36,7 +37,7 @@ def of_entities(entities: Entities | None) -> tuple[list[str], list[str]]:
 
 
 def find_meant(
-    connection: sqlite3.Connection,
+    db: Connection,
     select: str,
     order: str,
     ways: Iterable[tuple[list[str], list[str]]],
@@ -45,7 +46,7 @@ def find_meant(
     """What the first of several ways to read the words finds, among what these entities have."""
     allowed, owners = of_entities(entities)
     for tests, values in ways:
-        rows = connection.execute(
+        rows = db.execute(
             f"{select} WHERE {' AND '.join([*tests, *allowed])} ORDER BY {order} DESC LIMIT 10",
             [*values, *owners],
         ).fetchall()

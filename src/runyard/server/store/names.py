@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-import sqlite3
+from sqlite3 import Connection
 
 _FIRST = (
     "amber brisk calm clear copper crisp dawn deep early even fair fast fern firm first fresh glad "
@@ -56,10 +56,8 @@ def _is_plain(name: str) -> bool:
     return 0 < len(name) <= _LONGEST and name not in (".", "..")
 
 
-def invent_name(connection: sqlite3.Connection, project: int) -> str:
-    count = connection.execute(
-        "SELECT count(*) FROM runs WHERE project = ?", (project,)
-    ).fetchone()[0]
+def invent_name(db: Connection, project: int) -> str:
+    count = db.execute("SELECT count(*) FROM runs WHERE project = ?", (project,)).fetchone()[0]
     return f"{secrets.choice(FIRST)}-{secrets.choice(SECOND)}-{count + 1}"
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 Row = sqlite3.Row
 
 
 def update(
-    connection: sqlite3.Connection, table: str, where: Mapping[str, Any], columns: Mapping[str, Any]
+    db: Connection, table: str, where: Mapping[str, Any], columns: Mapping[str, Any]
 ) -> None:
     """Set `columns` of the rows of `table` that have the values in `where`.
 
@@ -18,7 +19,7 @@ def update(
     """
     settings = ", ".join(f'"{name}" = ?' for name in columns)
     conditions = " AND ".join(f'"{name}" = ?' for name in where)
-    connection.execute(
+    db.execute(
         f'UPDATE "{table}" SET {settings} WHERE {conditions}',  # noqa: S608
         [*columns.values(), *where.values()],
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
+from sqlite3 import Connection
 from typing import Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -28,47 +28,45 @@ class Store:
 
     async def write(
         self,
-        change: Callable[Concatenate[sqlite3.Connection, Arguments], Result],
+        change: Callable[Concatenate[Connection, Arguments], Result],
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
         """Make a change, and come back when it is on disk."""
         return await asyncio.wrap_future(
-            self._database.write(
-                lambda connection: change(connection, *args, **kwargs), _name_of(change)
-            )
+            self._database.write(lambda db: change(db, *args, **kwargs), _name_of(change))
         )
 
     async def read(
         self,
-        question: Callable[Concatenate[sqlite3.Connection, Arguments], Result],
+        question: Callable[Concatenate[Connection, Arguments], Result],
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
         return await asyncio.wrap_future(
-            self._database.read(lambda connection: question(connection, *args, **kwargs))
+            self._database.read(lambda db: question(db, *args, **kwargs))
         )
 
     async def plan(
         self,
-        question: Callable[Concatenate[sqlite3.Connection, Arguments], Result],
+        question: Callable[Concatenate[Connection, Arguments], Result],
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
         """Like `read`, for what takes long: it waits for its likes, and no page waits for it."""
         return await asyncio.wrap_future(
-            self._database.plan(lambda connection: question(connection, *args, **kwargs))
+            self._database.plan(lambda db: question(db, *args, **kwargs))
         )
 
     async def read_apart(
         self,
-        question: Callable[Concatenate[sqlite3.Connection, Arguments], Result],
+        question: Callable[Concatenate[Connection, Arguments], Result],
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
         """Like `read`, on a thread and a connection of its own."""
         return await asyncio.to_thread(
-            self._database.read_apart, lambda connection: question(connection, *args, **kwargs)
+            self._database.read_apart, lambda db: question(db, *args, **kwargs)
         )
 
     async def transfer(self, run: int, transfer: Transfer) -> None:

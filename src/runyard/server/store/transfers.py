@@ -8,11 +8,11 @@ again, and it goes on.
 
 from __future__ import annotations
 
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from sqlite3 import Connection
 
-Slice = Callable[[sqlite3.Connection], object]
+Slice = Callable[[Connection], object]
 
 
 class Changed(Exception):
@@ -23,7 +23,7 @@ class Transfer(ABC):
     """One at a time for a run: posts may come in between, other transfers may not."""
 
     @abstractmethod
-    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+    def plan(self, db: Connection) -> Slice | None:
         """The next slice; None if all is done. Only reads.
 
         A slice raises `Changed` where what it was planned with has changed since.
@@ -43,10 +43,10 @@ class Needed(Exception):
         self.transfer = transfer
 
 
-def carry_out(connection: sqlite3.Connection, transfer: Transfer) -> None:
+def carry_out(db: Connection, transfer: Transfer) -> None:
     """Make a whole transfer at once, where nobody waits for the connection."""
-    while (part := transfer.plan(connection)) is not None:
+    while (part := transfer.plan(db)) is not None:
         try:
-            part(connection)
+            part(db)
         except Changed:
             transfer.restart()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
+from sqlite3 import Connection
 
 from runyard.server.store.store import Store
 
@@ -36,10 +36,10 @@ class Vacuum:
                 log.exception("could not give back the space of deleted runs")
 
 
-def give_back(connection: sqlite3.Connection, pages: int) -> bool:
+def give_back(db: Connection, pages: int) -> bool:
     """Hand unused pages back to the file system. Says whether there are more."""
     # Each page is one step of the statement: it must be run to its end.
-    connection.execute(f"PRAGMA incremental_vacuum({int(pages)})").fetchall()
-    unused: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
-    mode: int = connection.execute("PRAGMA auto_vacuum").fetchone()[0]
+    db.execute(f"PRAGMA incremental_vacuum({int(pages)})").fetchall()
+    unused: int = db.execute("PRAGMA freelist_count").fetchone()[0]
+    mode: int = db.execute("PRAGMA auto_vacuum").fetchone()[0]
     return unused > 0 and mode == 2

@@ -10,9 +10,9 @@ read at the coarsest level that it has, and what is in no segment yet is put bet
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from sqlite3 import Connection
 
 import numpy as np
 
@@ -42,24 +42,20 @@ class Curve:
     high: Numbers
 
 
-def read_curve(
-    connection: sqlite3.Connection, run: int, stream: int, key: int, points: int
-) -> Curve | None:
+def read_curve(db: Connection, run: int, stream: int, key: int, points: int) -> Curve | None:
     """One metric of one run over the steps; None if it has no numbers."""
-    return read_curves(connection, stream, [(run, key)], points).get((run, key))
+    return read_curves(db, stream, [(run, key)], points).get((run, key))
 
 
-def read_all_curves(
-    connection: sqlite3.Connection, run: int, stream: int, points: int
-) -> dict[str, Curve]:
+def read_all_curves(db: Connection, run: int, stream: int, points: int) -> dict[str, Curve]:
     """Every metric of one run over the steps, by its dotted name."""
-    names = names_of_run(connection, run, stream)
-    curves = read_curves(connection, stream, [(run, key) for key in names.values()], points)
+    names = names_of_run(db, run, stream)
+    curves = read_curves(db, stream, [(run, key) for key in names.values()], points)
     return {name: curves[run, key] for name, key in names.items() if (run, key) in curves}
 
 
 def read_named_curves(
-    connection: sqlite3.Connection,
+    db: Connection,
     runs: Collection[int],
     stream: int,
     names: Iterable[str],
@@ -68,10 +64,10 @@ def read_named_curves(
     span: Span | None = None,
 ) -> dict[str, dict[int, Curve]]:
     """Many metrics of many runs, over the steps or another metric: by name, and then by run."""
-    keys = keys_of_runs(connection, runs, stream, names)
+    keys = keys_of_runs(db, runs, stream, names)
     metrics = {(run, key) for key_of in keys.values() for run, key in key_of.items()}
-    x_keys = None if x is None else keys_of_runs(connection, runs, stream, [x]).get(x, {})
-    curves = read_curves(connection, stream, metrics, points, x_keys, span)
+    x_keys = None if x is None else keys_of_runs(db, runs, stream, [x]).get(x, {})
+    curves = read_curves(db, stream, metrics, points, x_keys, span)
     return {
         name: {run: curves[run, key] for run, key in key_of.items() if (run, key) in curves}
         for name, key_of in keys.items()
@@ -79,7 +75,7 @@ def read_named_curves(
 
 
 def read_curves(
-    connection: sqlite3.Connection,
+    db: Connection,
     stream: int,
     metrics: Collection[Metric],
     points: int,
@@ -90,9 +86,9 @@ def read_curves(
 
     With a span, only what lies there, and its neighbours, so that lines reach the chart's edges.
     """
-    step = known_keys(connection, [STEP]).get(STEP, -1)
+    step = known_keys(db, [STEP]).get(STEP, -1)
     below = {run: step if x_keys is None else x_keys.get(run, -1) for run, _ in metrics}
-    reader = _Reader(connection, stream, set(metrics), below)
+    reader = _Reader(db, stream, set(metrics), below)
     tails = reader.tails()
     levels = reader.levels()
     counts = {
@@ -130,13 +126,9 @@ class _Reader:
     """The questions about some metrics; each asks about all runs at once."""
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        stream: int,
-        metrics: set[Metric],
-        below: Mapping[int, int],
+        self, db: Connection, stream: int, metrics: set[Metric], below: Mapping[int, int]
     ) -> None:
-        self._connection = connection
+        self._connection = db
         self._metrics = metrics
         self._below = below
         self._given = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping
 from functools import partial
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.runs import runs
@@ -17,27 +17,25 @@ from runyard.server.sweeps.policy.controller_requests import Asked
 Name = Callable[[Mapping[str, Any], IsTaken], str]
 
 
-def obey(
-    connection: sqlite3.Connection, key: int, text: str, asked: Asked, name: Name, now: float
-) -> None:
+def obey(db: Connection, key: int, text: str, asked: Asked, name: Name, now: float) -> None:
     """Keep what a controller says, put its settings into the queue, stop what it wants stopped."""
-    sweep_changes.keep_controller(connection, key, text, None, now)
-    sweep = sweeps.get(connection, key)
-    is_taken = partial(trials.is_taken, connection, key)
+    sweep_changes.keep_controller(db, key, text, None, now)
+    sweep = sweeps.get(db, key)
+    is_taken = partial(trials.is_taken, db, key)
     for mark, settings in asked.settings:
         # Counted anew each time: a trial before it may have come into being just now.
-        row = sweeps.get(connection, key)
-        claims.enqueue(connection, row, settings, name(settings, is_taken), mark, now)
+        row = sweeps.get(db, key)
+        claims.enqueue(db, row, settings, name(settings, is_taken), mark, now)
     for run_id in asked.stops:
-        run = runs.by_path(connection, sweep["entity"], sweep["project_name"], run_id)
+        run = runs.by_path(db, sweep["entity"], sweep["project_name"], run_id)
         if run is not None and run["sweep"] == sweep["id"]:
-            settling.ask_to_end(connection, run, "stopped", now)
-    settling.conclude(connection, key, now)
+            settling.ask_to_end(db, run, "stopped", now)
+    settling.conclude(db, key, now)
 
 
-def scheduled(connection: sqlite3.Connection, sweep: Row) -> str:
+def scheduled(db: Connection, sweep: Row) -> str:
     """Which run became of what the controller asked for, as it reads it."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT mark, id FROM trials WHERE sweep = ? AND mark IS NOT NULL ORDER BY number",
         (sweep["key"],),
     )

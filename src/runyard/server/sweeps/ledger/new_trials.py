@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from sqlite3 import Connection
 from typing import Any, Protocol
 
 from runyard.server.store import json_text
@@ -88,8 +88,8 @@ class _New:
 class NewTrials:
     """What a transaction draws for a sweep. In memory until `store`, which writes all of it."""
 
-    def __init__(self, connection: sqlite3.Connection, sweep: Row, draw: Draw) -> None:
-        self._connection = connection
+    def __init__(self, db: Connection, sweep: Row, draw: Draw) -> None:
+        self._connection = db
         self._sweep = sweep
         self._draw = draw
         self._new: list[_New] = []
@@ -170,16 +170,14 @@ class NewTrials:
         return Drawn(point, json_text.parse(found["settings"]))
 
 
-def create_runs(
-    connection: sqlite3.Connection, sweep: Row, new: Sequence[NewRun], now: float
-) -> int:
+def create_runs(db: Connection, sweep: Row, new: Sequence[NewRun], now: float) -> int:
     """Runs for trials of a sweep, with keys in a row; the first of them."""
-    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+    found = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
     # Nobody else writes within this transaction.
     first: int = 1 if found is None else found["seq"] + 1
     within = sweep["folder"]
     folder = None if within is None else str(PurePosixPath(within) / "sweeps" / sweep["id"])
-    connection.executemany(
+    db.executemany(
         _RUN,
         [
             (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
+from sqlite3 import Connection
 
 import numpy as np
 
@@ -25,17 +25,17 @@ class Reported:
 
 
 def read_reported(
-    connection: sqlite3.Connection, run: int, number: int, state: str, metric: str, step: str | None
+    db: Connection, run: int, number: int, state: str, metric: str, step: str | None
 ) -> Reported:
     """The finite values of a metric; the index counts them, or is what was logged as `step`."""
     names = [metric, *([step] if step else [])]
-    keys = keys_of_names(connection, run, HISTORY, names)
-    rows = count_rows(connection, run, HISTORY)
+    keys = keys_of_names(db, run, HISTORY, names)
+    rows = count_rows(db, run, HISTORY)
     if metric not in keys or (step is not None and step not in keys):
         return Reported(number, state, [], rows)
     columns = [
         column
-        for column in read_columns(connection, run, HISTORY, frozenset(keys.values()))
+        for column in read_columns(db, run, HISTORY, frozenset(keys.values()))
         if column.kind in (FLOAT, INTEGER)
     ]
     found = {key: (lines, numbers) for key, lines, numbers in drawable(columns)}
@@ -63,12 +63,10 @@ def _with_steps(
     ]
 
 
-def read_all(
-    connection: sqlite3.Connection, sweep: int, metric: str, step: str | None
-) -> list[Reported]:
+def read_all(db: Connection, sweep: int, metric: str, step: str | None) -> list[Reported]:
     """Of every trial of a sweep, in the order of their numbers."""
     return [
-        read_reported(connection, trial["run"], trial["number"], trial["state"], metric, step)
-        for trial in trials.of_sweep(connection, sweep)
+        read_reported(db, trial["run"], trial["number"], trial["state"], metric, step)
+        for trial in trials.of_sweep(db, sweep)
         if trial["run"] is not None
     ]

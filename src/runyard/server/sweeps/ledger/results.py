@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.runs import runs
@@ -40,7 +40,7 @@ class View:
 
 
 def view(
-    connection: sqlite3.Connection,
+    db: Connection,
     sweep: int,
     since: int,
     is_enough: IsEnough = lambda *_: False,
@@ -55,29 +55,29 @@ def view(
     deleted), all is told anew: what a trial reached before it went on must not count beside what it
     reaches in the end.
     """
-    row = sweeps.by_key(connection, sweep)
+    row = sweeps.by_key(db, sweep)
     if row is None:
         return None
     rules = sweeps.rules_of(row)
-    standing = connection.execute(
+    standing = db.execute(
         "SELECT count(*) FROM trials WHERE sweep = ? AND ended <= ?", (sweep, since)
     ).fetchone()[0]
     is_anew = ends is not None and ends != standing
     if is_anew:
         since = standing = 0
-    ended = connection.execute(
+    ended = db.execute(
         "SELECT * FROM trials WHERE sweep = ? AND ended > ? ORDER BY ended", (sweep, since)
     ).fetchall()
-    at_work = connection.execute(
+    at_work = db.execute(
         "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
     ).fetchone()[0]
     is_left_out = is_enough(at_work, len(ended))
     # A setting of several seeds has ended with the last of them.
     are_needed = not is_left_out or (ended and rules.seeds > 1)
-    open_settings = _open(connection, sweep, rules) if are_needed else {}
+    open_settings = _open(db, sweep, rules) if are_needed else {}
     results = []
     for trial in ended:
-        found = _result(connection, trial, rules, open_settings)
+        found = _result(db, trial, rules, open_settings)
         if found is not None:
             results.append(found)
     return View(
@@ -91,33 +91,33 @@ def view(
     )
 
 
-def handed_out(connection: sqlite3.Connection, sweep: int) -> list[str]:
+def handed_out(db: Connection, sweep: int) -> list[str]:
     """The points of every setting that was ever handed out, as JSON."""
-    found = connection.execute(
+    found = db.execute(
         "SELECT point FROM trials WHERE sweep = ? AND point IS NOT NULL GROUP BY setting", (sweep,)
     )
     return [row["point"] for row in found]
 
 
-def demand(connection: sqlite3.Connection, sweep: int) -> tuple[Row, int, int, int] | None:
+def demand(db: Connection, sweep: int) -> tuple[Row, int, int, int] | None:
     """A sweep, and how many of its trials wait, are at work, and have ended."""
-    row = sweeps.by_key(connection, sweep)
+    row = sweeps.by_key(db, sweep)
     if row is None:
         return None
-    found = sweeps.open_counts(connection, sweep)
+    found = sweeps.open_counts(db, sweep)
     waiting, running = found.get("waiting", 0), found.get("running", 0)
     return row, waiting, running, row["trials"] - waiting - running
 
 
-def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> list[dict[str, Any]]:
+def prior_results(db: Connection, sweep: int, place: Place) -> list[dict[str, Any]]:
     """What the runs reached that a sweep was told of when it was made."""
-    row = sweeps.by_key(connection, sweep)
+    row = sweeps.by_key(db, sweep)
     if row is None:
         return []
     rules = sweeps.rules_of(row)
     results = []
     for number, key in enumerate(json.loads(row["prior"])):
-        run = runs.by_key(connection, key)
+        run = runs.by_key(db, key)
         if run is None:
             continue
         config = {
@@ -126,17 +126,17 @@ def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> l
         }
         point = place(config)
         if point is not None:
-            measured = measure(connection, run, rules)
+            measured = measure(db, run, rules)
             results.append(_as_result(-1 - number, list(point), [measured], rules))
     return results
 
 
-def _open(connection: sqlite3.Connection, sweep: int, rules: Rules) -> dict[int, str]:
+def _open(db: Connection, sweep: int, rules: Rules) -> dict[int, str]:
     """The points of settings of which a trial has not ended.
 
     One that is paused counts with what it has reached; of several seeds, the setting waits for it.
     """
-    found = connection.execute(
+    found = db.execute(
         "SELECT setting, point FROM trials WHERE sweep = ? AND point IS NOT NULL "
         "AND state IN ('waiting', 'running', CASE WHEN ? > 1 THEN 'paused' END)",
         (sweep, rules.seeds),
@@ -145,7 +145,7 @@ def _open(connection: sqlite3.Connection, sweep: int, rules: Rules) -> dict[int,
 
 
 def _result(
-    connection: sqlite3.Connection, trial: Row, rules: Rules, open_settings: Mapping[int, str]
+    db: Connection, trial: Row, rules: Rules, open_settings: Mapping[int, str]
 ) -> dict[str, Any] | None:
     """A setting's result, at the end of the last of its seeds: the mean of those that have one."""
     if trial["point"] is None or trial["setting"] in open_settings:
@@ -153,7 +153,7 @@ def _result(
     if rules.seeds == 1:
         twins = [trial]
     else:
-        twins = connection.execute(
+        twins = db.execute(
             "SELECT * FROM trials WHERE sweep = ? AND setting = ?",
             (trial["sweep"], trial["setting"]),
         ).fetchall()
@@ -162,12 +162,12 @@ def _result(
         )
         if not is_last or len(twins) < rules.seeds:
             return None
-    counted = [_measured(connection, twin, rules) for twin in twins]
+    counted = [_measured(db, twin, rules) for twin in twins]
     values = [one for one in counted if one is not None]
     return _as_result(trial["setting"], json.loads(trial["point"]), values, rules)
 
 
-def _measured(connection: sqlite3.Connection, trial: Row, rules: Rules) -> dict[str, float] | None:
+def _measured(db: Connection, trial: Row, rules: Rules) -> dict[str, float] | None:
     """The values with which a trial enters the model; None: it has none.
 
     One that was stopped early enters with what it reached, unless the file says otherwise.
@@ -178,28 +178,26 @@ def _measured(connection: sqlite3.Connection, trial: Row, rules: Rules) -> dict[
         return measured
     imputed = dict(measured) if trial["state"] in ("stopped", "paused") else {}
     for aim in rules.aims:
-        value = _imputed(connection, trial, aim, measured)
+        value = _imputed(db, trial, aim, measured)
         if value is not None:
             imputed[aim.name] = value
     return imputed if imputed and aims <= imputed.keys() else None
 
 
-def _imputed(
-    connection: sqlite3.Connection, trial: Row, aim: Aim, measured: Mapping[str, float]
-) -> float | None:
+def _imputed(db: Connection, trial: Row, aim: Aim, measured: Mapping[str, float]) -> float | None:
     if aim.impute == "best":
         return measured.get(aim.name)
     if aim.impute == "worst":
-        return _worst(connection, trial, aim)
-    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+        return _worst(db, trial, aim)
+    run = None if trial["run"] is None else runs.by_key(db, trial["run"])
     if aim.impute == "latest" and run is not None:
-        return last_value(connection, run["key"], json.loads(run["summary"]), aim.name)
+        return last_value(db, run["key"], json.loads(run["summary"]), aim.name)
     return None
 
 
-def _worst(connection: sqlite3.Connection, trial: Row, aim: Aim) -> float | None:
+def _worst(db: Connection, trial: Row, aim: Aim) -> float | None:
     """The worst that any trial had reached by then."""
-    found = connection.execute(
+    found = db.execute(
         "SELECT measured FROM trials WHERE sweep = ? AND ended <= ? AND measured IS NOT NULL",
         (trial["sweep"], trial["ended"]),
     )

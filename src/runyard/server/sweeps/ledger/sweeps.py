@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.people.permissions import Entities
@@ -51,11 +51,11 @@ class NewSweep:
     tried: tuple[int, ...] = ()
 
 
-def create(connection: sqlite3.Connection, new: NewSweep, now: float) -> Row:
+def create(db: Connection, new: NewSweep, now: float) -> Row:
     """Store a sweep; it runs from now on, and waits for agents."""
-    project = runs.ensure_project(connection, new.entity, new.project, now)
-    sweep_id = _new_id(connection)
-    cursor = connection.execute(
+    project = runs.ensure_project(db, new.entity, new.project, now)
+    sweep_id = _new_id(db)
+    cursor = db.execute(
         "INSERT INTO sweeps (id, project, user, name, description, text, config, rules, method, "
         "seed, state, run_cap, size, folder, controller, scheduler, prior, tried, drawn, "
         "created_at, updated_at) "
@@ -83,41 +83,39 @@ def create(connection: sqlite3.Connection, new: NewSweep, now: float) -> Row:
             now,
         ),
     )
-    return get(connection, cursor.lastrowid or 0)
+    return get(db, cursor.lastrowid or 0)
 
 
-def _new_id(connection: sqlite3.Connection) -> str:
+def _new_id(db: Connection) -> str:
     # Alone in the whole store, so that a person need not name the project.
     while True:
         found = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-        if not connection.execute("SELECT 1 FROM sweeps WHERE id = ?", (found,)).fetchone():
+        if not db.execute("SELECT 1 FROM sweeps WHERE id = ?", (found,)).fetchone():
             return found
 
 
-def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
-    row: Row | None = connection.execute(_SELECT + "WHERE sweeps.key = ?", (key,)).fetchone()
+def by_key(db: Connection, key: int) -> Row | None:
+    row: Row | None = db.execute(_SELECT + "WHERE sweeps.key = ?", (key,)).fetchone()
     return row
 
 
-def get(connection: sqlite3.Connection, key: int) -> Row:
+def get(db: Connection, key: int) -> Row:
     """A sweep that is known to be there."""
-    row = by_key(connection, key)
+    row = by_key(db, key)
     assert row is not None
     return row
 
 
-def by_path(connection: sqlite3.Connection, entity: str, project: str, sweep: str) -> Row | None:
+def by_path(db: Connection, entity: str, project: str, sweep: str) -> Row | None:
     """By the id that clients use."""
-    row: Row | None = connection.execute(
+    row: Row | None = db.execute(
         _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND sweeps.id = ?",
         (entity, project, sweep),
     ).fetchone()
     return row
 
 
-def by_words(
-    connection: sqlite3.Connection, words: str, entities: Entities | None = None
-) -> Row | None:
+def by_words(db: Connection, words: str, entities: Entities | None = None) -> Row | None:
     """The sweep that a person means: by id, by name, or by a part of either; PROJECT/... narrows.
 
     Only sweeps of these entities, where some are given.
@@ -132,11 +130,11 @@ def by_words(
         ([*places, "sweeps.name = ?"], [*given, name]),
         ([*places, part], [*given, name, name]),
     )
-    return find_meant(connection, _SELECT, "sweeps.key", ways, entities)
+    return find_meant(db, _SELECT, "sweeps.key", ways, entities)
 
 
 def newest(
-    connection: sqlite3.Connection,
+    db: Connection,
     project: str | None,
     limit: int | None,
     entities: Entities | None = None,
@@ -150,44 +148,42 @@ def newest(
     for more, their_values in (in_place(project), of_entities(entities)):
         tests += more
         values += their_values
-    return connection.execute(
+    return db.execute(
         f"{_SELECT} WHERE {' AND '.join(tests or '1')} ORDER BY sweeps.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
     ).fetchall()
 
 
-def of_project(
-    connection: sqlite3.Connection, project: int, after: int | None, most: int
-) -> list[Row]:
+def of_project(db: Connection, project: int, after: int | None, most: int) -> list[Row]:
     """A project's sweeps, the newest first, behind the one of the key `after`."""
-    return connection.execute(
+    return db.execute(
         _SELECT + "WHERE sweeps.project = ? AND sweeps.key < ? ORDER BY sweeps.key DESC LIMIT ?",
         (project, 2**62 if after is None else after, most),
     ).fetchall()
 
 
-def count(connection: sqlite3.Connection, project: int) -> int:
-    found: int = connection.execute(
-        "SELECT count(*) FROM sweeps WHERE project = ?", (project,)
-    ).fetchone()[0]
+def count(db: Connection, project: int) -> int:
+    found: int = db.execute("SELECT count(*) FROM sweeps WHERE project = ?", (project,)).fetchone()[
+        0
+    ]
     return found
 
 
-def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
-    sql.update(connection, "sweeps", {"key": key}, {"updated_at": now, **columns})
+def update(db: Connection, key: int, now: float, **columns: Any) -> None:
+    sql.update(db, "sweeps", {"key": key}, {"updated_at": now, **columns})
 
 
-def counts(connection: sqlite3.Connection, key: int) -> dict[str, int]:
+def counts(db: Connection, key: int) -> dict[str, int]:
     """How many trials are in which state; an index alone answers it."""
-    found = connection.execute(
+    found = db.execute(
         "SELECT state, count(*) AS count FROM trials WHERE sweep = ? GROUP BY state", (key,)
     )
     return {row["state"]: row["count"] for row in found}
 
 
-def open_counts(connection: sqlite3.Connection, key: int) -> dict[str, int]:
+def open_counts(db: Connection, key: int) -> dict[str, int]:
     """The same for those that have not ended, whose number does not grow with the sweep."""
-    found = connection.execute(
+    found = db.execute(
         "SELECT state, count(*) AS count FROM trials WHERE sweep = ? "
         "AND state IN ('waiting', 'running', 'paused') GROUP BY state",
         (key,),

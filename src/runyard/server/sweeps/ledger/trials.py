@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.store import sql
@@ -24,42 +24,42 @@ _WITH_AGENT = (
 )
 
 
-def by_run(connection: sqlite3.Connection, run: int) -> Row | None:
+def by_run(db: Connection, run: int) -> Row | None:
     """The trial that a run is, if it is one."""
-    row: Row | None = connection.execute("SELECT * FROM trials WHERE run = ?", (run,)).fetchone()
+    row: Row | None = db.execute("SELECT * FROM trials WHERE run = ?", (run,)).fetchone()
     return row
 
 
-def earlier_clients(connection: sqlite3.Connection, run: int) -> int:
+def earlier_clients(db: Connection, run: int) -> int:
     """How many clients a run had before the attempt that its trial is in; 0 if it is no trial."""
-    row = connection.execute("SELECT clients FROM trials WHERE run = ?", (run,)).fetchone()
+    row = db.execute("SELECT clients FROM trials WHERE run = ?", (run,)).fetchone()
     number: int = 0 if row is None else row["clients"]
     return number
 
 
-def by_number(connection: sqlite3.Connection, sweep: int, number: int) -> Row | None:
-    row: Row | None = connection.execute(
+def by_number(db: Connection, sweep: int, number: int) -> Row | None:
+    row: Row | None = db.execute(
         "SELECT * FROM trials WHERE sweep = ? AND number = ?", (sweep, number)
     ).fetchone()
     return row
 
 
-def get(connection: sqlite3.Connection, sweep: int, number: int) -> Row:
+def get(db: Connection, sweep: int, number: int) -> Row:
     """A trial that is known to be there."""
-    row = by_number(connection, sweep, number)
+    row = by_number(db, sweep, number)
     assert row is not None
     return row
 
 
-def by_mark(connection: sqlite3.Connection, sweep: int, mark: str) -> Row | None:
-    row: Row | None = connection.execute(
+def by_mark(db: Connection, sweep: int, mark: str) -> Row | None:
+    row: Row | None = db.execute(
         "SELECT * FROM trials WHERE sweep = ? AND mark = ?", (sweep, mark)
     ).fetchone()
     return row
 
 
 def of_sweep(
-    connection: sqlite3.Connection, sweep: int, state: str | None = None, last: int | None = None
+    db: Connection, sweep: int, state: str | None = None, last: int | None = None
 ) -> list[Row]:
     """By number; with the host, the job and the kind of the agent that had it last, and what the
     newest attempt used.
@@ -67,18 +67,16 @@ def of_sweep(
     With `last`, only so many, those that were the last to end, in the order of their ends.
     """
     if last is not None:
-        return _last_ended(connection, sweep, state, last)
-    return connection.execute(
+        return _last_ended(db, sweep, state, last)
+    return db.execute(
         f"{_WITH_AGENT} WHERE trials.sweep = :sweep AND (:state IS NULL OR trials.state = :state) "
         "ORDER BY trials.number",
         {"sweep": sweep, "state": state},
     ).fetchall()
 
 
-def _last_ended(
-    connection: sqlite3.Connection, sweep: int, state: str | None, last: int
-) -> list[Row]:
-    found = connection.execute(
+def _last_ended(db: Connection, sweep: int, state: str | None, last: int) -> list[Row]:
+    found = db.execute(
         f"{_WITH_AGENT} WHERE trials.sweep = :sweep AND trials.ended IS NOT NULL "
         "AND (:state IS NULL OR trials.state = :state) ORDER BY trials.ended DESC LIMIT :last",
         {"sweep": sweep, "state": state, "last": last},
@@ -86,16 +84,16 @@ def _last_ended(
     return found[::-1]
 
 
-def at_work(connection: sqlite3.Connection, agent: int) -> list[Row]:
+def at_work(db: Connection, agent: int) -> list[Row]:
     """What an agent has."""
-    return connection.execute(
+    return db.execute(
         "SELECT * FROM trials WHERE agent = ? AND state = 'running' ORDER BY number", (agent,)
     ).fetchall()
 
 
-def best(connection: sqlite3.Connection, sweep: int) -> Row | None:
+def best(db: Connection, sweep: int) -> Row | None:
     """The trial whose first metric is the best of those that keep all limits."""
-    row: Row | None = connection.execute(
+    row: Row | None = db.execute(
         "SELECT trials.*, agents.host AS host, agents.job AS job, agents.node AS node FROM trials "
         "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ? AND trials.score IS NOT NULL ORDER BY trials.score LIMIT 1",
@@ -104,27 +102,27 @@ def best(connection: sqlite3.Connection, sweep: int) -> Row | None:
     return row
 
 
-def is_taken(connection: sqlite3.Connection, sweep: int, name: str) -> bool:
+def is_taken(db: Connection, sweep: int, name: str) -> bool:
     """Whether a trial of the sweep has that name."""
-    found = connection.execute(
+    found = db.execute(
         "SELECT 1 FROM trials WHERE sweep = ? AND name = ?", (sweep, name)
     ).fetchone()
     return found is not None
 
 
-def update(connection: sqlite3.Connection, trial: Row, **columns: Any) -> None:
+def update(db: Connection, trial: Row, **columns: Any) -> None:
     """Anything but the state, which is for `move` to write."""
     if "state" in columns:
         raise lifecycle.Impossible("a trial's state follows from an event")
-    _write(connection, trial, columns)
+    _write(db, trial, columns)
 
 
-def _write(connection: sqlite3.Connection, trial: Row, columns: Mapping[str, Any]) -> None:
+def _write(db: Connection, trial: Row, columns: Mapping[str, Any]) -> None:
     place = {"sweep": trial["sweep"], "number": trial["number"]}
-    sql.update(connection, "trials", place, columns)
+    sql.update(db, "trials", place, columns)
 
 
-def move(connection: sqlite3.Connection, trial: Row, event: str, **columns: Any) -> Transition:
+def move(db: Connection, trial: Row, event: str, **columns: Any) -> Transition:
     """The one place where a trial's state is written; what cannot happen raises.
 
     Lease, loss and what was asked of it belong to the state that it leaves.
@@ -133,7 +131,7 @@ def move(connection: sqlite3.Connection, trial: Row, event: str, **columns: Any)
     transition = lifecycle.after(event, DELETED if is_deleted else trial["state"])
     state = "canceled" if transition.after == DELETED else transition.after
     kept: dict[str, Any] = {"lease": None, "lost": None, "stop": None, "stop_at": None}
-    _write(connection, trial, {**kept, **columns, "state": state})
+    _write(db, trial, {**kept, **columns, "state": state})
     return transition
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.search.grid import index_of
@@ -21,7 +21,7 @@ class BadPrior(ValueError):
 
 
 def new_sweep(
-    connection: sqlite3.Connection,
+    db: Connection,
     file: SweepFile,
     *,
     entity: str,
@@ -34,14 +34,14 @@ def new_sweep(
     now: float,
 ) -> Row:
     """Store a sweep. `prior` are ids of runs of the same project that count as done."""
-    known = [_run(connection, entity, project, run_id) for run_id in prior]
+    known = [_run(db, entity, project, run_id) for run_id in prior]
     tried = set[int]()
     if file.sweep.method == "grid":
         indexes = [index_of(file.sweep.space, settings_of(run)) for run in known]
         tried = {index for index in indexes if index is not None}
     options = file.sweep.options
     return sweeps.create(
-        connection,
+        db,
         NewSweep(
             entity=entity,
             project=project,
@@ -88,8 +88,8 @@ def settings_of(run: Row) -> dict[str, Any]:
     }
 
 
-def _run(connection: sqlite3.Connection, entity: str, project: str, run_id: str) -> Row:
-    row = runs.by_path(connection, entity, project, run_id)
+def _run(db: Connection, entity: str, project: str, run_id: str) -> Row:
+    row = runs.by_path(db, entity, project, run_id)
     if row is None:
         raise BadPrior(f"there is no run {entity}/{project}/{run_id} that could be a prior run")
     return row

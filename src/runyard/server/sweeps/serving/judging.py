@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import time
 from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Any
 
 import orjson
@@ -176,10 +176,10 @@ def _parse(line: str) -> Any:
             return None
 
 
-def _ask_to_end(connection: sqlite3.Connection, run: int, why: str) -> bool:
-    row = runs.by_key(connection, run)
-    return row is not None and settling.ask_to_end(connection, row, why, time.time())
+def _ask_to_end(db: Connection, run: int, why: str) -> bool:
+    row = runs.by_key(db, run)
+    return row is not None and settling.ask_to_end(db, row, why, time.time())
 
 
-def _reach_target(connection: sqlite3.Connection, sweep: int) -> None:
-    sweeps.update(connection, sweep, time.time(), has_target=1)
+def _reach_target(db: Connection, sweep: int) -> None:
+    sweeps.update(db, sweep, time.time(), has_target=1)

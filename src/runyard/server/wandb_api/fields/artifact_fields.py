@@ -118,7 +118,7 @@ def artifact_fields(request: Request, row: Row) -> Source:
         keys = await tracker.read(lineage.runs_of, key, lineage.USED)
         rows = [await request.see(visibility.run, run) for run in keys]
         edges = [pages.edge(run["key"], _run_info(run)) for run in rows if run is not None]
-        return pages.connection(edges, total=len(edges))
+        return pages.db(edges, total=len(edges))
 
     async def all_memberships(_given: Mapping[str, Any]) -> Source:
         edges = []
@@ -126,7 +126,7 @@ def artifact_fields(request: Request, row: Row) -> Source:
             if await request.see(visibility.collection, member["collection"]) is not None:
                 node = await membership_fields(request, member)
                 edges.append(pages.edge(member["collection"], node))
-        return pages.connection(edges, total=len(edges))
+        return pages.db(edges, total=len(edges))
 
     return {
         "__typename": "Artifact",
@@ -210,7 +210,7 @@ def files_of(request: Request, row: Row) -> Any:
     async def files(given: Mapping[str, Any]) -> Source:
         size, manifest = pages.page_size(given, most=_MOST_FILES), row["manifest"]
         if manifest is None:
-            return pages.connection((), total=0)
+            return pages.db((), total=0)
         found = await request.tracker.read(
             manifests.entries_after,
             manifest,

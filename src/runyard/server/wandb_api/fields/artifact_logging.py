@@ -129,7 +129,7 @@ def mutations(request: Request) -> Source:
     }
 
 
-def _read_new(connection: Any, request: Request, given: Mapping[str, Any]) -> artifacts.NewArtifact:
+def _read_new(db: Any, request: Request, given: Mapping[str, Any]) -> artifacts.NewArtifact:
     """Check and translate the input of `createArtifact`."""
     entity = request.entity(as_text(given, "entityName"))
     must_write(request, entity)
@@ -152,11 +152,11 @@ def _read_new(connection: Any, request: Request, given: Mapping[str, Any]) -> ar
     if not 0 < len(digest) <= _LONGEST_DIGEST:
         raise Refusal(f"{name} has no digest")
     return artifacts.NewArtifact(
-        project=runs.ensure_project(connection, entity, project, time.time()),
+        project=runs.ensure_project(db, entity, project, time.time()),
         collection=name,
         type=kind,
         digest=digest,
-        run=_find_run(connection, request, given),
+        run=_find_run(db, request, given),
         aliases=list(dict.fromkeys(aliases)),
         tags=list(dict.fromkeys(tag for tag in tags if tag)),
         description=as_text(given, "description"),
@@ -169,10 +169,10 @@ def _read_new(connection: Any, request: Request, given: Mapping[str, Any]) -> ar
     )
 
 
-def _find_run(connection: Any, request: Request, given: Mapping[str, Any]) -> int | None:
+def _find_run(db: Any, request: Request, given: Mapping[str, Any]) -> int | None:
     entity = request.entity(as_text(given, "entityName"))
     project, name = as_text(given, "projectName") or "", as_text(given, "runName") or ""
-    row = runs.by_path(connection, entity, project, name) if name else None
+    row = runs.by_path(db, entity, project, name) if name else None
     return None if row is None else row["key"]
 
 

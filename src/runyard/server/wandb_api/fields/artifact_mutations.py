@@ -6,6 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.artifacts import aliases, artifact_deletion, artifacts, collections
@@ -135,16 +136,16 @@ def _artifact_key(given: Mapping[str, Any]) -> int:
     return as_key(given, "artifactID", ARTIFACT) or 0
 
 
-def _known(connection: sqlite3.Connection, key: int) -> Row:
-    row = artifacts.by_key(connection, key)
+def _known(db: Connection, key: int) -> Row:
+    row = artifacts.by_key(db, key)
     if row is None:
         raise Refusal("there is no such artifact any more")
     return row
 
 
-def _update(connection: sqlite3.Connection, given: Mapping[str, Any], key: int) -> Row:
+def _update(db: Connection, given: Mapping[str, Any], key: int) -> Row:
     """Null leaves a field as it is."""
-    row = _known(connection, key)
+    row = _known(db, key)
     columns: dict[str, Any] = {
         "description": as_text(given, "description"),
         "metadata": as_json(given, "metadata"),
@@ -152,55 +153,48 @@ def _update(connection: sqlite3.Connection, given: Mapping[str, Any], key: int) 
         "tags": _changed_tags(row, _tags(given, "tagsToAdd"), _tags(given, "tagsToDelete")),
     }
     known = {name: value for name, value in columns.items() if value is not None}
-    artifacts.update(connection, row["key"], time.time(), **known)
+    artifacts.update(db, row["key"], time.time(), **known)
     if given.get("aliases") is not None:
         # The whole list, as clients send that do not know of adding and deleting.
         names = _checked([as_text(alias, "alias") or "" for alias in as_objects(given, "aliases")])
-        held = aliases.held(connection, row["collection"], row["key"])
+        held = aliases.held(db, row["collection"], row["key"])
         gone = [name for name in held if name not in names]
-        aliases.take(connection, row["collection"], row["key"], gone)
-        aliases.give(connection, row["collection"], row["key"], names)
-    return _known(connection, key)
+        aliases.take(db, row["collection"], row["key"], gone)
+        aliases.give(db, row["collection"], row["key"], names)
+    return _known(db, key)
 
 
 def _change_aliases(
-    connection: sqlite3.Connection,
-    request: Request,
-    given: Mapping[str, Any],
-    key: int,
-    adds: bool,
+    db: Connection, request: Request, given: Mapping[str, Any], key: int, adds: bool
 ) -> None:
-    row = _known(connection, key)
+    row = _known(db, key)
     for alias in as_objects(given, "aliases"):
         entity = request.entity(as_text(alias, "entityName"))
         must_write(request, entity)
         project = as_text(alias, "projectName") or ""
         name = as_text(alias, "artifactCollectionName") or ""
-        collection = collections.by_name(connection, entity, project, name)
-        if (
-            collection is None
-            or aliases.membership(connection, collection["key"], row["key"]) is None
-        ):
+        collection = collections.by_name(db, entity, project, name)
+        if collection is None or aliases.membership(db, collection["key"], row["key"]) is None:
             raise Refusal(f"this artifact is not in {entity}/{project}/{name}")
         names = [as_text(alias, "alias") or ""]
         if adds:
-            aliases.give(connection, collection["key"], row["key"], _checked(names))
+            aliases.give(db, collection["key"], row["key"], _checked(names))
         else:
-            aliases.take(connection, collection["key"], row["key"], names)
+            aliases.take(db, collection["key"], row["key"], names)
 
 
-def _link(connection: sqlite3.Connection, request: Request, given: Mapping[str, Any]) -> Row:
+def _link(db: Connection, request: Request, given: Mapping[str, Any]) -> Row:
     key = as_key(given, "artifactID", ARTIFACT)
     client_id = as_text(given, "clientID")
     if key is None and client_id:
-        known = artifacts.by_client_id(connection, client_id)
+        known = artifacts.by_client_id(db, client_id)
         key = None if known is None else known["artifact"]
     entity = request.entity(as_text(given, "entityName"))
     project = as_text(given, "projectName") or "uncategorized"
     portfolio = as_text(given, "artifactPortfolioName") or ""
     names = [as_text(alias, "alias") or "" for alias in as_objects(given, "aliases")]
     now = time.time()
-    linked = None if key is None else artifacts.by_key(connection, key)
+    linked = None if key is None else artifacts.by_key(db, key)
     # A version that others only lent may not be lent on: its link would outlive theirs.
     if linked is None or not request.may_read(linked["entity"]):
         raise Refusal("there is no such artifact any more")
@@ -208,19 +202,16 @@ def _link(connection: sqlite3.Connection, request: Request, given: Mapping[str, 
         check_project(entity)
         check_project(project)
         check_collection(portfolio)
-        target = runs.ensure_project(connection, entity, project, now)
+        target = runs.ensure_project(db, entity, project, now)
         user = request.caller.key
         names = _checked(names)
-        return artifacts.link(connection, linked["key"], target, portfolio, names, user, now)
+        return artifacts.link(db, linked["key"], target, portfolio, names, user, now)
     except (BadName, Mismatch, artifacts.Unknown, artifacts.Unfinished) as error:
         raise Refusal(str(error)) from error
 
 
 def _change_collection(
-    connection: sqlite3.Connection,
-    given: Mapping[str, Any],
-    id_name: str,
-    columns: Mapping[str, str],
+    db: Connection, given: Mapping[str, Any], id_name: str, columns: Mapping[str, str]
 ) -> Row:
     key = as_key(given, id_name, COLLECTION) or 0
     said = {column: as_text(given, name) for name, column in columns.items()}
@@ -230,30 +221,28 @@ def _change_collection(
             check_collection(known["name"])
         if "type" in known:
             check_type(known["type"])
-        collections.update(connection, key, time.time(), **known)
+        collections.update(db, key, time.time(), **known)
     except BadName as error:
         raise Refusal(str(error)) from error
     except sqlite3.IntegrityError as error:
         raise Refusal(f"there is a collection {known.get('name')} already") from error
-    row = collections.by_key(connection, key)
+    row = collections.by_key(db, key)
     if row is None:
         raise Refusal("there is no such collection any more")
     return row
 
 
-def _tag_collection(
-    connection: sqlite3.Connection, request: Request, given: Mapping[str, Any], adds: bool
-) -> Row:
+def _tag_collection(db: Connection, request: Request, given: Mapping[str, Any], adds: bool) -> Row:
     entity = request.entity(as_text(given, "entityName"))
     must_write(request, entity)
     project, name = as_text(given, "projectName") or "", as_text(given, "artifactCollectionName")
-    row = collections.by_name(connection, entity, project, name or "")
+    row = collections.by_name(db, entity, project, name or "")
     if row is None:
         raise Refusal(f"there is no collection {name} in {entity}/{project}")
     tags = _tags(given, "tags")
     changed = _changed_tags(row, tags if adds else [], [] if adds else tags)
-    collections.update(connection, row["key"], time.time(), tags=changed)
-    stored = collections.by_key(connection, row["key"])
+    collections.update(db, row["key"], time.time(), tags=changed)
+    stored = collections.by_key(db, row["key"])
     assert stored is not None
     return stored
 

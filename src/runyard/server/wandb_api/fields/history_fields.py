@@ -7,8 +7,8 @@ and `historyKeys` are JSON themselves.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
@@ -71,17 +71,15 @@ def in_run(request: Request, run: int) -> Source:
     }
 
 
-def _sampled(connection: sqlite3.Connection, run: int, stream: int, samples: int) -> list[str]:
-    return [json.dumps(row) for row in rows.sample_rows(connection, run, stream, samples)]
+def _sampled(db: Connection, run: int, stream: int, samples: int) -> list[str]:
+    return [json.dumps(row) for row in rows.sample_rows(db, run, stream, samples)]
 
 
-def _between(connection: sqlite3.Connection, run: int, window: Window) -> list[str]:
-    return [json.dumps(row) for row in rows.rows_between(connection, run, HISTORY, window)]
+def _between(db: Connection, run: int, window: Window) -> list[str]:
+    return [json.dumps(row) for row in rows.rows_between(db, run, HISTORY, window)]
 
 
-def _sampled_keys(
-    connection: sqlite3.Connection, run: int, spec: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def _sampled_keys(db: Connection, run: int, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     samples = as_count(spec, "samples", _SAMPLES, _MOST_SAMPLES)
     window = None
     if spec.get("minStep") is not None or spec.get("maxStep") is not None:
@@ -89,7 +87,7 @@ def _sampled_keys(
         # Old clients ask for one step more than they want rows; it belongs to their next page.
         window = Window(low, min(high, low + samples - 1))
     names = as_list(spec, "keys")
-    return rows.sample_keys(connection, run, HISTORY, names, samples, window)
+    return rows.sample_keys(db, run, HISTORY, names, samples, window)
 
 
 def _read_spec(text: str) -> Mapping[str, Any]:
@@ -111,8 +109,8 @@ def _step(given: Mapping[str, Any], name: str, default: int) -> int:
     return int(value)
 
 
-def _last_system_metrics(connection: sqlite3.Connection, run: int) -> str:
-    line = last_row(connection, run, EVENTS)
+def _last_system_metrics(db: Connection, run: int) -> str:
+    line = last_row(db, run, EVENTS)
     try:
         row = json.loads(line or "{}")
     except ValueError:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import collections
 import itertools
-import sqlite3
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.processes import consoles
@@ -33,20 +33,20 @@ def in_run(request: Request, run: int) -> Source:
     return {"logLines": log_lines, "logLineCount": log_line_count}
 
 
-def _page(connection: sqlite3.Connection, run: int, begin: int, size: int) -> Source:
+def _page(db: Connection, run: int, begin: int, size: int) -> Source:
     # One more than is shown tells whether there are more.
-    lines = enumerate(consoles.lines_of(connection, run))
+    lines = enumerate(consoles.lines_of(db, run))
     found = list(itertools.islice(lines, begin, begin + size + 1))
     return pages.page([_edge(*line) for line in found], size)
 
 
-def _tail(connection: sqlite3.Connection, run: int, last: int) -> Source:
-    lines = collections.deque(enumerate(consoles.lines_of(connection, run)), maxlen=last)
-    return pages.connection(_edge(*line) for line in lines)
+def _tail(db: Connection, run: int, last: int) -> Source:
+    lines = collections.deque(enumerate(consoles.lines_of(db, run)), maxlen=last)
+    return pages.db(_edge(*line) for line in lines)
 
 
-def _count(connection: sqlite3.Connection, run: int) -> int:
-    return sum(1 for _ in consoles.lines_of(connection, run))
+def _count(db: Connection, run: int) -> int:
+    return sum(1 for _ in consoles.lines_of(db, run))
 
 
 def _edge(number: int, line: str) -> Source:

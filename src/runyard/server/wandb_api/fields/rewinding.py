@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 import time
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history import archives
@@ -46,15 +46,15 @@ def mutations(request: Request) -> Source:
     return {"rewindRun": rewind_run}
 
 
-def _go_on(connection: sqlite3.Connection, key: int, now: float) -> Row | None:
+def _go_on(db: Connection, key: int, now: float) -> Row | None:
     """A process goes on from the step that the run was rewound to."""
-    row = runs.by_key(connection, key)
+    row = runs.by_key(db, key)
     if row is None:
         return None
     # Up to 0.19 at least, who rewinds says nothing else before its rows come.
-    clients.begin(connection, row["key"], "live", now=now)
+    clients.begin(db, row["key"], "live", now=now)
     runs.update(
-        connection,
+        db,
         row["key"],
         state="running",
         preempting=0,
@@ -62,4 +62,4 @@ def _go_on(connection: sqlite3.Connection, key: int, now: float) -> Row | None:
         exit_code=None,
         ended_at=None,
     )
-    return runs.by_key(connection, row["key"])
+    return runs.by_key(db, row["key"])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.forks import Fork
@@ -109,17 +109,17 @@ def run_fields(request: Request, row: Row) -> Source:
     }
 
 
-def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
+def upserted_fields(db: Connection, row: Row) -> Source:
     return {
         **row_fields(row),
-        "historyLineCount": count_rows(connection, row["key"], HISTORY),
+        "historyLineCount": count_rows(db, row["key"], HISTORY),
     }
 
 
-def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
+def resume_fields(db: Connection, row: Row) -> Source:
     """Where an earlier client stopped. Clients fail on any null among these."""
     key = row["key"]
-    history = count_rows(connection, key, HISTORY)
+    history = count_rows(db, key, HISTORY)
     # What has rows has started, though its client died before it said so.
     kept = {**({"t": {}} if history else {}), **read_internals(row["config"])}
 
@@ -131,11 +131,11 @@ def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
     return {
         **row_fields(row),
         "historyLineCount": history,
-        "eventsLineCount": count_rows(connection, key, EVENTS),
-        "logLineCount": clients.count_console(connection, key),
+        "eventsLineCount": count_rows(db, key, EVENTS),
+        "logLineCount": clients.count_console(db, key),
         # A list with one empty object, never an empty list, where there are no lines.
-        "historyTail": json.dumps([last_row(connection, key, HISTORY) or "{}"]),
-        "eventsTail": json.dumps([last_row(connection, key, EVENTS) or "{}"]),
+        "historyTail": json.dumps([last_row(db, key, HISTORY) or "{}"]),
+        "eventsTail": json.dumps([last_row(db, key, EVENTS) or "{}"]),
         "wandbConfig": wandb_config,
     }
 

@@ -20,8 +20,8 @@ from runyard.server.store.sql import Row
 from runyard.server.wandb_api.graphql.access_checks import must_write, own_run
 from runyard.server.wandb_api.graphql.inputs import as_list, as_object, as_text
 from runyard.server.wandb_api.graphql.pages import (
-    connection,
     cursor_text,
+    db,
     edge,
     page_size,
     timestamp,
@@ -46,7 +46,7 @@ def in_run(request: Request, row: Row) -> Source:
             )
         except BadPattern as error:
             raise Refusal(f"pattern: {error}") from error
-        return connection(
+        return db(
             (edge(file["name"], file_fields(request, row, file)) for file in found), more=more
         )
 

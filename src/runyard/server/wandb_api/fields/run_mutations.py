@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.artifacts import visibility
@@ -59,10 +59,10 @@ def _run_key(given: Mapping[str, Any]) -> int:
     return key_of(RUN, as_text(given, "id") or "")
 
 
-def _change_state(connection: sqlite3.Connection, key: int, state: str, now: float) -> bool:
-    row = runs.by_key(connection, key)
+def _change_state(db: Connection, key: int, state: str, now: float) -> bool:
+    row = runs.by_key(db, key)
     if row is None or row["state"] not in _BECOMES.get(state, ()):
         return False
     ended = now if state == "failed" else None
-    runs.update(connection, key, state=state, ended_at=ended, preempting=0, stop_asked=0)
+    runs.update(db, key, state=state, ended_at=ended, preempting=0, stop_asked=0)
     return True

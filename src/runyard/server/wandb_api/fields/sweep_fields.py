@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
 from functools import lru_cache
+from sqlite3 import Connection
 from typing import Any
 
 import yaml
@@ -16,8 +16,8 @@ from runyard.server.wandb_api.fields import agent_fields, listing_fields
 from runyard.server.wandb_api.graphql.ids import SWEEP, opaque
 from runyard.server.wandb_api.graphql.inputs import as_text
 from runyard.server.wandb_api.graphql.pages import (
-    connection,
     cursor_number,
+    db,
     edge,
     page,
     page_size,
@@ -39,7 +39,7 @@ def in_project(request: Request, entity: str, project: str, key: int | None) -> 
     async def every(given: Mapping[str, Any]) -> Source:
         size, after = page_size(given), cursor_number(given)
         if key is None:
-            return connection((), total=0)
+            return db((), total=0)
         rows = await tracker.read(sweeps.of_project, key, after, size + 1)
         return page([edge(row["key"], sweep_fields(request, row)) for row in rows], size)
 
@@ -73,7 +73,7 @@ def sweep_fields(request: Request, row: Row) -> Source:
         while found["pageInfo"]["hasNextPage"]:
             found = await listed({**asked, "after": found["pageInfo"]["endCursor"]})
             edges += found["edges"]
-        return connection(edges)
+        return db(edges)
 
     async def scheduler(_given: Mapping[str, Any]) -> str | None:
         return None if rules.draws else await tracker.read(controllers.scheduled, row)
@@ -121,9 +121,9 @@ def as_yaml(config: str) -> str:
     return yaml.safe_dump(json.loads(config), sort_keys=False, allow_unicode=True)
 
 
-def _best_value(connection: sqlite3.Connection, row: Row) -> float | None:
+def _best_value(db: Connection, row: Row) -> float | None:
     aims = sweeps.rules_of(row).aims
-    best = trials.best(connection, row["key"])
+    best = trials.best(db, row["key"])
     if best is None or best["score"] is None or not aims:
         return None
     return aims[0].lowered(best["score"])  # Turned round twice, it is as it was logged.

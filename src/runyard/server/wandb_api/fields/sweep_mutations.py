@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.reading.problems import Problem
@@ -73,7 +73,7 @@ async def _create(request: Request, given: Mapping[str, Any]) -> tuple[Row, Sequ
 
 
 def _store(
-    connection: sqlite3.Connection,
+    db: Connection,
     file: SweepFile,
     entity: str,
     project: str,
@@ -83,7 +83,7 @@ def _store(
     now: float,
 ) -> Row:
     row = new_sweep(
-        connection,
+        db,
         file,
         entity=entity,
         project=project,
@@ -96,9 +96,9 @@ def _store(
     )
     for run_id in prior:
         # It is listed with the sweep's runs from now on, unless it is another sweep's.
-        run = runs.by_path(connection, entity, project, run_id)
+        run = runs.by_path(db, entity, project, run_id)
         if run is not None and run["sweep"] is None:
-            runs.update(connection, run["key"], sweep=row["id"])
+            runs.update(db, run["key"], sweep=row["id"])
     return row
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any, TypeAlias
 
 from runyard.server.artifacts.visibility import Entities
@@ -13,7 +13,7 @@ from runyard.server.people.signed_addresses import Kind
 from runyard.server.store.sql import Row
 from runyard.server.tracker import Tracker
 
-Load: TypeAlias = Callable[[sqlite3.Connection, int, Entities], Row | None]
+Load: TypeAlias = Callable[[Connection, int, Entities], Row | None]
 
 
 @dataclass(frozen=True)
