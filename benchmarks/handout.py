@@ -30,9 +30,8 @@ from runyard.server.runs import runs
 from runyard.server.store.database import Database
 from runyard.server.sweeps.ledger import agents, claims, settling, trials
 from runyard.server.sweeps.ledger.new_trials import Claim
-from runyard.server.sweeps.serving.creation import new_sweep
+from runyard.server.sweeps.serving.creation import SweepFile, new_sweep, read_file
 from runyard.server.sweeps.serving.drawing import Drawing
-from runyard.server.sweeps.serving.sweep_file import SweepFile, read_file
 
 METHODS = ("grid", "random", "bayes", "tpe", "cmaes", "qmc")
 LIMIT_MS = 50.0

@@ -14,9 +14,8 @@ from runyard.server.sweeps.ledger import trials
 from runyard.server.sweeps.policy import ahead, lifecycle
 from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
 from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds
-from runyard.server.sweeps.policy.lifecycle import FINAL, STATES
+from runyard.server.sweeps.policy.lifecycle import FINAL, STATES, after_failure, settle
 from runyard.server.sweeps.policy.rules import Aim, Limit, Rules
-from runyard.server.sweeps.policy.transitions import after_failure, settle
 from runyard.server.sweeps.serving.drawing import Drawing
 from tests.server.a_ledger import LedgerInMemory
 

@@ -14,16 +14,15 @@ from runyard.errors import StateError
 from runyard.home import Home, write_whole
 from runyard.server.artifacts import artifact_deletion
 from runyard.server.artifacts.blob_files import Blobs
-from runyard.server.history.joiner import Joiner
+from runyard.server.history.joining import Joiner
 from runyard.server.history.reading.project_keys import ProjectKeys
-from runyard.server.jobs import cancel_requests
+from runyard.server.jobs import jobs
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.people.accounts import Accounts
 from runyard.server.people.permissions import Caller
-from runyard.server.runs.uploads import Uploads
+from runyard.server.runs.run_files import Uploads
 from runyard.server.store.database import Database, DiskFull
-from runyard.server.store.store import Store
-from runyard.server.store.vacuum import Vacuum
+from runyard.server.store.store import Store, Vacuum
 from runyard.server.sweeps.ledger import leases
 from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.tracking import deletion, leftovers
@@ -62,7 +61,7 @@ class Tracker(Store):
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
-            self.open_wishes = self._database.read(cancel_requests.count).result()
+            self.open_wishes = self._database.read(jobs.count_wishes).result()
             # While we were down nobody could renew a lease.
             now = time.time()
             self._database.write(lambda db: leases.extend_all(db, now)).result()

@@ -25,11 +25,10 @@ from runyard.server.http.answers import (
     read_texts,
     whole_text,
 )
-from runyard.server.jobs import cancel_requests
+from runyard.server.jobs import jobs
 from runyard.server.people.api_keys import BEHIND_DOOR, JOB, RUN, handed_out
 from runyard.server.people.permissions import may_read
-from runyard.server.processes.attempt_usage import read_usage
-from runyard.server.processes.attempts import NoAttempt
+from runyard.server.processes.attempts import NoAttempt, read_usage
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
 from runyard.server.store.sql import Row
@@ -93,7 +92,7 @@ async def claim(request: Request) -> Response:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))
-        if tracker.open_wishes and await tracker.read(cancel_requests.is_unwanted, agent):
+        if tracker.open_wishes and await tracker.read(jobs.is_unwanted, agent):
             return answer({"do": "exit", "why": "its job is to be cancelled"})
         room = _room(given)
         if room is not None and (

@@ -43,7 +43,7 @@ from runyard.server.http.answers import (
 from runyard.server.jobs import jobs
 from runyard.server.people.permissions import Entities, readable
 from runyard.server.processes import attempts
-from runyard.server.processes.attempt_usage import usage_json
+from runyard.server.processes.attempts import usage_json
 from runyard.server.processes.consoles import read_page
 from runyard.server.runs import alerts, runs
 from runyard.server.store.database import LARGEST_KEY

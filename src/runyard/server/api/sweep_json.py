@@ -7,7 +7,7 @@ import sqlite3
 from typing import Any
 
 from runyard.server.processes import attempts
-from runyard.server.processes.attempt_usage import together, usage_json
+from runyard.server.processes.attempts import together, usage_json
 from runyard.server.store import json_text
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, sweeps, trials

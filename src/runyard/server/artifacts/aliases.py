@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from sqlite3 import Connection
 
 from runyard.server.store.names import BadName
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column, fetch_one
 
 LATEST = "latest"
 _LONGEST = 128
@@ -52,7 +52,8 @@ def lent_to(db: Connection, artifact: int, entity: str) -> list[int]:
     A link lends as long as whoever made it has the version: a member who leaves the team takes
     none of its versions along.
     """
-    rows = db.execute(
+    return fetch_column(
+        db,
         "SELECT collection FROM memberships WHERE artifact = :artifact AND (linked_by IS NULL "
         "OR EXISTS (SELECT 1 FROM users WHERE users.key = linked_by AND (users.name = :entity "
         "OR EXISTS (SELECT 1 FROM members WHERE user = users.key AND team = :entity) "
@@ -61,14 +62,14 @@ def lent_to(db: Connection, artifact: int, entity: str) -> list[int]:
         "(SELECT name FROM users UNION SELECT name FROM teams))))",
         {"artifact": artifact, "entity": entity},
     )
-    return [row["collection"] for row in rows]
 
 
 def membership(db: Connection, collection: int, artifact: int) -> Row | None:
-    row: Row | None = db.execute(
-        "SELECT * FROM memberships WHERE artifact = ? AND collection = ?", (artifact, collection)
-    ).fetchone()
-    return row
+    return fetch_one(
+        db,
+        "SELECT * FROM memberships WHERE artifact = ? AND collection = ?",
+        (artifact, collection),
+    )
 
 
 def memberships(db: Connection, artifact: int) -> list[Row]:
@@ -124,16 +125,17 @@ def take(db: Connection, collection: int, artifact: int, names: Iterable[str]) -
 
 
 def held(db: Connection, collection: int, artifact: int) -> list[str]:
-    rows = db.execute(
+    return fetch_column(
+        db,
         "SELECT name FROM aliases WHERE artifact = ? AND collection = ? ORDER BY name",
         (artifact, collection),
     )
-    return [row["name"] for row in rows]
 
 
 def in_collection(db: Connection, collection: int) -> list[str]:
-    rows = db.execute("SELECT name FROM aliases WHERE collection = ? ORDER BY name", (collection,))
-    return [row["name"] for row in rows]
+    return fetch_column(
+        db, "SELECT name FROM aliases WHERE collection = ? ORDER BY name", (collection,)
+    )
 
 
 def leave(db: Connection, collection: int, artifact: int) -> None:

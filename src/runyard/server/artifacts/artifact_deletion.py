@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from sqlite3 import Connection
 
-from runyard.server.artifacts import aliases, artifacts, collections, lineage, manifests
+from runyard.server.artifacts import aliases, artifacts, collections, manifests
+from runyard.server.store.sql import fetch_column
 
 
 class Aliased(ValueError):
@@ -40,7 +41,7 @@ def delete_made_by(
     freed = []
     for key in made_by(db, run):
         row = artifacts.by_key(db, key)
-        logged = lineage.runs_of(db, key, lineage.LOGGED)
+        logged = artifacts.runs_of(db, key, artifacts.LOGGED)
         if row is not None and may_delete(row["entity"]) and set(logged) <= {run}:
             freed += delete(db, key, with_aliases=True)
     return freed
@@ -48,8 +49,7 @@ def delete_made_by(
 
 def made_by(db: Connection, run: int) -> list[int]:
     """The versions that a run made, not those that turned out to be there already."""
-    rows = db.execute("SELECT key FROM artifacts WHERE run = ? AND same_as IS NULL", (run,))
-    return [row["key"] for row in rows]
+    return fetch_column(db, "SELECT key FROM artifacts WHERE run = ? AND same_as IS NULL", (run,))
 
 
 def delete_collection(db: Connection, key: int) -> list[tuple[str, str]]:

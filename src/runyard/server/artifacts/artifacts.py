@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.artifacts import aliases, blobs, collections, lineage, manifests
+from runyard.server.artifacts import aliases, blobs, collections, manifests
 from runyard.server.store import sql
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column, fetch_number, fetch_one
 
 PENDING, COMMITTED = "PENDING", "COMMITTED"
 
@@ -57,12 +57,12 @@ class NewArtifact:
 
 
 def by_key(db: Connection, key: int) -> Row | None:
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         _SELECT + "WHERE artifacts.key = "  # noqa: S608
         "(SELECT coalesce(same_as, key) FROM artifacts WHERE key = ?)",
         (key,),
-    ).fetchone()
-    return row
+    )
 
 
 def by_name(
@@ -77,10 +77,7 @@ def by_name(
 
 
 def by_client_id(db: Connection, client_id: str) -> Row | None:
-    row: Row | None = db.execute(
-        "SELECT artifact, collection FROM client_ids WHERE id = ?", (client_id,)
-    ).fetchone()
-    return row
+    return fetch_one(db, "SELECT artifact, collection FROM client_ids WHERE id = ?", (client_id,))
 
 
 def latest(db: Connection, collection: int) -> Row | None:
@@ -99,7 +96,7 @@ def create(db: Connection, new: NewArtifact, now: float) -> Row:
         if found["state"] == COMMITTED:
             aliases.give(db, collection["key"], key, new.aliases)
             if new.run is not None:
-                lineage.note(db, new.run, key, lineage.LOGGED)
+                note_run(db, new.run, key, LOGGED)
                 if found["run"] is None:
                     # Pushed here before the run that made it, say.
                     update(db, key, now, run=new.run)
@@ -124,12 +121,12 @@ def _find(db: Connection, new: NewArtifact, collection: int) -> Row | None:
         where, value = "distributed_id = ? AND state = 'PENDING'", new.distributed_id
     else:
         where, value = "digest = ? AND state = 'COMMITTED'", new.digest
-    found: Row | None = db.execute(
+    return fetch_one(
+        db,
         f"{_SELECT}WHERE artifacts.collection = ? AND artifacts.same_as IS NULL "
         f"AND artifacts.{where} ORDER BY artifacts.key DESC LIMIT 1",
         (collection, value),
-    ).fetchone()
-    return found
+    )
 
 
 def _insert(db: Connection, new: NewArtifact, collection: int, now: float) -> int:
@@ -197,7 +194,7 @@ def commit(db: Connection, key: int, now: float) -> Row:
         update(db, key, now, state=COMMITTED, same_as=kept)
     aliases.give(db, collection, kept, json.loads(row["wanted_aliases"]))
     if row["run"] is not None:
-        lineage.note(db, row["run"], kept, lineage.LOGGED)
+        note_run(db, row["run"], kept, LOGGED)
     db.execute(
         "DELETE FROM manifests WHERE artifact = ? AND key != ?",
         (key, manifest if kept == key else 0),
@@ -251,11 +248,47 @@ def versions(
 
 
 def count_versions(db: Connection, collection: int) -> int:
-    found: int = db.execute(
-        "SELECT count(*) FROM memberships WHERE collection = ?", (collection,)
-    ).fetchone()[0]
-    return found
+    return fetch_number(db, "SELECT count(*) FROM memberships WHERE collection = ?", (collection,))
 
 
 def update(db: Connection, key: int, now: float, **columns: Any) -> None:
     sql.update(db, "artifacts", {"key": key}, {**columns, "updated_at": now})
+
+
+LOGGED, USED = "logged", "used"
+
+
+def note_run(
+    db: Connection, run: int, artifact: int, role: str, used_as: str | None = None
+) -> None:
+    db.execute(
+        "INSERT INTO lineage (run, artifact, role, used_as) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (run, artifact, role, used_as),
+    )
+
+
+def of_run(db: Connection, run: int, role: str, *, after: int, limit: int) -> list[Row]:
+    """A run's versions in the order in which they came, by `key` and `artifact`."""
+    return db.execute(
+        "SELECT lineage.key, lineage.artifact FROM lineage "
+        "JOIN artifacts ON artifacts.key = lineage.artifact "
+        "WHERE lineage.run = ? AND lineage.role = ? AND artifacts.state = 'COMMITTED' "
+        "AND lineage.key > ? ORDER BY lineage.key LIMIT ?",
+        (run, role, after, limit),
+    ).fetchall()
+
+
+def count_of_run(db: Connection, run: int, role: str) -> int:
+    return fetch_number(
+        db,
+        "SELECT count(*) FROM lineage JOIN artifacts ON artifacts.key = lineage.artifact "
+        "WHERE lineage.run = ? AND lineage.role = ? AND artifacts.state = 'COMMITTED'",
+        (run, role),
+    )
+
+
+def runs_of(db: Connection, artifact: int, role: str) -> list[int]:
+    return fetch_column(
+        db, "SELECT run FROM lineage WHERE artifact = ? AND role = ? ORDER BY key", (artifact, role)
+    )

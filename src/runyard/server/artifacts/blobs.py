@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from sqlite3 import Connection
 
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_one
 
 _STORED_IN = (
     "SELECT 1 FROM entries JOIN manifests ON manifests.key = entries.manifest "
@@ -35,10 +35,7 @@ def claim(db: Connection, entity: str, needed: Sequence[tuple[int, str]]) -> set
 
 
 def find(db: Connection, entity: str, digest: str) -> Row | None:
-    row: Row | None = db.execute(
-        "SELECT * FROM blobs WHERE entity = ? AND digest = ?", (entity, digest)
-    ).fetchone()
-    return row
+    return fetch_one(db, "SELECT * FROM blobs WHERE entity = ? AND digest = ?", (entity, digest))
 
 
 def add(db: Connection, entity: str, digest: str, size: int, file: str) -> bool:
@@ -103,5 +100,4 @@ def stored_bytes(db: Connection, entity: str) -> int:
         "WHERE projects.entity = :entity)",
         {"entity": entity},
     ).fetchone()
-    total: int = row[0]
-    return total
+    return int(row[0])

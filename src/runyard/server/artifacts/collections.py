@@ -8,7 +8,7 @@ from typing import Any
 
 from runyard.server.store import sql
 from runyard.server.store.names import BadName
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 
 _SELECT = (
     "SELECT collections.*, projects.entity AS entity, projects.name AS project_name "
@@ -36,8 +36,7 @@ def check_type(name: str) -> None:
 
 
 def by_key(db: Connection, key: int) -> Row | None:
-    row: Row | None = db.execute(_SELECT + "WHERE collections.key = ?", (key,)).fetchone()
-    return row
+    return fetch_one(db, _SELECT + "WHERE collections.key = ?", (key,))
 
 
 def by_name(
@@ -90,12 +89,12 @@ def listed(
 
 
 def count(db: Connection, entity: str, project: str, kind: str | None) -> int:
-    found: int = db.execute(
+    return fetch_number(
+        db,
         "SELECT count(*) FROM collections JOIN projects ON projects.key = collections.project "
         "WHERE projects.entity = ? AND projects.name = ? AND coalesce(collections.type = ?, 1)",
         (entity, project, kind),
-    ).fetchone()[0]
-    return found
+    )
 
 
 def types(db: Connection, entity: str, project: str) -> list[Row]:

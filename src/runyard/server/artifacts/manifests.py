@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column, fetch_one
 from runyard.server.store.store import Store
 
 Entry = tuple[str, str, int, int, str]
@@ -86,14 +86,14 @@ def create(
 
 def by_key(db: Connection, key: int) -> Row | None:
     """A manifest, with `state` and `entity` of its artifact."""
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         "SELECT manifests.*, artifacts.state AS state, projects.entity AS entity FROM manifests "
         "JOIN artifacts ON artifacts.key = manifests.artifact "
         "JOIN collections ON collections.key = artifacts.collection "
         "JOIN projects ON projects.key = collections.project WHERE manifests.key = ?",
         (key,),
-    ).fetchone()
-    return row
+    )
 
 
 def announce(db: Connection, key: int, digest: str, base: int | None) -> None:
@@ -196,14 +196,14 @@ def entries_after(
 
 def digests(db: Connection, artifact: int) -> list[str]:
     """The contents that a version needs, in whichever manifest."""
-    rows = db.execute(
+    return fetch_column(
+        db,
         "SELECT entries.digest FROM entries "
         "JOIN manifests ON manifests.key = entries.manifest "
         "WHERE manifests.artifact = ? AND entries.is_stored "
         "UNION SELECT digest FROM claims WHERE artifact = ?",
         (artifact, artifact),
     )
-    return [row["digest"] for row in rows]
 
 
 def in_pieces(entries: Sequence[Entry], size: int) -> Iterator[Sequence[Entry]]:

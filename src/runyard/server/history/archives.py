@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from runyard.server.history import pieces
 from runyard.server.history.columns import Numbers
-from runyard.server.history.gaps import close_gap
 from runyard.server.history.history import (
     EVENTS,
     HISTORY,
@@ -27,11 +26,11 @@ from runyard.server.history.history import (
     read_rows,
 )
 from runyard.server.history.merging import Merge, read_places
-from runyard.server.history.pieces import Extent
+from runyard.server.history.pieces import Extent, close_gap
 from runyard.server.history.row_summaries import summary_of_rows
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Changed, Slice, Transfer
+from runyard.server.store.sql import Row, exists
+from runyard.server.store.store import Changed, Slice, Transfer
 
 Flags = npt.NDArray[np.bool_]
 # Of the steps and the times of rows: which of them go.
@@ -294,8 +293,7 @@ def put_end_aside(db: Connection, run: Row, start: int, now: float) -> None:
 
 def is_there(db: Connection, run: int, number: int) -> bool:
     place = (run, number)
-    row = db.execute("SELECT 1 FROM archives WHERE run = ? AND number = ?", place).fetchone()
-    return row is not None
+    return exists(db, "SELECT 1 FROM archives WHERE run = ? AND number = ?", place)
 
 
 def has_rows(db: Connection, run: int) -> bool:

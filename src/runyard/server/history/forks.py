@@ -14,7 +14,7 @@ from runyard.server.history import pieces
 from runyard.server.history.columns import FLOAT, INTEGER, Column, Numbers
 from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.history.metric_keys import STEP, known_keys
-from runyard.server.store.transfers import Slice, Transfer
+from runyard.server.store.store import Slice, Transfer
 
 
 class Fork(Transfer):

@@ -21,7 +21,7 @@ from runyard.server.history.columns import FLOAT, INTEGER, Column, Numbers, deco
 from runyard.server.history.history import HISTORY, count_rows, read_columns
 from runyard.server.history.metric_keys import known_keys, number_keys
 from runyard.server.history.pieces import Extent
-from runyard.server.store.transfers import Changed, Slice, Transfer, carry_out
+from runyard.server.store.store import Changed, Slice, Transfer, carry_out
 
 # (step, time); a row that says neither comes first.
 Place = tuple[float, float]

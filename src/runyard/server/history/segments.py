@@ -23,6 +23,7 @@ from runyard.server.history.columns import (
     pack_values,
     unpack_values,
 )
+from runyard.server.store.sql import fetch_number
 
 WIDTHS = {1: 10, 2: 100}
 # A segment is made when this many rows or batches wait, and again at the run's end.
@@ -42,10 +43,9 @@ def due(db: Connection, run: int, stream: int) -> bool:
 
 def waiting(db: Connection, run: int, stream: int) -> int:
     """How many batches are in no segment yet."""
-    found: int = db.execute(
-        "SELECT count(*) FROM batches WHERE run = ? AND stream = ?", (run, stream)
-    ).fetchone()[0]
-    return found
+    return fetch_number(
+        db, "SELECT count(*) FROM batches WHERE run = ? AND stream = ?", (run, stream)
+    )
 
 
 def read(

@@ -11,7 +11,7 @@ from typing import Any
 
 from runyard.server.people.permissions import Entities
 from runyard.server.runs.typed_names import Ambiguous, of_entities
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, exists, fetch_column, fetch_number, fetch_one
 
 KINDS = ("agents", "server", "shell", "build", "gauge")
 
@@ -109,10 +109,7 @@ def record(db: Connection, user: int, new: NewJob) -> Row:
 
 def by_key(db: Connection, key: int, sight: Sight) -> Row | None:
     seen, values = sight.condition()
-    row: Row | None = db.execute(
-        f"{_SELECT} WHERE jobs.key = ? AND {seen}", [key, *values]
-    ).fetchone()
-    return row
+    return fetch_one(db, f"{_SELECT} WHERE jobs.key = ? AND {seen}", [key, *values])
 
 
 def by_words(db: Connection, words: str, sight: Sight) -> Row | None:
@@ -217,14 +214,14 @@ def agents_in(db: Connection, job: Row) -> list[Row]:
 
 def failed_trials(db: Connection, job: Row) -> list[int]:
     """Numbers of the sweep's trials that failed, and ran in this job last."""
-    rows = db.execute(
+    return fetch_column(
+        db,
         "SELECT trials.number FROM trials JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = :sweep AND trials.state = 'failed' AND agents.user = :user "
         "AND (agents.job = :job OR (agents.job >= :job || '_' AND agents.job < :job || '`')) "
         "ORDER BY trials.number",
         _place(job),
     )
-    return [row["number"] for row in rows]
 
 
 def _place(job: Row) -> dict[str, Any]:
@@ -259,3 +256,31 @@ def key_of(db: Connection, job: str, sweep: int) -> int | None:
 
 # A login node's clock and the server's may differ; a number used again is years younger.
 _SKEW = 3600.0
+
+
+CANCEL = "cancel"
+WISHES = (CANCEL,)
+
+
+def set_wish(db: Connection, key: int, wish: str | None) -> None:
+    """Wish something of a job, or take a wish back."""
+    db.execute("UPDATE jobs SET wish = ? WHERE key = ?", (wish, key))
+
+
+def is_unwanted(db: Connection, agent: Row) -> bool:
+    """Whether an agent is in a job that is to be cancelled: it begins nothing more there."""
+    job = (agent["job"] or "").partition("_")[0]
+    if not job:
+        return False
+    return exists(
+        db,
+        "SELECT 1 FROM jobs WHERE job_id = ? AND wish = ? AND ended_at IS NULL "
+        # Whoever records a job chooses its number: it ends nobody else's agents.
+        "AND (sweep IS NULL OR sweep = ?) AND user = ? LIMIT 1",
+        (job, CANCEL, agent["sweep"], agent["user"]),
+    )
+
+
+def count_wishes(db: Connection) -> int:
+    """How many wishes are open: mostly none, and then no claim need look."""
+    return fetch_number(db, "SELECT count(*) FROM jobs WHERE wish IS NOT NULL AND ended_at IS NULL")

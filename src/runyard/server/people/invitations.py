@@ -9,6 +9,7 @@ from typing import Any
 
 from runyard.server.people import people, permissions
 from runyard.server.people.permissions import Caller
+from runyard.server.store.sql import fetch_column
 
 # Open ones of a team: anybody can write down any name.
 _MOST = 200
@@ -59,8 +60,7 @@ def of_user(db: Connection, user: str) -> list[dict[str, Any]]:
 
 
 def of_team(db: Connection, team: str) -> list[str]:
-    rows = db.execute("SELECT user FROM invitations WHERE team = ? ORDER BY user", (team,))
-    return [row["user"] for row in rows]
+    return fetch_column(db, "SELECT user FROM invitations WHERE team = ? ORDER BY user", (team,))
 
 
 def withdraw(db: Connection, team: str, user: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from runyard.server.people import api_keys
 from runyard.server.people.api_keys import Wanted
 from runyard.server.store.names import BadName, check_project
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column
 
 # The first parts of our own addresses.
 _RESERVED = frozenset({"api", "files", "graphql", "sdk", "uploads", "login", "assets"})
@@ -179,15 +179,15 @@ def members_of(db: Connection, team: str) -> list[str] | None:
     """The names of a team's members; None where there is no such team."""
     if not db.execute("SELECT 1 FROM teams WHERE name = ?", (team,)).fetchone():
         return None
-    rows = db.execute(
-        "SELECT name FROM members JOIN users ON users.key = members.user WHERE team = ?", (team,)
+    return fetch_column(
+        db,
+        "SELECT name FROM members JOIN users ON users.key = members.user WHERE team = ?",
+        (team,),
     )
-    return [row["name"] for row in rows]
 
 
 def teams_of(db: Connection, user: int) -> list[str]:
-    rows = db.execute("SELECT team FROM members WHERE user = ?", (user,))
-    return [row["team"] for row in rows]
+    return fetch_column(db, "SELECT team FROM members WHERE user = ?", (user,))
 
 
 def is_taken(db: Connection, name: str) -> bool:

@@ -5,11 +5,15 @@ Every call can be repeated: a starter that got no answer asks again and changes 
 
 from __future__ import annotations
 
+import json
+import math
 import zlib
+from collections.abc import Sequence
 from sqlite3 import Connection
+from typing import Any
 
 from runyard.server.runs import runs, states
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 
 
 class NoAttempt(LookupError):
@@ -43,13 +47,18 @@ def begin(
         "SELECT number FROM attempts WHERE run = ? AND token = ?", (run, token)
     ).fetchone()
     if known is not None:
-        number: int = known["number"]
-        return number
+        return int(known["number"])
     lose_open(db, run, now)
-    number = db.execute(
-        "SELECT max(coalesce(max(number), 0) + 1, ?) FROM attempts WHERE run = ?", (at_least, run)
-    ).fetchone()[0]
-    _insert(db, run, number, token, host, pid, now, agent)
+    number = fetch_number(
+        db,
+        "SELECT max(coalesce(max(number), 0) + 1, ?) FROM attempts WHERE run = ?",
+        (at_least, run),
+    )
+    db.execute(
+        "INSERT INTO attempts (run, number, token, host, pid, started_at, agent) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (run, number, token, host, pid, now, agent),
+    )
     runs.update(
         db,
         run,
@@ -62,23 +71,6 @@ def begin(
     )
     db.execute("UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, run))
     return number
-
-
-def _insert(
-    db: Connection,
-    run: int,
-    number: int,
-    token: str,
-    host: str,
-    pid: int,
-    now: float,
-    agent: int | None,
-) -> None:
-    db.execute(
-        "INSERT INTO attempts (run, number, token, host, pid, started_at, agent) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (run, number, token, host, pid, now, agent),
-    )
 
 
 def append_console(
@@ -215,10 +207,9 @@ def of_sweep(db: Connection, sweep: int) -> list[Row]:
 
 def last(db: Connection, run: int) -> Row | None:
     """The newest attempt: the one that speaks for the run."""
-    row: Row | None = db.execute(
-        "SELECT * FROM attempts WHERE run = ? ORDER BY number DESC LIMIT 1", (run,)
-    ).fetchone()
-    return row
+    return fetch_one(
+        db, "SELECT * FROM attempts WHERE run = ? ORDER BY number DESC LIMIT 1", (run,)
+    )
 
 
 def _is_last(db: Connection, run: int, number: int) -> bool:
@@ -272,3 +263,55 @@ def _read_attempt(db: Connection, run: int, number: int, start: int, most: int) 
         if len(data) >= most + (start - first):
             break
     return data[start - first :][:most]
+
+
+# Bytes, seconds, shares of one, rates.
+NUMBERS = (
+    "memory_peak",
+    "cpu_seconds",
+    "read_bytes",
+    "written_bytes",
+    "vram_peak",
+    "vram_total",
+    "gpu_use",
+    "steps_per_second",
+)
+_LARGEST = 2.0**60
+_LONGEST_NAME = 500
+
+
+def read_usage(given: object) -> str | None:
+    """As it is stored; what is none of it is passed over, since newer agents may tell more."""
+    if not isinstance(given, dict):
+        return None
+    found: dict[str, Any] = {name: given[name] for name in NUMBERS if _is_amount(given.get(name))}
+    gpu = given.get("gpu")
+    if isinstance(gpu, str) and gpu.isprintable():
+        found["gpu"] = gpu[:_LONGEST_NAME]
+    return json.dumps(found) if found else None
+
+
+def usage_json(stored: str | None) -> dict[str, Any] | None:
+    return None if stored is None else json.loads(stored)
+
+
+def together(stored: Sequence[str | None]) -> dict[str, Any] | None:
+    """Of attempts that run side by side: what they use in all, and how busy their GPUs are."""
+    found = [json.loads(one) for one in stored if one is not None]
+    if not found:
+        return None
+    summed = ("memory_peak", "cpu_seconds", "vram_peak", "steps_per_second")
+    total: dict[str, Any] = {
+        name: sum(one[name] for one in found if name in one)
+        for name in summed
+        if any(name in one for one in found)
+    }
+    used = [one["gpu_use"] for one in found if "gpu_use" in one]
+    if used:
+        total["gpu_use"] = sum(used) / len(used)
+    return total
+
+
+def _is_amount(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and 0 <= value <= _LARGEST  # type: ignore[arg-type, operator]

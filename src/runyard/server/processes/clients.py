@@ -15,8 +15,8 @@ from runyard.server.processes.console_lines import count_lines, get_lines
 from runyard.server.processes.origins import Origin
 from runyard.server.runs import states
 from runyard.server.store import sql
-from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed
+from runyard.server.store.sql import Row, fetch_number, fetch_one
+from runyard.server.store.store import Needed
 
 # Some clients tell the start of a process in whole seconds.
 _SAME_START, _SAME_SECOND = 0.05, 1.1
@@ -82,12 +82,12 @@ def speaking(db: Connection, run: Row, writer: str, now: float) -> tuple[Row | N
 
 
 def _newest(db: Connection, run: int, where: str, *given: object) -> Row | None:
-    found: Row | None = db.execute(
+    return fetch_one(
+        db,
         f"SELECT * FROM clients WHERE run = ? AND {where} "  # noqa: S608
         "ORDER BY number DESC LIMIT 1",
         (run, *given),
-    ).fetchone()
-    return found
+    )
 
 
 def newest_after(db: Connection, run: int | None, number: int) -> Row | None:
@@ -111,10 +111,7 @@ def is_past(client: Row | None, trial: Row) -> bool:
 
 def count(db: Connection, run: int) -> int:
     """The number of the process that wrote to a run last; syncs count."""
-    number: int = db.execute(
-        "SELECT coalesce(max(number), 0) FROM clients WHERE run = ?", (run,)
-    ).fetchone()[0]
-    return number
+    return fetch_number(db, "SELECT coalesce(max(number), 0) FROM clients WHERE run = ?", (run,))
 
 
 def is_known(

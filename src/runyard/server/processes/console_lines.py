@@ -12,6 +12,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from sqlite3 import Connection
 
+from runyard.server.store.sql import fetch_number
+
 # One is plenty: JSON lines of the same keys shrink five-fold, at a third of level six's time.
 _LEVEL = 1
 
@@ -55,11 +57,11 @@ def count_lines(db: Connection, run: int, stream: str) -> int:
 
 def _batch_before(db: Connection, run: int, stream: str, line: int) -> int:
     """Where the last batch begins that begins at `line` or before it."""
-    found: int = db.execute(
+    return fetch_number(
+        db,
         "SELECT coalesce(max(start), 0) FROM lines WHERE run = ? AND stream = ? AND start <= ?",
         (run, stream, line),
-    ).fetchone()[0]
-    return found
+    )
 
 
 def _cut_out(

@@ -6,22 +6,18 @@ from collections.abc import Container
 from sqlite3 import Connection
 
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_one
 
 
 def by_path(db: Connection, entity: str, name: str) -> Row | None:
-    row: Row | None = db.execute(
-        "SELECT * FROM projects WHERE entity = ? AND name = ?", (entity, name)
-    ).fetchone()
-    return row
+    return fetch_one(db, "SELECT * FROM projects WHERE entity = ? AND name = ?", (entity, name))
 
 
 def by_key(db: Connection, number: str) -> Row | None:
     """By the number that clients know as its internal id."""
     if not number.isdecimal() or len(number) > 18:
         return None
-    row: Row | None = db.execute("SELECT * FROM projects WHERE key = ?", (int(number),)).fetchone()
-    return row
+    return fetch_one(db, "SELECT * FROM projects WHERE key = ?", (int(number),))
 
 
 def of_entity(db: Connection, entity: str, after: str | None, most: int) -> list[Row]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import AsyncIterator, Container, Sequence
+from pathlib import Path
 from sqlite3 import Connection
 
 from runyard.server.runs.patterns import Pattern
-from runyard.server.store.sql import Row
+from runyard.server.store.incoming import Incoming
+from runyard.server.store.sql import Row, fetch_number
 
 
 def put_file(db: Connection, run: int, name: str, size: int, md5: str, now: float) -> bool:
@@ -23,8 +27,7 @@ def put_file(db: Connection, run: int, name: str, size: int, md5: str, now: floa
 
 
 def count_files(db: Connection, run: int) -> int:
-    found: int = db.execute("SELECT count(*) FROM files WHERE run = ?", (run,)).fetchone()[0]
-    return found
+    return fetch_number(db, "SELECT count(*) FROM files WHERE run = ?", (run,))
 
 
 def list_files(
@@ -68,3 +71,55 @@ def _like(pattern: str) -> Pattern:
         else:
             found += {"%": ".*", "_": "."}.get(letter) or re.escape(letter)
     return Pattern(f"^(?:{found})$", ignore_case=True)
+
+
+_LONGEST_NAME = 1024
+
+
+class UnsafeName(ValueError):
+    """A file name that no well-behaved client sends."""
+
+
+def check_name(name: str) -> None:
+    parts = name.split("/")
+    if (
+        not name
+        or len(name.encode(errors="replace")) > _LONGEST_NAME
+        or name.startswith("/")
+        or any(part in ("", ".", "..") for part in parts)
+        or any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in name)
+    ):
+        raise UnsafeName(f"{name[:100]!r} cannot be the name of a run's file")
+
+
+class Uploads:
+    """The files of runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # On the same file system as the files, and never the name of a run's folder.
+        self._incoming = Incoming(folder / "unfinished")
+
+    def path(self, run: int, name: str) -> Path:
+        return self._folder / str(run) / hashlib.sha256(name.encode()).hexdigest()
+
+    async def receive(self, run: int, name: str, chunks: AsyncIterator[bytes]) -> int:
+        """Store a file whole or not at all; returns its size."""
+        return await self._incoming.receive(chunks, self.path(run, name))
+
+    def clear_unfinished(self) -> None:
+        """Remove what uploads left that a dead server was receiving."""
+        self._incoming.clear()
+
+    def remove(self, run: int, name: str) -> None:
+        self.path(run, name).unlink(missing_ok=True)
+
+    def remove_run(self, run: int) -> None:
+        """Every file of a run. What cannot be removed now goes at the next start."""
+        shutil.rmtree(self._folder / str(run), ignore_errors=True)
+
+    def clear_orphans(self, known: Container[int]) -> None:
+        """Remove the files of runs that are deleted."""
+        for path in self._folder.iterdir():
+            if path.name.isdecimal() and int(path.name) not in known:
+                self.remove_run(int(path.name))

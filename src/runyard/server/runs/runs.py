@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
@@ -11,7 +11,7 @@ from runyard.server.people.permissions import Entities
 from runyard.server.runs.typed_names import find_meant, in_place, of_entities
 from runyard.server.store import sql
 from runyard.server.store.names import invent_name
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_one
 
 _SELECT = (
     "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
@@ -28,32 +28,30 @@ def ensure_project(db: Connection, entity: str, name: str, now: float) -> int:
     row = db.execute(
         "SELECT key FROM projects WHERE entity = ? AND name = ?", (entity, name)
     ).fetchone()
-    key: int = row["key"]
-    return key
+    return int(row["key"])
 
 
 def find_announced(db: Connection, run_id: str, user: int) -> Row | None:
     """A run that this user's `runyard run` or agent announced, and no client has written to yet."""
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.user = ? AND "  # noqa: S608
         "(runs.command IS NOT NULL OR EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)) "
         "ORDER BY runs.created_at DESC LIMIT 1",
         (run_id, user),
-    ).fetchone()
-    return row
+    )
 
 
 def by_key(db: Connection, key: int) -> Row | None:
-    row: Row | None = db.execute(_SELECT + "WHERE runs.key = ?", (key,)).fetchone()
-    return row
+    return fetch_one(db, _SELECT + "WHERE runs.key = ?", (key,))
 
 
 def by_path(db: Connection, entity: str, project: str, run_id: str) -> Row | None:
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND runs.id = ?",
         (entity, project, run_id),
-    ).fetchone()
-    return row
+    )
 
 
 def by_words(db: Connection, words: str, entities: Entities | None = None) -> Row | None:
@@ -167,13 +165,13 @@ def _find_moved(db: Connection, new: Mapping[str, Any], user: int) -> Row | None
     place, and will again. A new run here would stay empty. In the project that the user names, if
     they name one."""
     project = new["project"] if new.get("is_place_named") else None
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         _SELECT + "WHERE runs.id = ? AND runs.user = ? AND runs.seen_client = 1 "
         "AND runs.command = ? AND runs.folder IS ? AND (? IS NULL OR projects.name = ?) "
         "ORDER BY runs.created_at DESC LIMIT 1",
         (new["id"], user, json.dumps(new["command"]), new.get("folder"), project, project),
-    ).fetchone()
-    return row
+    )
 
 
 def update(db: Connection, key: int, **columns: Any) -> None:
@@ -202,3 +200,29 @@ def by_keys(db: Connection, keys: Sequence[int]) -> list[Row]:
     ).fetchall()
     found = {row["key"]: row for row in rows}
     return [found[key] for key in keys if key in found]
+
+
+def edit_run(db: Connection, key: int, wanted: Mapping[str, Any]) -> None:
+    """Set the columns that are named."""
+    columns = dict(wanted)
+    if "tags" in columns:
+        columns["tags"] = json.dumps(list(dict.fromkeys(columns["tags"])))
+    update(db, key, **columns)
+
+
+def change_tags(
+    db: Connection, project: int, keys: Sequence[int], add: Collection[str], remove: Collection[str]
+) -> int:
+    """Of those runs that are the project's; how many have changed."""
+    found = db.execute(
+        "SELECT key, tags FROM runs WHERE project = ? AND key IN (SELECT value FROM json_each(?))",
+        (project, json.dumps(list(keys))),
+    ).fetchall()
+    changed = 0
+    for row in found:
+        before: list[str] = json.loads(row["tags"])
+        after = [tag for tag in dict.fromkeys((*before, *add)) if tag not in remove]
+        if after != before:
+            update(db, row["key"], tags=json.dumps(after))
+            changed += 1
+    return changed

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_one
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _SELECT = (
@@ -44,8 +44,7 @@ def create(db: Connection, project: int, user: int, content: Mapping[str, Any], 
 
 
 def by_id(db: Connection, report_id: str) -> Row | None:
-    row: Row | None = db.execute(_SELECT + "WHERE reports.id = ?", (report_id,)).fetchone()
-    return row
+    return fetch_one(db, _SELECT + "WHERE reports.id = ?", (report_id,))
 
 
 def of_project(db: Connection, project: int) -> list[Row]:

@@ -7,7 +7,6 @@ import sqlite3
 from runyard.errors import StateError
 from runyard.server.store.schema import (
     artifact_tables,
-    content_tables,
     history_tables,
     job_tables,
     people_tables,
@@ -29,7 +28,7 @@ _FIRST = "".join(
         process_tables.CONSOLES,
         history_tables.TABLES,
         artifact_tables.TABLES,
-        content_tables.TABLES,
+        artifact_tables.CONTENTS,
     )
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlite3 import Connection
 
 from runyard.server.runs import runs
-from runyard.server.store.transfers import Slice, Transfer
+from runyard.server.store.store import Slice, Transfer
 from runyard.server.sweeps.ledger import settling
 
 # Of which a run may have so much that deleting it at once would hold up everybody; and how many

@@ -9,16 +9,15 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from runyard.server.history import archives
-from runyard.server.history.history import HISTORY, count_rows, put_rows
+from runyard.server.history.history import HISTORY, count_rows, put_rows, put_shared_rows
 from runyard.server.history.merging import Merge
-from runyard.server.history.shared import put_shared_rows
 from runyard.server.history.unrepeated import count_repeated, unrepeated_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.console_lines import put_lines
 from runyard.server.processes.origins import read_origin
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed
+from runyard.server.store.store import Needed
 from runyard.server.sweeps.ledger import leases, trials
 
 # Characters of rows: some 20 ms of the writer's time.

@@ -16,7 +16,7 @@ from runyard.server.processes.origins import Branch, Origin, read_internals, rea
 from runyard.server.runs import runs, states
 from runyard.server.store.names import invent_name, new_run_id
 from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed, Transfer
+from runyard.server.store.store import Needed, Transfer
 from runyard.server.sweeps.ledger import leases, trials
 from runyard.server.tracking import deletion
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_one
 from runyard.server.sweeps.ledger import endings, leases, programs, settling, sweeps, trials
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
@@ -74,13 +74,13 @@ def begin(
 
 def by_key(db: Connection, key: int) -> Row | None:
     """An agent, with the entity whose sweep it works for."""
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         "SELECT agents.*, projects.entity AS entity, sweeps.state AS sweep_state FROM agents "
         "JOIN sweeps ON sweeps.key = agents.sweep JOIN projects ON projects.key = sweeps.project "
         "WHERE agents.key = ?",
         (key,),
-    ).fetchone()
-    return row
+    )
 
 
 def of_sweep(db: Connection, sweep: int) -> list[Row]:
@@ -244,8 +244,7 @@ def leave(db: Connection, agent: int, why: str | None, now: float) -> int:
         "UPDATE agents SET left_at = coalesce(left_at, ?), why = coalesce(why, ?) WHERE key = ?",
         (now, why, agent),
     )
-    sweep: int = row["sweep"]
-    return sweep
+    return int(row["sweep"])
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ class Handed:
 
     @property
     def attempt(self) -> int:
-        number: int = self.trial["attempt"]
-        return number
+        return int(self.trial["attempt"])
 
     @property
     def goes_on(self) -> bool:
@@ -148,8 +147,7 @@ class _Counter:
 
     def next_number(self) -> int:
         self._values["trials"] += 1
-        number: int = self._values["trials"]
-        return number
+        return int(self._values["trials"])
 
     def store(self, db: Connection, now: float) -> None:
         values = self._values
@@ -247,8 +245,7 @@ def _take(db: Connection, sweep: Row, trial: Row, claim: Claim, until: float, no
         ended_at=None,
         exit_code=None,
     )
-    taken: int = trial["number"]
-    return taken
+    return int(trial["number"])
 
 
 def _draw(new: NewTrials, counter: _Counter, claim: Claim) -> int | None:

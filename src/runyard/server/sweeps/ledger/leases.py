@@ -12,7 +12,7 @@ from sqlite3 import Connection
 
 from runyard.server.processes import attempts
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, exists
 from runyard.server.sweeps.ledger import settling, trials
 
 log = logging.getLogger(__name__)
@@ -39,10 +39,7 @@ def extend(db: Connection, trial: Row, now: float) -> float:
 
 def are_silent(db: Connection, now: float) -> bool:
     """Whether a lease has run out."""
-    found = db.execute(
-        "SELECT 1 FROM trials WHERE state = 'running' AND lease < ? LIMIT 1", (now,)
-    ).fetchone()
-    return found is not None
+    return exists(db, "SELECT 1 FROM trials WHERE state = 'running' AND lease < ? LIMIT 1", (now,))
 
 
 def lose_silent(db: Connection, now: float) -> set[int]:

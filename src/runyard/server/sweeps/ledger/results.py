@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.ledger.measures import last_value, measure
 from runyard.server.sweeps.policy.lifecycle import FINAL
@@ -93,10 +93,11 @@ def view(
 
 def handed_out(db: Connection, sweep: int) -> list[str]:
     """The points of every setting that was ever handed out, as JSON."""
-    found = db.execute(
-        "SELECT point FROM trials WHERE sweep = ? AND point IS NOT NULL GROUP BY setting", (sweep,)
+    return fetch_column(
+        db,
+        "SELECT point FROM trials WHERE sweep = ? AND point IS NOT NULL GROUP BY setting",
+        (sweep,),
     )
-    return [row["point"] for row in found]
 
 
 def demand(db: Connection, sweep: int) -> tuple[Row, int, int, int] | None:

@@ -17,9 +17,9 @@ from runyard.server.processes.consoles import last_words
 from runyard.server.runs import runs, states
 from runyard.server.store.names import new_run_id
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import sweeps, trials, waiting
+from runyard.server.sweeps.ledger import sweeps, trials
 from runyard.server.sweeps.ledger.measures import ends_not_finite, measure
-from runyard.server.sweeps.policy import lifecycle, transitions
+from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.causes import cause_of_exit
 from runyard.server.sweeps.policy.controller_requests import read_controller
 from runyard.server.sweeps.policy.lifecycle import Transition
@@ -55,7 +55,7 @@ def settle(
     diverged = diverged and run is not None and ends_not_finite(db, run, rules)
     if diverged and rules.nan == "stop":
         cause = "nan"
-    outcome = transitions.settle(
+    outcome = lifecycle.settle(
         cause,
         stop=stop,
         tries=json.loads(trial["tries"]),
@@ -80,7 +80,7 @@ def settle(
     if is_lost and stop is None:
         columns["lost"] = json.dumps({name: trial[name] for name in _UNDONE})
     if outcome.state == "waiting":
-        columns["place"] = trials.place_in_queue(outcome.queue, waiting.next_rank(db, sweep["key"]))
+        columns["place"] = trials.place_in_queue(outcome.queue, trials.next_rank(db, sweep["key"]))
     else:
         measured = {} if run is None else measure(db, run, rules)
         columns["measured"] = json.dumps(measured)
@@ -88,7 +88,7 @@ def settle(
         counts = outcome.state in ("finished", "stopped", "paused")
         columns["score"] = rules.score(measured) if counts else None
         # What a paused one has reached is a result too: most of them never go on.
-        columns["ended"] = waiting.next_rank(db, sweep["key"])
+        columns["ended"] = trials.next_rank(db, sweep["key"])
         if outcome.state in lifecycle.FINAL and counts and rules.has_target(measured):
             sweeps.update(db, sweep["key"], now, has_target=1)
         if outcome.state == "finished":
@@ -204,7 +204,7 @@ def ask_to_end(db: Connection, run: Row, why: str, now: float) -> bool:
             trials.update(db, trial, stop=why, stop_at=now)
         runs.update(db, run["key"], stop_asked=1)
     elif why != "paused":
-        waiting.end_waiting(db, trial, why, now)
+        trials.end_waiting(db, trial, why, now)
         conclude(db, trial["sweep"], now)
     return True
 
@@ -241,7 +241,7 @@ def forget(db: Connection, run: Row, now: float) -> None:
                 trial["setting"],
                 trial["point"],
                 trial["settings"],
-                trials.place_in_queue("tail", waiting.next_rank(db, sweep["key"])),
+                trials.place_in_queue("tail", trials.next_rank(db, sweep["key"])),
                 now,
             ),
         )
@@ -257,7 +257,7 @@ def _free_name(db: Connection, sweep: int, name: str) -> str:
 
 def hand_back(db: Connection, trial: Row, now: float) -> None:
     """A trial never reached the agent that it was handed to: it waits as if nothing had been."""
-    place = trials.place_in_queue("head", waiting.next_rank(db, trial["sweep"]))
+    place = trials.place_in_queue("head", trials.next_rank(db, trial["sweep"]))
     transition = trials.move(
         db,
         trial,
@@ -309,7 +309,7 @@ def _give_up(db: Connection, trial: Row, limit: int, now: float) -> None:
     if sweep["state"] not in sweeps.OPEN:
         return
     found = sweeps.counts(db, sweep["key"])
-    if not transitions.after_failure(found, limit):
+    if not lifecycle.after_failure(found, limit):
         return
     code = trial["exit_code"]
     how = f" with exit code {code}" if code is not None else f" ({trial['cause']})"
@@ -341,7 +341,7 @@ def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = Fa
         return
     for trial in trials.of_sweep(db, sweep, "paused"):
         # One that was not promoted to the end has been stopped where it was.
-        waiting.end_waiting(db, trial, "stopped", now)
+        trials.end_waiting(db, trial, "stopped", now)
     _end(db, sweep, "finished", None, now)
 
 
@@ -352,7 +352,7 @@ def _again(db: Connection, sweep: Row) -> int:
         (sweep["key"],),
     ).fetchall()
     for trial in failed:
-        waiting.return_to_queue(db, trial, is_again=1)
+        trials.return_to_queue(db, trial, is_again=1)
     return len(failed)
 
 

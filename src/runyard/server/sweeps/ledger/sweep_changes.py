@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from sqlite3 import Connection
+from typing import Any
 
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import programs, settling, sweeps, trials, waiting
+from runyard.server.sweeps.ledger import claims, programs, settling, sweeps, trials
+from runyard.server.sweeps.ledger.trials import IsTaken
+from runyard.server.sweeps.policy.controller_requests import Asked
 from runyard.server.sweeps.policy.rules import Rules
 
 
@@ -36,9 +42,9 @@ def set_state(db: Connection, key: int, state: str, now: float) -> Row:
     sweeps.update(db, key, now, state=state, cause=None, ended_at=now if is_over else None)
     if is_over:
         for trial in trials.of_sweep(db, key, "waiting"):
-            waiting.end_waiting(db, trial, "canceled", now)
+            trials.end_waiting(db, trial, "canceled", now)
         for trial in trials.of_sweep(db, key, "paused"):
-            waiting.end_waiting(db, trial, "stopped", now)
+            trials.end_waiting(db, trial, "stopped", now)
     if state == "canceled":
         for trial in trials.of_sweep(db, key, "running"):
             run = None if trial["run"] is None else runs.by_key(db, trial["run"])
@@ -57,7 +63,7 @@ def _bring_back(db: Connection, key: int) -> None:
     """Trials that were cancelled with their sweep wait again; those of deleted runs are gone."""
     for trial in trials.of_sweep(db, key, "canceled"):
         if trial["cause"] != "deleted":
-            waiting.return_to_queue(db, trial)
+            trials.return_to_queue(db, trial)
 
 
 def delete(db: Connection, key: int, now: float) -> None:
@@ -99,7 +105,7 @@ def retry(db: Connection, key: int, numbers: list[int] | None, now: float) -> in
             )
         failed = [trial for trial in failed if trial["number"] in wanted]
     for trial in failed:
-        waiting.return_to_queue(db, trial)
+        trials.return_to_queue(db, trial)
     if failed and sweeps.get(db, key)["state"] not in sweeps.OPEN:
         _reopen(db, key, now)
     return len(failed)
@@ -158,3 +164,33 @@ def keep_controller(
     columns = {"controller": controller, "scheduler": scheduler}
     given = {name: value for name, value in columns.items() if value is not None}
     sweeps.update(db, key, now, **given)
+
+
+Name = Callable[[Mapping[str, Any], IsTaken], str]
+
+
+def obey_controller(
+    db: Connection, key: int, text: str, asked: Asked, name: Name, now: float
+) -> None:
+    """Keep what a controller says, put its settings into the queue, stop what it wants stopped."""
+    keep_controller(db, key, text, None, now)
+    sweep = sweeps.get(db, key)
+    is_taken = partial(trials.is_taken, db, key)
+    for mark, settings in asked.settings:
+        # Counted anew each time: a trial before it may have come into being just now.
+        row = sweeps.get(db, key)
+        claims.enqueue(db, row, settings, name(settings, is_taken), mark, now)
+    for run_id in asked.stops:
+        run = runs.by_path(db, sweep["entity"], sweep["project_name"], run_id)
+        if run is not None and run["sweep"] == sweep["id"]:
+            settling.ask_to_end(db, run, "stopped", now)
+    settling.conclude(db, key, now)
+
+
+def scheduled_runs(db: Connection, sweep: Row) -> str:
+    """Which run became of what the controller asked for, as it reads it."""
+    rows = db.execute(
+        "SELECT mark, id FROM trials WHERE sweep = ? AND mark IS NOT NULL ORDER BY number",
+        (sweep["key"],),
+    )
+    return json.dumps({"scheduled": [{"id": row["mark"], "runid": row["id"]} for row in rows]})

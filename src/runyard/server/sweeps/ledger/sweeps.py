@@ -13,7 +13,7 @@ from runyard.server.people.permissions import Entities
 from runyard.server.runs import runs
 from runyard.server.runs.typed_names import find_meant, in_place, of_entities
 from runyard.server.store import sql
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 from runyard.server.sweeps.policy.rules import Rules
 
 OPEN = ("running", "paused")
@@ -95,8 +95,7 @@ def _new_id(db: Connection) -> str:
 
 
 def by_key(db: Connection, key: int) -> Row | None:
-    row: Row | None = db.execute(_SELECT + "WHERE sweeps.key = ?", (key,)).fetchone()
-    return row
+    return fetch_one(db, _SELECT + "WHERE sweeps.key = ?", (key,))
 
 
 def get(db: Connection, key: int) -> Row:
@@ -108,11 +107,11 @@ def get(db: Connection, key: int) -> Row:
 
 def by_path(db: Connection, entity: str, project: str, sweep: str) -> Row | None:
     """By the id that clients use."""
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND sweeps.id = ?",
         (entity, project, sweep),
-    ).fetchone()
-    return row
+    )
 
 
 def by_words(db: Connection, words: str, entities: Entities | None = None) -> Row | None:
@@ -163,10 +162,7 @@ def of_project(db: Connection, project: int, after: int | None, most: int) -> li
 
 
 def count(db: Connection, project: int) -> int:
-    found: int = db.execute("SELECT count(*) FROM sweeps WHERE project = ?", (project,)).fetchone()[
-        0
-    ]
-    return found
+    return fetch_number(db, "SELECT count(*) FROM sweeps WHERE project = ?", (project,))
 
 
 def update(db: Connection, key: int, now: float, **columns: Any) -> None:

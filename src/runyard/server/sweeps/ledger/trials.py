@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from sqlite3 import Connection
 from typing import Any
 
+from runyard.server.runs import runs
 from runyard.server.store import sql
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, exists, fetch_number, fetch_one
 from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.lifecycle import DELETED, Transition
 
@@ -26,8 +27,7 @@ _WITH_AGENT = (
 
 def by_run(db: Connection, run: int) -> Row | None:
     """The trial that a run is, if it is one."""
-    row: Row | None = db.execute("SELECT * FROM trials WHERE run = ?", (run,)).fetchone()
-    return row
+    return fetch_one(db, "SELECT * FROM trials WHERE run = ?", (run,))
 
 
 def earlier_clients(db: Connection, run: int) -> int:
@@ -38,10 +38,7 @@ def earlier_clients(db: Connection, run: int) -> int:
 
 
 def by_number(db: Connection, sweep: int, number: int) -> Row | None:
-    row: Row | None = db.execute(
-        "SELECT * FROM trials WHERE sweep = ? AND number = ?", (sweep, number)
-    ).fetchone()
-    return row
+    return fetch_one(db, "SELECT * FROM trials WHERE sweep = ? AND number = ?", (sweep, number))
 
 
 def get(db: Connection, sweep: int, number: int) -> Row:
@@ -52,10 +49,7 @@ def get(db: Connection, sweep: int, number: int) -> Row:
 
 
 def by_mark(db: Connection, sweep: int, mark: str) -> Row | None:
-    row: Row | None = db.execute(
-        "SELECT * FROM trials WHERE sweep = ? AND mark = ?", (sweep, mark)
-    ).fetchone()
-    return row
+    return fetch_one(db, "SELECT * FROM trials WHERE sweep = ? AND mark = ?", (sweep, mark))
 
 
 def of_sweep(
@@ -93,21 +87,18 @@ def at_work(db: Connection, agent: int) -> list[Row]:
 
 def best(db: Connection, sweep: int) -> Row | None:
     """The trial whose first metric is the best of those that keep all limits."""
-    row: Row | None = db.execute(
+    return fetch_one(
+        db,
         "SELECT trials.*, agents.host AS host, agents.job AS job, agents.node AS node FROM trials "
         "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ? AND trials.score IS NOT NULL ORDER BY trials.score LIMIT 1",
         (sweep,),
-    ).fetchone()
-    return row
+    )
 
 
 def is_taken(db: Connection, sweep: int, name: str) -> bool:
     """Whether a trial of the sweep has that name."""
-    found = db.execute(
-        "SELECT 1 FROM trials WHERE sweep = ? AND name = ?", (sweep, name)
-    ).fetchone()
-    return found is not None
+    return exists(db, "SELECT 1 FROM trials WHERE sweep = ? AND name = ?", (sweep, name))
 
 
 def update(db: Connection, trial: Row, **columns: Any) -> None:
@@ -138,3 +129,45 @@ def move(db: Connection, trial: Row, event: str, **columns: Any) -> Transition:
 def place_in_queue(queue: str, sequence: int) -> float:
     """Where a trial waits: those at the head in the order of their return, before the others."""
     return float(sequence) if queue == "head" else _TAIL + sequence
+
+
+def end_waiting(db: Connection, trial: Row, state: str, now: float) -> None:
+    """A trial that is not at work does not go on any more."""
+    transition = move(
+        db,
+        trial,
+        "stop waiting" if state == "stopped" else "cancel waiting",
+        cause=state,
+        ended=trial["ended"] or next_rank(db, trial["sweep"]),
+        ended_at=trial["ended_at"] or now,
+    )
+    if trial["run"] is not None:
+        runs.update(
+            db,
+            trial["run"],
+            state=transition.run,
+            # Whatever is told of its last attempt yet.
+            stop_asked=1,
+            ended_at=trial["ended_at"] or now,
+        )
+
+
+def promote(db: Connection, sweep: int, number: int) -> str:
+    """A paused trial goes on, before all others. The state that it had."""
+    trial = get(db, sweep, number)
+    if trial["state"] == "paused":
+        place = place_in_queue("head", next_rank(db, sweep))
+        move(db, trial, "promote", place=place, ended=None)
+    return str(trial["state"])
+
+
+def return_to_queue(db: Connection, trial: Row, **columns: object) -> None:
+    """A trial that had ended is to be run once more."""
+    place = place_in_queue("tail", next_rank(db, trial["sweep"]))
+    move(db, trial, "retry", place=place, tries="{}", ended=None, score=None, **columns)
+
+
+def next_rank(db: Connection, sweep: int) -> int:
+    """Counts ends and returns, in their order."""
+    db.execute("UPDATE sweeps SET sequence = sequence + 1 WHERE key = ?", (sweep,))
+    return fetch_number(db, "SELECT sequence FROM sweeps WHERE key = ?", (sweep,))

@@ -22,13 +22,13 @@ from runyard.server.sweeps.ledger.agents import NoAgent
 from runyard.server.sweeps.ledger.claims import Handed, Round
 from runyard.server.sweeps.ledger.new_trials import Claim
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.server.sweeps.serving.creation import read_file
 from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing
 from runyard.server.sweeps.serving.handed_out import HandedOut
 from runyard.server.sweeps.serving.judging import Judge
 from runyard.server.sweeps.serving.not_finite import NotFiniteWatch
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 from runyard.server.sweeps.serving.suggestions import Demand, Suggestions
-from runyard.server.sweeps.serving.sweep_file import read_file
 
 log = logging.getLogger(__name__)
 

@@ -22,9 +22,8 @@ from runyard.server.history.reading.dotted_names import look_up
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
 from runyard.server.store.store import Store
-from runyard.server.sweeps.ledger import reported, settling, sweeps, waiting
-from runyard.server.sweeps.ledger.measures import as_number
-from runyard.server.sweeps.ledger.reported import Reported
+from runyard.server.sweeps.ledger import measures, settling, sweeps, trials
+from runyard.server.sweeps.ledger.measures import Reported, as_number
 from runyard.server.sweeps.policy.lifecycle import FINAL
 from runyard.server.sweeps.policy.rules import Aim
 
@@ -110,7 +109,7 @@ class Judge:
             self._due.add(number)
         for number in list(self._due):
             # Its program may still be on its way out.
-            state = await self._store.write(waiting.promote, self._key, number)
+            state = await self._store.write(trials.promote, self._key, number)
             if state == "running":
                 continue
             self._due.discard(number)
@@ -124,7 +123,7 @@ class Judge:
 
     async def _restore_all(self) -> None:
         try:
-            found = await self._store.read(reported.read_all, self._key, self._aim.name, self._step)
+            found = await self._store.read(measures.read_all, self._key, self._aim.name, self._step)
             for one in found:
                 # Rows that are on their way to be judged are not yet known.
                 rows = min(one.rows, self._arriving.get(one.trial, one.rows))
@@ -140,7 +139,7 @@ class Judge:
 
     async def _read(self, trial: Row) -> Reported:
         return await self._store.read(
-            reported.read_reported,
+            measures.read_reported,
             trial["run"],
             trial["number"],
             trial["state"],

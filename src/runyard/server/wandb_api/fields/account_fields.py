@@ -9,7 +9,7 @@ from typing import Any
 from runyard.server.people import api_keys, people, permissions
 from runyard.server.wandb_api.graphql.ids import opaque, text_of
 from runyard.server.wandb_api.graphql.inputs import as_object, as_text
-from runyard.server.wandb_api.graphql.pages import db, edge
+from runyard.server.wandb_api.graphql.pages import connection, edge
 from runyard.server.wandb_api.graphql.request import Request
 from runyard.server.wandb_api.graphql.source import Refusal, Source
 
@@ -30,7 +30,7 @@ def queries(request: Request) -> Source:
             if user["name"].startswith(wanted)
             and permissions.may_see(caller, user["name"], user["teams"])
         ]
-        return db(
+        return connection(
             edge(user["name"], user_fields(request, user["name"], user["admin"], user["teams"]))
             for user in sorted(found, key=lambda user: (len(user["name"]), user["name"]))
         )
@@ -51,9 +51,9 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
 
     async def keys(_given: Mapping[str, Any]) -> Source:
         if not permissions.may_manage_keys(request.caller, name):
-            return db(())
+            return connection(())
         found = await request.tracker.read(api_keys.list_all, time.time())
-        return db(edge(key["id"], _key(key)) for key in found if key["user"] == name)
+        return connection(edge(key["id"], _key(key)) for key in found if key["user"] == name)
 
     return {
         "__typename": "User",
@@ -68,7 +68,7 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
         "admin": admin,
         "flags": "{}",
         "deletedAt": None,
-        "teams": db(
+        "teams": connection(
             edge(team, {"id": team, "name": team})
             for team in (name, *permissions.known_teams(request.caller, name, teams))
         ),

@@ -16,8 +16,8 @@ from runyard.server.wandb_api.graphql.access_checks import must_write
 from runyard.server.wandb_api.graphql.ids import AGENT, key_of, opaque
 from runyard.server.wandb_api.graphql.inputs import as_object, as_text
 from runyard.server.wandb_api.graphql.pages import (
+    connection,
     cursor_number,
-    db,
     edge,
     page,
     page_size,
@@ -99,7 +99,7 @@ def in_sweep(request: Request, sweep: Row) -> Source:
 
     async def every(_given: Mapping[str, Any]) -> Source:
         rows = await request.tracker.read(agents.of_sweep, sweep["key"])
-        return db(edge(row["key"], agent_fields(request, row)) for row in rows)
+        return connection(edge(row["key"], agent_fields(request, row)) for row in rows)
 
     async def one(given: Mapping[str, Any]) -> Source | None:
         key = key_of(AGENT, as_text(given, "agentName") or "")

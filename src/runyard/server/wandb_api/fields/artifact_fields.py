@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.artifacts import aliases, artifacts, lineage, manifests, visibility
+from runyard.server.artifacts import aliases, artifacts, manifests, visibility
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.graphql import pages
@@ -48,7 +48,7 @@ def in_run(request: Request, run: int) -> Source:
         async def listed(given: Mapping[str, Any]) -> Source:
             size = pages.page_size(given)
             rows = await request.tracker.read(
-                lineage.artifacts_of,
+                artifacts.of_run,
                 run,
                 role,
                 after=pages.cursor_number(given) or 0,
@@ -59,11 +59,16 @@ def in_run(request: Request, run: int) -> Source:
                 version = await request.see(visibility.artifact, row["artifact"])
                 if version is not None:
                     edges.append(pages.edge(row["key"], artifact_fields(request, version)))
-            return pages.page(edges, size, await request.tracker.read(lineage.count_of, run, role))
+            return pages.page(
+                edges, size, await request.tracker.read(artifacts.count_of_run, run, role)
+            )
 
         return listed
 
-    return {"inputArtifacts": with_role(lineage.USED), "outputArtifacts": with_role(lineage.LOGGED)}
+    return {
+        "inputArtifacts": with_role(artifacts.USED),
+        "outputArtifacts": with_role(artifacts.LOGGED),
+    }
 
 
 def project_info(row: Row) -> Source:
@@ -115,10 +120,10 @@ def artifact_fields(request: Request, row: Row) -> Source:
         return None if run is None else _run_info(run)
 
     async def used_by(_given: Mapping[str, Any]) -> Source:
-        keys = await tracker.read(lineage.runs_of, key, lineage.USED)
+        keys = await tracker.read(artifacts.runs_of, key, artifacts.USED)
         rows = [await request.see(visibility.run, run) for run in keys]
         edges = [pages.edge(run["key"], _run_info(run)) for run in rows if run is not None]
-        return pages.db(edges, total=len(edges))
+        return pages.connection(edges, total=len(edges))
 
     async def all_memberships(_given: Mapping[str, Any]) -> Source:
         edges = []
@@ -126,7 +131,7 @@ def artifact_fields(request: Request, row: Row) -> Source:
             if await request.see(visibility.collection, member["collection"]) is not None:
                 node = await membership_fields(request, member)
                 edges.append(pages.edge(member["collection"], node))
-        return pages.db(edges, total=len(edges))
+        return pages.connection(edges, total=len(edges))
 
     return {
         "__typename": "Artifact",
@@ -210,7 +215,7 @@ def files_of(request: Request, row: Row) -> Any:
     async def files(given: Mapping[str, Any]) -> Source:
         size, manifest = pages.page_size(given, most=_MOST_FILES), row["manifest"]
         if manifest is None:
-            return pages.db((), total=0)
+            return pages.connection((), total=0)
         found = await request.tracker.read(
             manifests.entries_after,
             manifest,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.artifacts import artifacts, blobs, lineage, manifests
+from runyard.server.artifacts import artifacts, blobs, manifests
 from runyard.server.artifacts.aliases import check_alias
 from runyard.server.artifacts.collections import Mismatch, check_collection, check_type
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
@@ -110,7 +110,7 @@ def mutations(request: Request) -> Source:
         run = await tracker.read(_find_run, request, given)
         if run is not None:
             used_as = as_text(given, "usedAs")
-            await tracker.write(lineage.note, run, row["key"], lineage.USED, used_as)
+            await tracker.write(artifacts.note_run, run, row["key"], artifacts.USED, used_as)
         return {"artifact": artifact_fields(request, row)}
 
     async def create_type(arguments: Mapping[str, Any]) -> Source:

@@ -125,7 +125,7 @@ def collection_fields(request: Request, row: Row) -> Source:
     async def versions(given: Mapping[str, Any]) -> Source:
         size = pages.page_size(given)
         if not _wants_committed(given):
-            return pages.db((), total=0)
+            return pages.connection((), total=0)
         members = await tracker.read(
             artifacts.versions,
             key,
@@ -171,7 +171,7 @@ def collection_fields(request: Request, row: Row) -> Source:
         "updatedAt": pages.timestamp(row["updated_at"]),
         "defaultArtifactType": kind,
         "digestAlgorithm": "MANIFEST_MD5",
-        "tags": pages.db((pages.edge(tag["name"], tag) for tag in tags), total=len(tags)),
+        "tags": pages.connection((pages.edge(tag["name"], tag) for tag in tags), total=len(tags)),
         "aliases": all_aliases,
         "artifacts": versions,
         "artifactMembership": membership,

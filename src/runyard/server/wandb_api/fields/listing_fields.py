@@ -12,7 +12,7 @@ from runyard.server.listing.filters import BadFilter, Condition, read_filter
 from runyard.server.listing.orders import BadOrder, read_cursor, read_order, write_cursor
 from runyard.server.wandb_api.fields import run_fields
 from runyard.server.wandb_api.graphql.inputs import as_text
-from runyard.server.wandb_api.graphql.pages import cursor_text, db, edge, page_size
+from runyard.server.wandb_api.graphql.pages import connection, cursor_text, edge, page_size
 from runyard.server.wandb_api.graphql.request import Request
 from runyard.server.wandb_api.graphql.source import Refusal, Source
 
@@ -64,6 +64,6 @@ def in_project(request: Request, project: int | None) -> Source:
             )
             for row, place in found.runs
         ]
-        return db(edges, more=found.more)
+        return connection(edges, more=found.more)
 
     return {"runs": page, "runCount": run_count}

@@ -42,7 +42,7 @@ def _page(db: Connection, run: int, begin: int, size: int) -> Source:
 
 def _tail(db: Connection, run: int, last: int) -> Source:
     lines = collections.deque(enumerate(consoles.lines_of(db, run)), maxlen=last)
-    return pages.db(_edge(*line) for line in lines)
+    return pages.connection(_edge(*line) for line in lines)
 
 
 def _count(db: Connection, run: int) -> int:

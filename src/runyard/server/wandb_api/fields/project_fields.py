@@ -21,8 +21,8 @@ from runyard.server.wandb_api.fields.account_fields import user_fields
 from runyard.server.wandb_api.graphql.access_checks import must_write
 from runyard.server.wandb_api.graphql.inputs import as_object, as_text
 from runyard.server.wandb_api.graphql.pages import (
+    connection,
     cursor_text,
-    db,
     edge,
     page,
     page_size,
@@ -68,7 +68,7 @@ def queries(request: Request) -> Source:
         entity = request.entity(as_text(arguments, "entityName"))
         size, after = page_size(arguments), cursor_text(arguments)
         if not request.may_read(entity):
-            return db(())
+            return connection(())
         rows = await request.tracker.read(projects.of_entity, entity, after, size + 1)
         return page(
             [edge(row["name"], project_fields(request, _project(row))) for row in rows], size

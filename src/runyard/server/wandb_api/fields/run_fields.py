@@ -14,7 +14,7 @@ from runyard.server.processes import clients
 from runyard.server.processes.origins import read_internals
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed, Transfer
+from runyard.server.store.store import Needed, Transfer
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import upserts
 from runyard.server.wandb_api.fields import (

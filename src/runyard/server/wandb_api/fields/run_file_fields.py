@@ -15,13 +15,13 @@ from typing import Any
 from runyard.server.people.signed_addresses import Kind
 from runyard.server.runs import run_files, runs
 from runyard.server.runs.patterns import BadPattern
-from runyard.server.runs.uploads import UnsafeName, check_name
+from runyard.server.runs.run_files import UnsafeName, check_name
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.graphql.access_checks import must_write, own_run
 from runyard.server.wandb_api.graphql.inputs import as_list, as_object, as_text
 from runyard.server.wandb_api.graphql.pages import (
+    connection,
     cursor_text,
-    db,
     edge,
     page_size,
     timestamp,
@@ -46,7 +46,7 @@ def in_run(request: Request, row: Row) -> Source:
             )
         except BadPattern as error:
             raise Refusal(f"pattern: {error}") from error
-        return db(
+        return connection(
             (edge(file["name"], file_fields(request, row, file)) for file in found), more=more
         )
 

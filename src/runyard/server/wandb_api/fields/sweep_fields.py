@@ -11,13 +11,13 @@ from typing import Any
 import yaml
 
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import controllers, sweeps, trials
+from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
 from runyard.server.wandb_api.fields import agent_fields, listing_fields
 from runyard.server.wandb_api.graphql.ids import SWEEP, opaque
 from runyard.server.wandb_api.graphql.inputs import as_text
 from runyard.server.wandb_api.graphql.pages import (
+    connection,
     cursor_number,
-    db,
     edge,
     page,
     page_size,
@@ -39,7 +39,7 @@ def in_project(request: Request, entity: str, project: str, key: int | None) -> 
     async def every(given: Mapping[str, Any]) -> Source:
         size, after = page_size(given), cursor_number(given)
         if key is None:
-            return db((), total=0)
+            return connection((), total=0)
         rows = await tracker.read(sweeps.of_project, key, after, size + 1)
         return page([edge(row["key"], sweep_fields(request, row)) for row in rows], size)
 
@@ -73,10 +73,10 @@ def sweep_fields(request: Request, row: Row) -> Source:
         while found["pageInfo"]["hasNextPage"]:
             found = await listed({**asked, "after": found["pageInfo"]["endCursor"]})
             edges += found["edges"]
-        return db(edges)
+        return connection(edges)
 
     async def scheduler(_given: Mapping[str, Any]) -> str | None:
-        return None if rules.draws else await tracker.read(controllers.scheduled, row)
+        return None if rules.draws else await tracker.read(sweep_changes.scheduled_runs, row)
 
     return {
         "__typename": "Sweep",

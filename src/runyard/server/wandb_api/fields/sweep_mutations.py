@@ -16,11 +16,17 @@ from runyard.server.people.permissions import ALL
 from runyard.server.runs import runs
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import controllers, sweep_changes, sweeps
+from runyard.server.sweeps.ledger import sweep_changes, sweeps
 from runyard.server.sweeps.policy.controller_requests import read_controller
-from runyard.server.sweeps.serving.creation import BadPrior, new_file, new_sweep
+from runyard.server.sweeps.serving.creation import (
+    BadPrior,
+    BadSweep,
+    SweepFile,
+    new_file,
+    new_sweep,
+    read_file,
+)
 from runyard.server.sweeps.serving.drawing import Drawing
-from runyard.server.sweeps.serving.sweep_file import BadSweep, SweepFile, read_file
 from runyard.server.wandb_api.fields.sweep_fields import sweep_fields
 from runyard.server.wandb_api.graphql.access_checks import must_write
 from runyard.server.wandb_api.graphql.ids import SWEEP, as_key
@@ -127,7 +133,9 @@ async def _change(
         if sweep.options.tasks and request.caller.scope != ALL:
             raise Refusal(REFUSAL)  # Its values are command lines.
         naming = Drawing(sweep, row["seed"])
-        await tracker.write(controllers.obey, key, controller, asked, naming.name, time.time())
+        await tracker.write(
+            sweep_changes.obey_controller, key, controller, asked, naming.name, time.time()
+        )
     state = as_text(given, "state")
     if state is not None:
         await tracker.write(sweep_changes.set_state, key, state.lower(), time.time())

@@ -43,7 +43,7 @@ def edge(cursor: object, node: Source, **more: object) -> Source:
     return {"cursor": base64.b64encode(str(cursor).encode()).decode(), "node": node, **more}
 
 
-def db(edges: Iterable[Source], *, more: bool = False, total: int | None = None) -> Source:
+def connection(edges: Iterable[Source], *, more: bool = False, total: int | None = None) -> Source:
     """A list, or a page of one. An empty list is a list too."""
     shown = list(edges)
     return {
@@ -59,7 +59,7 @@ def db(edges: Iterable[Source], *, more: bool = False, total: int | None = None)
 
 def page(edges: Sequence[Source], size: int, total: int | None = None) -> Source:
     """A page of `size` from edges of which there may be one more, to tell whether it goes on."""
-    return db(edges[:size], more=len(edges) > size, total=total)
+    return connection(edges[:size], more=len(edges) > size, total=total)
 
 
 def timestamp(seconds: float) -> str:
