@@ -19,12 +19,8 @@ _VERSION = re.compile(r"v(\d{1,18})")
 
 
 def check_alias(name: str) -> None:
-    if (
-        not 0 < len(name) <= _LONGEST
-        or not name.isprintable()
-        or set(name) & set("/:")
-        or _VERSION.fullmatch(name)
-    ):
+    is_plain = 0 < len(name) <= _LONGEST and name.isprintable() and not set(name) & set("/:")
+    if not is_plain or _VERSION.fullmatch(name):
         raise BadName(
             f"{name[:200]!r} cannot be an alias: it is empty, too long, a version's number, or "
             "holds one of /:"
@@ -83,29 +79,23 @@ def memberships(db: Connection, artifact: int) -> list[Row]:
 def resolve(db: Connection, collection: int, name: str) -> Row | None:
     """The version that `name` stands for: its number, an alias, or the digest of its contents."""
     version = _VERSION.fullmatch(name)
-    row: Row | None
     if version:
-        row = db.execute(
-            "SELECT * FROM memberships WHERE collection = ? AND version = ?",
-            (collection, int(version[1])),
-        ).fetchone()
-        return row
-    row = db.execute(
+        question = "SELECT * FROM memberships WHERE collection = ? AND version = ?"
+        return fetch_one(db, question, (collection, int(version[1])))
+    row: Row | None = db.execute(
         "SELECT memberships.* FROM aliases JOIN memberships "
         "ON memberships.artifact = aliases.artifact "
         "AND memberships.collection = aliases.collection "
         "WHERE aliases.collection = ? AND aliases.name = ?",
         (collection, name),
     ).fetchone()
-    if row is None:
-        row = db.execute(
-            "SELECT memberships.* FROM memberships "
-            "JOIN artifacts ON artifacts.key = memberships.artifact "
-            "WHERE memberships.collection = ? AND artifacts.digest = ? "
-            "ORDER BY version DESC LIMIT 1",
-            (collection, name),
-        ).fetchone()
-    return row
+    return row or fetch_one(
+        db,
+        "SELECT memberships.* FROM memberships "
+        "JOIN artifacts ON artifacts.key = memberships.artifact "
+        "WHERE memberships.collection = ? AND artifacts.digest = ? ORDER BY version DESC LIMIT 1",
+        (collection, name),
+    )
 
 
 def give(db: Connection, collection: int, artifact: int, names: Iterable[str]) -> None:

@@ -15,9 +15,7 @@ class Aliased(ValueError):
 
 def delete(db: Connection, key: int, *, with_aliases: bool) -> list[tuple[str, str]]:
     """Delete a version everywhere. Answers the contents that may not be needed any more."""
-    row = artifacts.by_key(db, key)
-    if row is None:
-        raise artifacts.Unknown("there is no such artifact any more")
+    row = artifacts.get(db, key)
     held = aliases.held(db, row["collection"], row["key"])
     if held and not with_aliases:
         raise Aliased(

@@ -88,25 +88,30 @@ def latest(db: Connection, collection: int) -> Row | None:
 def create(db: Connection, new: NewArtifact, now: float) -> Row:
     """A version to upload, or the committed one that has these contents."""
     collection = collections.ensure(db, new.project, new.collection, new.type, now)
-    found = _find(db, new, collection["key"])
-    if found is None:
+    row = _find(db, new, collection["key"])
+    if row is None:
         key = _insert(db, new, collection["key"], now)
     else:
-        key = found["key"]
-        if found["state"] == COMMITTED:
+        key = row["key"]
+        if row["state"] == COMMITTED:
             aliases.give(db, collection["key"], key, new.aliases)
             if new.run is not None:
                 note_run(db, new.run, key, LOGGED)
-                if found["run"] is None:
+                if row["run"] is None:
                     # Pushed here before the run that made it, say.
                     update(db, key, now, run=new.run)
         else:
-            wanted = dict.fromkeys([*json.loads(found["wanted_aliases"]), *new.aliases])
-            update(db, key, now, wanted_aliases=json.dumps(list(wanted)))
+            names = dict.fromkeys([*json.loads(row["wanted_aliases"]), *new.aliases])
+            update(db, key, now, wanted_aliases=json.dumps(list(names)))
     _remember(db, new.client_id, "artifact", key)
     _remember(db, new.sequence_client_id, "collection", collection["key"])
+    return get(db, key)
+
+
+def get(db: Connection, key: int) -> Row:
     row = by_key(db, key)
-    assert row is not None
+    if row is None:
+        raise Unknown("there is no such artifact any more")
     return row
 
 
@@ -130,26 +135,14 @@ def _find(db: Connection, new: NewArtifact, collection: int) -> Row | None:
 
 
 def _insert(db: Connection, new: NewArtifact, collection: int, now: float) -> int:
-    cursor = db.execute(
-        "INSERT INTO artifacts (collection, state, digest, run, distributed_id, description, "
-        "metadata, tags, wanted_aliases, history_step, ttl, created_at, updated_at) "
-        "VALUES (?, 'PENDING', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            collection,
-            new.digest,
-            new.run,
-            new.distributed_id,
-            new.description,
-            new.metadata,
-            json.dumps(new.tags),
-            json.dumps(new.aliases),
-            new.history_step,
-            new.ttl,
-            now,
-            now,
-        ),
-    )
-    return cursor.lastrowid or 0
+    names = ("digest", "run", "distributed_id", "description", "metadata", "history_step", "ttl")
+    columns = {
+        "collection": collection,
+        "state": PENDING,
+        **{name: vars(new)[name] for name in names},
+    }
+    columns |= {"tags": json.dumps(new.tags), "wanted_aliases": json.dumps(new.aliases)}
+    return sql.insert(db, "artifacts", {**columns, "created_at": now, "updated_at": now})
 
 
 def _remember(db: Connection, client_id: str | None, what: str, key: int) -> None:
@@ -163,9 +156,7 @@ def _remember(db: Connection, client_id: str | None, what: str, key: int) -> Non
 
 def commit(db: Connection, key: int, now: float) -> Row:
     """Give a version its number, its contents and its aliases. Again, it changes nothing."""
-    row = by_key(db, key)
-    if row is None:
-        raise Unknown("there is no such artifact any more")
+    row = get(db, key)
     if row["state"] == COMMITTED:
         return row
     name, collection = row["collection_name"], row["collection"]
@@ -180,9 +171,14 @@ def commit(db: Connection, key: int, now: float) -> Row:
             "log it again"
         )
     digest = manifests.digest_of(db, manifest) if is_merged else row["digest"]
-    kept = _twin(db, collection, digest)
-    if kept is None:
-        kept = key
+    twin = fetch_one(
+        db,
+        "SELECT key FROM artifacts WHERE collection = ? AND digest = ? AND state = 'COMMITTED' "
+        "AND same_as IS NULL",
+        (collection, digest),
+    )
+    stored = key if twin is None else twin["key"]
+    if twin is None:
         count, size = manifests.measure(db, manifest)
         aliases.join(db, collection, key, collections.next_version(db, collection), now)
         update(
@@ -191,36 +187,23 @@ def commit(db: Connection, key: int, now: float) -> Row:
         )  # fmt: skip
     else:
         # Somebody committed the same while this was on its way.
-        update(db, key, now, state=COMMITTED, same_as=kept)
-    aliases.give(db, collection, kept, json.loads(row["wanted_aliases"]))
+        update(db, key, now, state=COMMITTED, same_as=stored)
+    aliases.give(db, collection, stored, json.loads(row["wanted_aliases"]))
     if row["run"] is not None:
-        note_run(db, row["run"], kept, LOGGED)
+        note_run(db, row["run"], stored, LOGGED)
     db.execute(
         "DELETE FROM manifests WHERE artifact = ? AND key != ?",
-        (key, manifest if kept == key else 0),
+        (key, manifest if stored == key else 0),
     )
     db.execute("DELETE FROM claims WHERE artifact = ?", (key,))
-    stored = by_key(db, key)
-    assert stored is not None
-    return stored
-
-
-def _twin(db: Connection, collection: int, digest: str) -> int | None:
-    row = db.execute(
-        "SELECT key FROM artifacts WHERE collection = ? AND digest = ? AND state = 'COMMITTED' "
-        "AND same_as IS NULL",
-        (collection, digest),
-    ).fetchone()
-    return None if row is None else row["key"]
+    return get(db, key)
 
 
 def link(
     db: Connection, key: int, project: int, portfolio: str, names: list[str], user: int, now: float
 ) -> Row:
     """Make a version a member of another collection, under aliases of its own there."""
-    row = by_key(db, key)
-    if row is None:
-        raise Unknown("there is no such artifact any more")
+    row = get(db, key)
     if row["state"] != COMMITTED:
         raise Unfinished(f"{row['collection_name']} cannot be linked before it is committed")
     target = collections.ensure(db, project, portfolio, row["type"], now, is_portfolio=True)["key"]

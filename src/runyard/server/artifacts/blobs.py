@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from sqlite3 import Connection
 
-from runyard.server.store.sql import Row, fetch_one
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 
 _STORED_IN = (
     "SELECT 1 FROM entries JOIN manifests ON manifests.key = entries.manifest "
@@ -93,11 +93,11 @@ def known_files(db: Connection, files: Sequence[str]) -> set[str]:
 
 def stored_bytes(db: Connection, entity: str) -> int:
     """How much an entity keeps on disk: artifacts' contents, once each, and files of runs."""
-    row = db.execute(
+    return fetch_number(
+        db,
         "SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE entity = :entity) + "
         "(SELECT coalesce(sum(files.size), 0) FROM projects "
         "JOIN runs ON runs.project = projects.key JOIN files ON files.run = runs.key "
         "WHERE projects.entity = :entity)",
         {"entity": entity},
-    ).fetchone()
-    return int(row[0])
+    )

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row, fetch_column, fetch_one
+from runyard.server.store.sql import Row, fetch_column, fetch_one, insert
 from runyard.server.store.store import Store
 
 Entry = tuple[str, str, int, int, str]
@@ -38,8 +38,12 @@ def is_md5(digest: str) -> bool:
 
 def parse(text: bytes) -> tuple[str, list[Entry]]:
     """The frame of a manifest, as JSON without the contents, and its entries."""
+
+    def refuse(word: str) -> None:
+        raise BadManifest(f"{word} is not JSON")
+
     try:
-        content = json.loads(text, parse_constant=_refuse)
+        content = json.loads(text, parse_constant=refuse)
         frame = {key: value for key, value in content.items() if key != "contents"}
         entries = [_read_entry(path, entry) for path, entry in content["contents"].items()]
         if not frame:
@@ -47,10 +51,6 @@ def parse(text: bytes) -> tuple[str, list[Entry]]:
         return json.dumps(frame, allow_nan=False), entries
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadManifest(f"the manifest cannot be read: {error!s:.200}") from error
-
-
-def _refuse(word: str) -> None:
-    raise BadManifest(f"{word} is not JSON")
 
 
 def _read_entry(path: str, entry: dict[str, Any]) -> Entry:
@@ -70,18 +70,15 @@ def _read_entry(path: str, entry: dict[str, Any]) -> Entry:
     if ref is None and not is_md5(digest):
         raise BadManifest(f"the digest of {path[:100]!r} is not an MD5 in base64")
     # A path of the machine that it came from means nothing anywhere else.
-    kept = {key: value for key, value in entry.items() if key != "local_path"}
-    return path, digest, max(size or 0, 0), int(ref is None), json.dumps(kept, allow_nan=False)
+    stored = {key: value for key, value in entry.items() if key != "local_path"}
+    return path, digest, max(size or 0, 0), int(ref is None), json.dumps(stored, allow_nan=False)
 
 
 def create(
     db: Connection, artifact: int, kind: str, digest: str, base: int | None, now: float
 ) -> int:
-    cursor = db.execute(
-        "INSERT INTO manifests (artifact, kind, digest, base, created_at) VALUES (?, ?, ?, ?, ?)",
-        (artifact, kind, digest, base, now),
-    )
-    return cursor.lastrowid or 0
+    columns = {"artifact": artifact, "kind": kind, "digest": digest, "base": base}
+    return insert(db, "manifests", {**columns, "created_at": now})
 
 
 def by_key(db: Connection, key: int) -> Row | None:

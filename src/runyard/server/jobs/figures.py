@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, insert
 
 _MOST_FIGURES = 20
 _MOST_SWEEPS = 10
@@ -23,20 +23,17 @@ def add(
     now: float,
 ) -> int:
     """Keep a measurement; its key. Of each kind and hardware the newest are kept."""
-    cursor = db.execute(
-        "INSERT INTO figures (project, kind, hardware, user, made_at, figures) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (project, kind, hardware, user, now, json.dumps(figures)),
-    )
+    place = {"project": project, "kind": kind, "hardware": hardware}
+    columns = {**place, "user": user, "made_at": now, "figures": json.dumps(figures)}
+    key = insert(db, "figures", columns)
     db.execute(
         "DELETE FROM figures WHERE project = :project AND kind = :kind AND hardware = :hardware "
         "AND key NOT IN (SELECT key FROM figures "
         "WHERE project = :project AND kind = :kind AND hardware = :hardware "
         "ORDER BY made_at DESC LIMIT :most)",
-        {"project": project, "kind": kind, "hardware": hardware, "most": _MOST_FIGURES},
+        {**place, "most": _MOST_FIGURES},
     )
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
+    return key
 
 
 def of_project(db: Connection, project: int, kind: str | None) -> list[Row]:
@@ -63,8 +60,8 @@ def estimate_of(db: Connection, sweep: int) -> dict[str, Any] | None:
     row = db.execute("SELECT * FROM estimates WHERE sweep = ?", (sweep,)).fetchone()
     if row is None:
         return None
-    told = json.loads(row["estimate"])
-    return {"kind": row["kind"], "estimate": told or None, "truth": truth(db, sweep)}
+    expected = json.loads(row["estimate"]) or None
+    return {"kind": row["kind"], "estimate": expected, "truth": truth(db, sweep)}
 
 
 def truth(db: Connection, sweep: int) -> dict[str, Any] | None:
@@ -94,9 +91,7 @@ def sweeps_of_kind(db: Connection, project: int, kind: str) -> list[dict[str, An
     ).fetchall()
     return [
         {
-            "id": row["id"],
-            "name": row["name"],
-            "created_at": row["created_at"],
+            **{name: row[name] for name in ("id", "name", "created_at")},
             "estimate": json.loads(row["estimate"]) or None,
             "truth": truth(db, row["key"]),
         }

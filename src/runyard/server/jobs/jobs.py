@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from sqlite3 import Connection
@@ -11,7 +12,7 @@ from typing import Any
 
 from runyard.server.people.permissions import Entities
 from runyard.server.runs.typed_names import Ambiguous, of_entities
-from runyard.server.store.sql import Row, exists, fetch_column, fetch_number, fetch_one
+from runyard.server.store.sql import Row, exists, fetch_column, fetch_number, fetch_one, insert
 
 KINDS = ("agents", "server", "shell", "build", "gauge")
 
@@ -32,8 +33,8 @@ class Sight:
     """Whose jobs are seen: a user's own, and those that work for sweeps of these entities."""
 
     user: int
-    # None: everybody's.
     entities: Entities | None = None
+    """None: everybody's."""
 
     def condition(self) -> tuple[str, list[Any]]:
         if self.entities is None:
@@ -78,33 +79,13 @@ class News:
 
 def record(db: Connection, user: int, new: NewJob) -> Row:
     """Remember a job; told again, it is the same one."""
-    db.execute(
-        "INSERT INTO jobs (user, cluster, job_id, sweep, kind, name, array, tasks, folder, "
-        "log_pattern, asked, snapshot, script, environment, submitted_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (
-            user,
-            new.cluster,
-            new.job_id,
-            new.sweep,
-            new.kind,
-            new.name,
-            new.array,
-            new.tasks,
-            new.folder,
-            new.log_pattern,
-            json.dumps(new.asked),
-            new.snapshot,
-            new.script,
-            json.dumps(new.environment),
-            new.submitted_at,
-        ),
-    )
-    found: Row = db.execute(
+    texts = {"asked": json.dumps(new.asked), "environment": json.dumps(new.environment)}
+    insert(db, "jobs", {"user": user, **vars(new), **texts}, if_missing=True)
+    row: Row = db.execute(
         _SELECT + "WHERE jobs.user = ? AND cluster = ? AND job_id = ? AND submitted_at = ?",
         (user, new.cluster, new.job_id, new.submitted_at),
     ).fetchone()
-    return found
+    return row
 
 
 def by_key(db: Connection, key: int, sight: Sight) -> Row | None:
@@ -123,21 +104,20 @@ def by_words(db: Connection, words: str, sight: Sight) -> Row | None:
     seen, values = sight.condition()
     if not name:
         return None
-    for where, given in (
+    for where, value in (
         ("jobs.job_id = ?", name if number is None else number[1]),
         ("jobs.name = ?", name),
         ("instr(lower(jobs.name), lower(?)) > 0", name),
     ):
-        rows = db.execute(
+        rows: list[Row] = db.execute(
             f"{_SELECT} WHERE (? = '' OR jobs.cluster = ?) AND {where} AND {seen} "
             f"ORDER BY jobs.key DESC LIMIT {_MOST_NAMED}",
-            [cluster, cluster, given, *values],
+            [cluster, cluster, value, *values],
         ).fetchall()
         if len({(row["cluster"], row["job_id"]) for row in rows}) > 1:
             raise Ambiguous([f"{row['cluster']}/{row['job_id']} {row['name']}" for row in rows])
         if rows:
-            found: Row = rows[0]
-            return found
+            return rows[0]
         if number is not None:
             return None
     return None
@@ -153,16 +133,16 @@ def newest(
 ) -> list[Row]:
     """Jobs, the newest first."""
     seen, values = sight.condition()
-    tests, given = [seen], values
+    tests = [seen]
     if sweep is not None:
         tests.append("jobs.sweep = ?")
-        given = [*given, sweep]
+        values.append(sweep)
     if open_only:
         tests.append("jobs.ended_at IS NULL")
     return db.execute(
         f"{_SELECT} WHERE {' AND '.join(tests)} ORDER BY jobs.submitted_at DESC, jobs.key DESC "
         "LIMIT ?",
-        [*given, -1 if limit is None else limit],
+        [*values, -1 if limit is None else limit],
     ).fetchall()
 
 
@@ -172,7 +152,7 @@ def hear(db: Connection, user: int | None, news: Collection[News]) -> list[int]:
     Words that are older than what is known change nothing. Only jobs of `user`, if one is given.
     """
     changed = []
-    for one in news:
+    for job in news:
         cursor = db.execute(
             "UPDATE jobs SET polled_at = :polled_at, states = :states, reason = :reason, "
             "starts_at = :starts_at, started_at = coalesce(:started_at, started_at), "
@@ -180,19 +160,14 @@ def hear(db: Connection, user: int | None, news: Collection[News]) -> list[int]:
             "WHERE key = :key AND (polled_at IS NULL OR polled_at <= :polled_at) "
             "AND (:user IS NULL OR user = :user)",
             {
-                "key": one.key,
+                **vars(job),
                 "user": user,
-                "polled_at": one.polled_at,
-                "states": json.dumps(one.states),
-                "reason": one.reason,
-                "starts_at": one.starts_at,
-                "started_at": one.started_at,
-                "ended_at": one.ended_at,
-                "used": json.dumps(one.used),
+                "states": json.dumps(job.states),
+                "used": json.dumps(job.used),
             },
         )
         if cursor.rowcount:
-            changed.append(one.key)
+            changed.append(job.key)
     return changed
 
 
@@ -230,18 +205,17 @@ def _place(job: Row) -> dict[str, Any]:
 
 def count_failed(db: Connection, jobs: Collection[Row]) -> dict[int, int]:
     """How many such trials each job has, by the job's key; those with none are left out."""
-    asked = {job["sweep"] for job in jobs if job["sweep"] is not None}
-    found: dict[tuple[int, str, int], int] = {}
+    sweeps = {job["sweep"] for job in jobs if job["sweep"] is not None}
+    failed: Counter[tuple[int, str, int]] = Counter()
     for row in db.execute(
         "SELECT trials.sweep, agents.job, agents.user, count(*) AS count FROM trials "
         "JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep IN (SELECT value FROM json_each(?)) AND trials.state = 'failed' "
         "AND agents.job IS NOT NULL GROUP BY trials.sweep, agents.job, agents.user",
-        (json.dumps(sorted(asked)),),
+        (json.dumps(sorted(sweeps)),),
     ):
-        place = (row["sweep"], row["job"].partition("_")[0], row["user"])
-        found[place] = found.get(place, 0) + row["count"]
-    counts = {job["key"]: found.get((job["sweep"], job["job_id"], job["user"]), 0) for job in jobs}
+        failed[row["sweep"], row["job"].partition("_")[0], row["user"]] += row["count"]
+    counts = {job["key"]: failed[job["sweep"], job["job_id"], job["user"]] for job in jobs}
     return {key: count for key, count in counts.items() if count}
 
 

@@ -9,7 +9,6 @@ only (`server/http/scopes.py`), which ends by itself some time after its last us
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
@@ -18,6 +17,7 @@ from typing import Any
 from runyard.proof import ID_LENGTH
 from runyard.proof import hash_key as hash_key
 from runyard.server.people.permissions import ALL, RUNS, Caller
+from runyard.server.store.sql import Row, exists, fetch_number, insert
 
 FOLDER, NODES, PERSON, SHELL, RUN, JOB = "folder", "nodes", "person", "shell", "run", "job"
 HANDED_OUT = (SHELL, RUN, JOB)
@@ -37,7 +37,6 @@ _REMEMBERED = 2 * DAY
 OWN_LABEL = "state folder"
 _NODES_LABEL = "agents on nodes"
 
-_SHOWN = ("label", "kind", "scope", "created_at", "expires_at", "used_at", "used_from")
 _SELECT = (
     "SELECT api_keys.*, users.name AS name, users.admin AS admin FROM api_keys "
     "JOIN users ON users.key = api_keys.user"
@@ -106,22 +105,9 @@ def key_id(hashed: str) -> str:
 
 def add(db: Connection, user: int, key: str, wanted: Wanted, now: float) -> dict[str, Any]:
     """Make a key of a user's; what may be told of it."""
-    db.execute(
-        "INSERT INTO api_keys (hash, user, label, created_at, kind, scope, lifetime, expires_at, "
-        "port, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            hash_key(key),
-            user,
-            wanted.label,
-            now,
-            wanted.kind,
-            wanted.scope,
-            wanted.lifetime,
-            None if wanted.lifetime is None else now + wanted.lifetime,
-            wanted.port,
-            wanted.run,
-        ),
-    )
+    end = None if wanted.lifetime is None else now + wanted.lifetime
+    columns = {"hash": hash_key(key), "user": user, "created_at": now, "expires_at": end}
+    insert(db, "api_keys", {**columns, **vars(wanted)})
     row = db.execute(f"{_SELECT} WHERE hash = ?", (hash_key(key),)).fetchone()
     return _shown(row)
 
@@ -137,13 +123,11 @@ def own(db: Connection, user: int, key: str, now: float) -> None:
 
 def for_nodes(db: Connection, before: str, fresh: str, now: float) -> str:
     """The key of the owner's agents: the one of before, or a fresh one where that was revoked."""
-    known = db.execute(
-        "SELECT 1 FROM api_keys WHERE hash = ? AND kind = ?", (hash_key(before), NODES)
-    ).fetchone()
-    if known is not None:
+    question = "SELECT 1 FROM api_keys WHERE hash = ? AND kind = ?"
+    if exists(db, question, (hash_key(before), NODES)):
         return before
-    owner = db.execute("SELECT key FROM users WHERE admin").fetchone()
-    add(db, owner["key"], fresh, Wanted(_NODES_LABEL, NODES, RUNS), now)
+    owner = fetch_number(db, "SELECT key FROM users WHERE admin")
+    add(db, owner, fresh, Wanted(_NODES_LABEL, NODES, RUNS), now)
     return fresh
 
 
@@ -157,10 +141,10 @@ def list_all(db: Connection, now: float) -> list[dict[str, Any]]:
     return [_shown(row) for row in rows]
 
 
-def _shown(row: sqlite3.Row) -> dict[str, Any]:
+def _shown(row: Row) -> dict[str, Any]:
     """A key without the key."""
-    shown = {name: row[name] for name in _SHOWN}
-    return {"id": key_id(row["hash"]), "user": row["name"], **shown}
+    columns = ("label", "kind", "scope", "created_at", "expires_at", "used_at", "used_from")
+    return {"id": key_id(row["hash"]), "user": row["name"], **{name: row[name] for name in columns}}
 
 
 def revoke(db: Connection, user: int, key: str) -> bool:
@@ -257,7 +241,7 @@ def load(
         f"{_SELECT} WHERE users.removed_at IS NULL AND (:hash IS NULL OR hash = :hash)",
         {"hash": hashed},
     )
-    found = {}
+    keys = {}
     for row in rows:
         own_teams = frozenset(teams.get(row["user"], ()))
         is_owner, is_whole = bool(row["admin"]), row["scope"] == ALL
@@ -270,14 +254,6 @@ def load(
             row["scope"],
             owned - own_teams - {row["name"]} if is_owner and not is_whole else None,
         )
-        found[row["hash"]] = Key(
-            row["hash"],
-            caller,
-            row["kind"],
-            row["label"],
-            row["lifetime"],
-            row["expires_at"],
-            row["retired"],
-            row["port"],
-        )
-    return found
+        columns = ("kind", "label", "lifetime", "expires_at", "retired", "port")
+        keys[row["hash"]] = Key(row["hash"], caller, *(row[name] for name in columns))
+    return keys

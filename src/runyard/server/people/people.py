@@ -12,7 +12,7 @@ from typing import Any
 from runyard.server.people import api_keys
 from runyard.server.people.api_keys import Wanted
 from runyard.server.store.names import BadName, check_project
-from runyard.server.store.sql import Row, fetch_column
+from runyard.server.store.sql import Row, exists, fetch_column, fetch_one, insert
 
 # The first parts of our own addresses.
 _RESERVED = frozenset({"api", "files", "graphql", "sdk", "uploads", "login", "assets"})
@@ -59,12 +59,10 @@ def load(db: Connection, hashed: str | None = None) -> People:
 
 def add_owner(db: Connection, key: str, name: str, now: float) -> None:
     """Make `key` the state folder's own: the one by which its owner, the admin, comes in."""
-    owner = db.execute("SELECT key FROM users WHERE admin").fetchone()
-    if owner is None:
-        db.execute("INSERT INTO users (name, admin, created_at) VALUES (?, 1, ?)", (name, now))
     # Whatever LOGNAME says today: the folder has one owner.
-    owner = db.execute("SELECT key FROM users WHERE admin").fetchone()
-    api_keys.own(db, owner["key"], key, now)
+    owner = fetch_one(db, "SELECT key FROM users WHERE admin")
+    new = {"name": name, "admin": 1, "created_at": now}
+    api_keys.own(db, insert(db, "users", new) if owner is None else owner["key"], key, now)
 
 
 def add_user(db: Connection, name: str, now: float) -> None:
@@ -94,9 +92,7 @@ def remove_user(db: Connection, name: str, now: float) -> None:
 
 
 def find_user(db: Connection, name: str) -> Row:
-    user: Row | None = db.execute(
-        "SELECT * FROM users WHERE name = ? AND removed_at IS NULL", (name,)
-    ).fetchone()
+    user = fetch_one(db, "SELECT * FROM users WHERE name = ? AND removed_at IS NULL", (name,))
     if user is None:
         raise Missing(f"there is no user {name!r}")
     return user
@@ -147,7 +143,7 @@ def add_team(db: Connection, name: str, maker: str, now: float, *, adopt: bool) 
         # Names are unique, so this much is told; not whether a user, a team or runs have it.
         raise Taken(f"the name {name!r} is taken")
     _refuse_team(db, name)
-    if db.execute("SELECT 1 FROM users WHERE name = ?", (name,)).fetchone():
+    if exists(db, "SELECT 1 FROM users WHERE name = ?", (name,)):
         raise Taken(f"{name!r} is a user's name")
     db.execute("INSERT INTO teams (name, created_at) VALUES (?, ?)", (name, now))
     add_member(db, name, maker)
@@ -177,7 +173,7 @@ def list_teams(db: Connection) -> list[dict[str, Any]]:
 
 def members_of(db: Connection, team: str) -> list[str] | None:
     """The names of a team's members; None where there is no such team."""
-    if not db.execute("SELECT 1 FROM teams WHERE name = ?", (team,)).fetchone():
+    if not _is_team(db, team):
         return None
     return fetch_column(
         db,
@@ -192,15 +188,12 @@ def teams_of(db: Connection, user: int) -> list[str]:
 
 def is_taken(db: Connection, name: str) -> bool:
     """Whether an entity of that name is anybody's, or has runs."""
-    owned = db.execute(
-        "SELECT 1 FROM users WHERE name = :name UNION SELECT 1 FROM teams WHERE name = :name",
-        {"name": name},
-    )
-    return owned.fetchone() is not None or _has_projects(db, name)
+    is_user = exists(db, "SELECT 1 FROM users WHERE name = ?", (name,))
+    return is_user or _is_team(db, name) or _has_projects(db, name)
 
 
 def add_member(db: Connection, team: str, user: str) -> None:
-    if not db.execute("SELECT 1 FROM teams WHERE name = ?", (team,)).fetchone():
+    if not _is_team(db, team):
         raise Missing(f"there is no team {team!r}")
     db.execute(
         "INSERT INTO members (team, user) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -229,11 +222,14 @@ def check_entity(name: str) -> None:
         raise BadName(f"{name[:200]!r} cannot be the name of a user or a team")
 
 
+def _is_team(db: Connection, name: str) -> bool:
+    return exists(db, "SELECT 1 FROM teams WHERE name = ?", (name,))
+
+
 def _refuse_team(db: Connection, name: str) -> None:
-    if db.execute("SELECT 1 FROM teams WHERE name = ?", (name,)).fetchone():
+    if _is_team(db, name):
         raise Taken(f"there already is a team {name!r}")
 
 
 def _has_projects(db: Connection, entity: str) -> bool:
-    found = db.execute("SELECT 1 FROM projects WHERE entity = ? LIMIT 1", (entity,))
-    return found.fetchone() is not None
+    return exists(db, "SELECT 1 FROM projects WHERE entity = ? LIMIT 1", (entity,))

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any
 
+from runyard.server.store.sql import exists, insert
+
 _LONGEST_TITLE, _LONGEST_TEXT = 1_000, 20_000
 
 
@@ -20,18 +22,12 @@ class Alert:
 
 def raise_alert(db: Connection, run: int, alert: Alert, now: float) -> bool:
     """Keep an alert; says whether it is one, and not the repetition of an earlier one."""
-    title = alert.title[:_LONGEST_TITLE]
-    repeated = db.execute(
-        "SELECT 1 FROM alerts WHERE run = ? AND title = ? AND raised_at > ?",
-        (run, title, now - alert.wait_seconds),
-    ).fetchone()
-    if repeated is not None:
+    title, text = alert.title[:_LONGEST_TITLE], alert.text[:_LONGEST_TEXT]
+    question = "SELECT 1 FROM alerts WHERE run = ? AND title = ? AND raised_at > ?"
+    if exists(db, question, (run, title, now - alert.wait_seconds)):
         return False
-    db.execute(
-        "INSERT INTO alerts (run, title, text, level, wait_seconds, raised_at) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (run, title, alert.text[:_LONGEST_TEXT], alert.level[:20], alert.wait_seconds, now),
-    )
+    columns = {**vars(alert), "title": title, "text": text, "level": alert.level[:20]}
+    insert(db, "alerts", {"run": run, "raised_at": now, **columns})
     return True
 
 

@@ -31,8 +31,7 @@ def of_entity(db: Connection, entity: str, after: str | None, most: int) -> list
 def ensure(db: Connection, entity: str, name: str, now: float) -> tuple[Row, bool]:
     """A project of that name, and whether it was made now."""
     is_new = by_path(db, entity, name) is None
-    runs.ensure_project(db, entity, name, now)
-    row = by_path(db, entity, name)
+    row = by_key(db, str(runs.ensure_project(db, entity, name, now)))
     assert row is not None
     return row, is_new
 

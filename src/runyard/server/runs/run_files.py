@@ -12,12 +12,12 @@ from sqlite3 import Connection
 
 from runyard.server.runs.patterns import Pattern
 from runyard.server.store.incoming import Incoming
-from runyard.server.store.sql import Row, fetch_number
+from runyard.server.store.sql import Row, exists, fetch_number
 
 
 def put_file(db: Connection, run: int, name: str, size: int, md5: str, now: float) -> bool:
     """A file that has come in whole. Says whether its run is still there."""
-    if db.execute("SELECT 1 FROM runs WHERE key = ?", (run,)).fetchone() is None:
+    if not exists(db, "SELECT 1 FROM runs WHERE key = ?", (run,)):
         return False
     db.execute(
         "INSERT OR REPLACE INTO files (run, name, size, md5, updated_at) VALUES (?, ?, ?, ?, ?)",
@@ -40,20 +40,20 @@ def list_files(
     first: int = 50,
 ) -> tuple[list[Row], bool]:
     """Files by name, behind the name `after`; and whether there are more."""
-    tests, given = ["run = ?"], list[object]([run])
+    tests, values = ["run = ?"], list[object]([run])
     if names:
         tests.append("name IN (SELECT value FROM json_each(?))")
-        given.append(json.dumps(list(names)))
+        values.append(json.dumps(list(names)))
     if after is not None:
         tests.append("name > ?")
-        given.append(after)
+        values.append(after)
     rows = db.execute(
         f"SELECT * FROM files WHERE {' AND '.join(tests)} ORDER BY name LIMIT ?",  # noqa: S608
-        (*given, -1 if pattern else first + 1),
+        (*values, -1 if pattern else first + 1),
     ).fetchall()
     if pattern:
-        wanted = _like(pattern)
-        rows = [row for row in rows if wanted.search(row["name"])]
+        like = _like(pattern)
+        rows = [row for row in rows if like.search(row["name"])]
     return rows[:first], len(rows) > first
 
 
@@ -64,13 +64,13 @@ def delete_file(db: Connection, run: int, name: str) -> bool:
 
 def _like(pattern: str) -> Pattern:
     """MySQL's LIKE, which clients know. Its own in SQLite can be made to search for hours."""
-    found, letters = "", iter(pattern)
+    expression, letters = "", iter(pattern)
     for letter in letters:
         if letter == "\\":
-            found += re.escape(next(letters, letter))
+            expression += re.escape(next(letters, letter))
         else:
-            found += {"%": ".*", "_": "."}.get(letter) or re.escape(letter)
-    return Pattern(f"^(?:{found})$", ignore_case=True)
+            expression += {"%": ".*", "_": "."}.get(letter) or re.escape(letter)
+    return Pattern(f"^(?:{expression})$", ignore_case=True)
 
 
 _LONGEST_NAME = 1024

@@ -11,7 +11,7 @@ from runyard.server.people.permissions import Entities
 from runyard.server.runs.typed_names import find_meant, in_place, of_entities
 from runyard.server.store import sql
 from runyard.server.store.names import invent_name
-from runyard.server.store.sql import Row, fetch_one
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 
 _SELECT = (
     "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
@@ -25,10 +25,8 @@ def ensure_project(db: Connection, entity: str, name: str, now: float) -> int:
         "INSERT INTO projects (entity, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (entity, name, now),
     )
-    row = db.execute(
-        "SELECT key FROM projects WHERE entity = ? AND name = ?", (entity, name)
-    ).fetchone()
-    return int(row["key"])
+    question = "SELECT key FROM projects WHERE entity = ? AND name = ?"
+    return fetch_number(db, question, (entity, name))
 
 
 def find_announced(db: Connection, run_id: str, user: int) -> Row | None:
@@ -62,15 +60,15 @@ def by_words(db: Connection, words: str, entities: Entities | None = None) -> Ro
     place, _, name = words.rpartition("/")
     if not name:
         return None
-    places, given = in_place(place or None)
+    places, values = in_place(place or None)
     ways = (
-        ([*places, "runs.id = ?"], [*given, name]),
-        ([*places, "runs.name = ?"], [*given, name]),
+        ([*places, "runs.id = ?"], [*values, name]),
+        ([*places, "runs.name = ?"], [*values, name]),
         # A trial whose program named another place answers in its sweep's project as well.
-        (["runs.id = ?", _of_sweep_in(places)], [name, *given]),
+        (["runs.id = ?", _of_sweep_in(places)], [name, *values]),
         (["runs.name = ?"], [words]),  # Names may hold slashes; ids and projects do not.
         # A range, not LIKE: it takes every character as it is, and uses the index.
-        ([*places, "runs.id >= ?", "runs.id < ?"], [*given, name, f"{name}\U0010ffff"]),
+        ([*places, "runs.id >= ?", "runs.id < ?"], [*values, name, f"{name}\U0010ffff"]),
     )
     return find_meant(db, _SELECT, "runs.created_at", ways, entities)
 
@@ -138,32 +136,21 @@ def create_launched(
         run = _find_moved(db, new, user)
     if run is None:
         project = ensure_project(db, entity, new["project"], now)
-        db.execute(
-            'INSERT INTO runs (id, project, user, name, state, tags, notes, "group", host, '
-            "command, folder, created_at) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?)",
-            (
-                new["id"],
-                project,
-                user,
-                new.get("name") or invent_name(db, project),
-                json.dumps(new.get("tags") or []),
-                new.get("notes"),
-                new.get("group"),
-                new.get("host"),
-                json.dumps(new["command"]),
-                new.get("folder"),
-                now,
-            ),
-        )
-        run = by_path(db, entity, new["project"], new["id"])
+        columns = {name: new.get(name) for name in ("notes", "group", "host", "folder")}
+        columns |= {"id": new["id"], "project": project, "user": user, "created_at": now}
+        columns["name"] = new.get("name") or invent_name(db, project)
+        columns |= {"tags": json.dumps(new.get("tags") or []), "state": "pending"}
+        columns["command"] = json.dumps(new["command"])
+        run = by_key(db, sql.insert(db, "runs", columns))
         assert run is not None
     return run
 
 
 def _find_moved(db: Connection, new: Mapping[str, Any], user: int) -> Row | None:
-    """The run of an earlier start of the same command with this id: its program named another
-    place, and will again. A new run here would stay empty. In the project that the user names, if
-    they name one."""
+    """The run of an earlier start of the same command with this id, in the project that is named.
+
+    Its program named another place, and will again: a new run here would stay empty.
+    """
     project = new["project"] if new.get("is_place_named") else None
     return fetch_one(
         db,
@@ -194,17 +181,13 @@ def revived(row: Row) -> dict[str, Any]:
 
 def by_keys(db: Connection, keys: Sequence[int]) -> list[Row]:
     """Whole rows, in the order of the keys; those that are gone are left out."""
-    rows = db.execute(
-        _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))",  # noqa: S608
-        (json.dumps(keys),),
-    ).fetchall()
-    found = {row["key"]: row for row in rows}
-    return [found[key] for key in keys if key in found]
+    question = _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))"  # noqa: S608
+    rows = {row["key"]: row for row in db.execute(question, (json.dumps(keys),))}
+    return [rows[key] for key in keys if key in rows]
 
 
-def edit_run(db: Connection, key: int, wanted: Mapping[str, Any]) -> None:
-    """Set the columns that are named."""
-    columns = dict(wanted)
+def edit_run(db: Connection, key: int, changes: Mapping[str, Any]) -> None:
+    columns = dict(changes)
     if "tags" in columns:
         columns["tags"] = json.dumps(list(dict.fromkeys(columns["tags"])))
     update(db, key, **columns)
@@ -214,12 +197,12 @@ def change_tags(
     db: Connection, project: int, keys: Sequence[int], add: Collection[str], remove: Collection[str]
 ) -> int:
     """Of those runs that are the project's; how many have changed."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT key, tags FROM runs WHERE project = ? AND key IN (SELECT value FROM json_each(?))",
         (project, json.dumps(list(keys))),
     ).fetchall()
     changed = 0
-    for row in found:
+    for row in rows:
         before: list[str] = json.loads(row["tags"])
         after = [tag for tag in dict.fromkeys((*before, *add)) if tag not in remove]
         if after != before:

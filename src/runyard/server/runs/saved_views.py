@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row, fetch_one
+from runyard.server.store.names import new_id
+from runyard.server.store.sql import Row, fetch_one, insert
 
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _SELECT = (
     "SELECT reports.*, projects.entity AS entity, projects.name AS project_name, "
     "users.name AS user_name FROM reports JOIN projects ON projects.key = reports.project "
@@ -23,21 +22,10 @@ class Outdated(ValueError):
 
 
 def create(db: Connection, project: int, user: int, content: Mapping[str, Any], now: float) -> Row:
-    report_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-    db.execute(
-        "INSERT INTO reports (id, project, user, title, notes, view, created_at, updated_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            report_id,
-            project,
-            user,
-            content["title"],
-            content["notes"],
-            json.dumps(content["view"]),
-            now,
-            now,
-        ),
-    )
+    report_id = new_id()
+    columns = {"id": report_id, "project": project, "user": user, "title": content["title"]}
+    columns |= {"notes": content["notes"], "view": json.dumps(content["view"])}
+    insert(db, "reports", {**columns, "created_at": now, "updated_at": now})
     row = by_id(db, report_id)
     assert row is not None
     return row
@@ -57,7 +45,7 @@ def of_project(db: Connection, project: int) -> list[Row]:
 def change(
     db: Connection, key: int, revision: int | None, content: Mapping[str, Any], now: float
 ) -> None:
-    """Set what is given, if `revision`, where one is given, is still the report's."""
+    """Set what is in `content`. A `revision` that is not the report's any more is refused."""
     columns = {
         name: json.dumps(value) if name == "view" else value for name, value in content.items()
     }

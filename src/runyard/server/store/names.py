@@ -6,6 +6,8 @@ import os
 import secrets
 from sqlite3 import Connection
 
+from runyard.server.store.sql import fetch_number
+
 _FIRST = (
     "amber brisk calm clear copper crisp dawn deep early even fair fast fern firm first fresh glad "
     "gold grand green happy hazel high ivory jade keen kind late light lively long lucky mellow "
@@ -22,8 +24,8 @@ _SECOND = (
 FIRST, SECOND = tuple(_FIRST.split()), tuple(_SECOND.split())
 
 
-_IN_RUN_IDS = "abcdefghijklmnopqrstuvwxyz0123456789"
-_PAIRS = tuple(first + second for first in _IN_RUN_IDS for second in _IN_RUN_IDS)
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
+_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _SHIFTS = (0, 32, 64, 96)
 _LONGEST = 128
 _NOT_IN_IDS = set(":;,#?/'")
@@ -57,11 +59,12 @@ def _is_plain(name: str) -> bool:
 
 
 def invent_name(db: Connection, project: int) -> str:
-    count = db.execute("SELECT count(*) FROM runs WHERE project = ?", (project,)).fetchone()[0]
+    count = fetch_number(db, "SELECT count(*) FROM runs WHERE project = ?", (project,))
     return f"{secrets.choice(FIRST)}-{secrets.choice(SECOND)}-{count + 1}"
 
 
-def new_run_id() -> str:
+def new_id() -> str:
+    """Eight letters and digits, for a run, a sweep or a report."""
     # Two letters at a time, from twice as many bits as they need: none is likelier than another by
     # more than one part in two million.
     drawn = int.from_bytes(os.urandom(16), "big")

@@ -15,7 +15,6 @@ from typing import Any
 from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
-from runyard.server.store.names import new_run_id
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import leases, settling, sweeps, trials
 from runyard.server.sweeps.ledger.new_trials import OWN, Claim, Draw, NewRun, NewTrials, create_runs
@@ -102,22 +101,9 @@ def enqueue(
         return known
     counter = _Counter(sweep, sweeps.rules_of(sweep))
     number = counter.next_number()
-    db.execute(
-        "INSERT INTO trials (sweep, number, id, name, setting, settings, mark, state, place, "
-        "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?)",
-        (
-            sweep["key"],
-            number,
-            new_run_id(),
-            name,
-            number,
-            json.dumps(settings),
-            mark,
-            # Behind those that were cut off.
-            trials.place_in_queue("tail", number),
-            now,
-        ),
-    )
+    columns = {"setting": number, "settings": json.dumps(settings), "mark": mark}
+    # Behind those that were cut off.
+    trials.add_waiting(db, sweep["key"], number, name, number, columns, now)
     counter.store(db, now)
     return trials.get(db, sweep["key"], number)
 

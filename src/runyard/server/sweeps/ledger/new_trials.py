@@ -9,7 +9,7 @@ from sqlite3 import Connection
 from typing import Any, Protocol
 
 from runyard.server.store import json_text
-from runyard.server.store.names import new_run_id
+from runyard.server.store.names import new_id
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import trials
 
@@ -110,7 +110,7 @@ class NewTrials:
         settings = self._draw.with_seed(drawn.settings, seed)
         name = self._draw.name(settings, self._is_taken)
         self._names.add(name)
-        run = NewRun(claim, new_run_id(), name, settings)
+        run = NewRun(claim, new_id(), name, settings)
         self._new.append(_New(number, setting, drawn, run))
 
     def store(self, until: float, now: float) -> None:

@@ -15,7 +15,6 @@ from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.consoles import last_words
 from runyard.server.runs import runs, states
-from runyard.server.store.names import new_run_id
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps, trials
 from runyard.server.sweeps.ledger.measures import ends_not_finite, measure
@@ -109,17 +108,8 @@ def settle(
 
 
 # What `take_back` restores.
-_UNDONE = (
-    "cause",
-    "tries",
-    "steps",
-    "exit_code",
-    "seconds",
-    "ended",
-    "ended_at",
-    "score",
-    "measured",
-)
+_RESULT = ("score", "measured", "ended", "ended_at")
+_UNDONE = ("cause", "tries", "steps", "exit_code", "seconds", *_RESULT)
 
 
 def _end_run(
@@ -230,29 +220,14 @@ def forget(db: Connection, run: Row, now: float) -> None:
     sweeps.update(db, sweep["key"], now, removed=sweep["removed"] + 1)
     if sweep["method"] == sweeps.GRID:
         number = sweep["trials"] + 1
-        db.execute(
-            "INSERT INTO trials (sweep, number, id, name, setting, point, settings, state, place, "
-            "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?)",
-            (
-                sweep["key"],
-                number,
-                new_run_id(),
-                _free_name(db, sweep["key"], f"{trial['name']}_{number}"),
-                trial["setting"],
-                trial["point"],
-                trial["settings"],
-                trials.place_in_queue("tail", trials.next_rank(db, sweep["key"])),
-                now,
-            ),
-        )
+        name = f"{trial['name']}_{number}"
+        while trials.is_taken(db, sweep["key"], name):
+            name += "_"
+        columns = {column: trial[column] for column in ("setting", "point", "settings")}
+        rank = trials.next_rank(db, sweep["key"])
+        trials.add_waiting(db, sweep["key"], number, name, rank, columns, now)
         sweeps.update(db, sweep["key"], now, trials=number)
     conclude(db, sweep["key"], now)
-
-
-def _free_name(db: Connection, sweep: int, name: str) -> str:
-    while trials.is_taken(db, sweep, name):
-        name += "_"
-    return name
 
 
 def hand_back(db: Connection, trial: Row, now: float) -> None:
@@ -308,15 +283,15 @@ def _give_up(db: Connection, trial: Row, limit: int, now: float) -> None:
     sweep = sweeps.get(db, trial["sweep"])
     if sweep["state"] not in sweeps.OPEN:
         return
-    found = sweeps.counts(db, sweep["key"])
-    if not lifecycle.after_failure(found, limit):
+    counts = sweeps.counts(db, sweep["key"])
+    if not lifecycle.after_failure(counts, limit):
         return
     code = trial["exit_code"]
     how = f" with exit code {code}" if code is not None else f" ({trial['cause']})"
-    said = last_words(db, trial["run"])
-    cause = f"the first {found['failed']} trials all failed; {trial['name']} ended{how}"
-    cause += f", and its last words were:\n{said}" if said else ", and printed nothing"
-    _end(db, sweep["key"], "failed", cause, now)
+    words = last_words(db, trial["run"])
+    cause = f"the first {counts['failed']} trials all failed; {trial['name']} ended{how}"
+    cause += f", and its last words were:\n{words}" if words else ", and printed nothing"
+    sweeps.update(db, sweep["key"], now, state="failed", cause=cause, ended_at=now)
 
 
 def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = False) -> None:
@@ -332,21 +307,21 @@ def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = Fa
         return
     if sweeps.has_more(row, rules):
         return
-    found = sweeps.counts(db, sweep)
-    if found.get("waiting") or found.get("running"):
+    counts = sweeps.counts(db, sweep)
+    if counts.get("waiting") or counts.get("running"):
         return
-    if rules.promotes and found.get("paused") and not none_promoted:
+    if rules.promotes and counts.get("paused") and not none_promoted:
         return
-    if rules.retry_failed and _again(db, row):
+    if rules.retry_failed and _begin_second_round(db, row):
         return
     for trial in trials.of_sweep(db, sweep, "paused"):
         # One that was not promoted to the end has been stopped where it was.
         trials.end_waiting(db, trial, "stopped", now)
-    _end(db, sweep, "finished", None, now)
+    sweeps.update(db, sweep, now, state="finished", cause=None, ended_at=now)
 
 
-def _again(db: Connection, sweep: Row) -> int:
-    """A second round for what failed."""
+def _begin_second_round(db: Connection, sweep: Row) -> int:
+    """Put trials back that failed once; how many."""
     failed = db.execute(
         "SELECT * FROM trials WHERE sweep = ? AND state = 'failed' AND is_again = 0",
         (sweep["key"],),
@@ -354,7 +329,3 @@ def _again(db: Connection, sweep: Row) -> int:
     for trial in failed:
         trials.return_to_queue(db, trial, is_again=1)
     return len(failed)
-
-
-def _end(db: Connection, sweep: int, state: str, cause: str | None, now: float) -> None:
-    sweeps.update(db, sweep, now, state=state, cause=cause, ended_at=now)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
@@ -13,14 +12,14 @@ from runyard.server.people.permissions import Entities
 from runyard.server.runs import runs
 from runyard.server.runs.typed_names import find_meant, in_place, of_entities
 from runyard.server.store import sql
-from runyard.server.store.sql import Row, fetch_number, fetch_one
+from runyard.server.store.names import new_id
+from runyard.server.store.sql import Row, exists, fetch_number, fetch_one
 from runyard.server.sweeps.policy.rules import Rules
 
 OPEN = ("running", "paused")
 STATES = (*OPEN, "finished", "canceled", "failed")
 GRID = "grid"
 
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 _SELECT = (
     "SELECT sweeps.*, projects.entity AS entity, projects.name AS project_name "
     "FROM sweeps JOIN projects ON projects.key = sweeps.project "
@@ -54,44 +53,22 @@ class NewSweep:
 def create(db: Connection, new: NewSweep, now: float) -> Row:
     """Store a sweep; it runs from now on, and waits for agents."""
     project = runs.ensure_project(db, new.entity, new.project, now)
-    sweep_id = _new_id(db)
-    cursor = db.execute(
-        "INSERT INTO sweeps (id, project, user, name, description, text, config, rules, method, "
-        "seed, state, run_cap, size, folder, controller, scheduler, prior, tried, drawn, "
-        "created_at, updated_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            sweep_id,
-            project,
-            new.user,
-            new.name or sweep_id,
-            new.description,
-            new.text,
-            new.config,
-            new.rules.as_json(),
-            new.method,
-            new.seed,
-            new.run_cap,
-            new.size,
-            new.folder,
-            new.controller,
-            new.scheduler,
-            json.dumps(new.prior),
-            json.dumps(sorted(new.tried)),
-            past_tried(0, new.rules.seeds, frozenset(new.tried)),
-            now,
-            now,
-        ),
-    )
-    return get(db, cursor.lastrowid or 0)
-
-
-def _new_id(db: Connection) -> str:
     # Alone in the whole store, so that a person need not name the project.
-    while True:
-        found = "".join(secrets.choice(_ALPHABET) for _ in range(8))
-        if not db.execute("SELECT 1 FROM sweeps WHERE id = ?", (found,)).fetchone():
-            return found
+    while exists(db, "SELECT 1 FROM sweeps WHERE id = ?", (sweep_id := new_id(),)):
+        pass
+    columns = {name: value for name, value in vars(new).items() if name != "entity"} | {
+        "id": sweep_id,
+        "project": project,
+        "name": new.name or sweep_id,
+        "rules": new.rules.as_json(),
+        "state": "running",
+        "prior": json.dumps(new.prior),
+        "tried": json.dumps(sorted(new.tried)),
+        "drawn": past_tried(0, new.rules.seeds, frozenset(new.tried)),
+        "created_at": now,
+        "updated_at": now,
+    }
+    return get(db, sql.insert(db, "sweeps", columns))
 
 
 def by_key(db: Connection, key: int) -> Row | None:
@@ -122,12 +99,12 @@ def by_words(db: Connection, words: str, entities: Entities | None = None) -> Ro
     place, _, name = words.rpartition("/")
     if not name:
         return None
-    places, given = in_place(place or None)
+    places, values = in_place(place or None)
     part = "(instr(sweeps.id, ?) = 1 OR instr(lower(sweeps.name), lower(?)) > 0)"
     ways = (
-        ([*places, "sweeps.id = ?"], [*given, name]),
-        ([*places, "sweeps.name = ?"], [*given, name]),
-        ([*places, part], [*given, name, name]),
+        ([*places, "sweeps.id = ?"], [*values, name]),
+        ([*places, "sweeps.name = ?"], [*values, name]),
+        ([*places, part], [*values, name, name]),
     )
     return find_meant(db, _SELECT, "sweeps.key", ways, entities)
 
@@ -171,20 +148,19 @@ def update(db: Connection, key: int, now: float, **columns: Any) -> None:
 
 def counts(db: Connection, key: int) -> dict[str, int]:
     """How many trials are in which state; an index alone answers it."""
-    found = db.execute(
-        "SELECT state, count(*) AS count FROM trials WHERE sweep = ? GROUP BY state", (key,)
+    return dict(
+        db.execute("SELECT state, count(*) FROM trials WHERE sweep = ? GROUP BY state", (key,))
     )
-    return {row["state"]: row["count"] for row in found}
 
 
 def open_counts(db: Connection, key: int) -> dict[str, int]:
     """The same for those that have not ended, whose number does not grow with the sweep."""
-    found = db.execute(
-        "SELECT state, count(*) AS count FROM trials WHERE sweep = ? "
+    rows = db.execute(
+        "SELECT state, count(*) FROM trials WHERE sweep = ? "
         "AND state IN ('waiting', 'running', 'paused') GROUP BY state",
         (key,),
     )
-    return {row["state"]: row["count"] for row in found}
+    return dict(rows)
 
 
 def rules_of(row: Row) -> Rules:
@@ -195,8 +171,8 @@ def whole(row: Row, rules: Rules) -> int | None:
     """How many trials there can be in all, without the cap; None: without end."""
     if row["size"] is None:
         return None
-    found: int = (row["size"] - len(json.loads(row["tried"]))) * rules.seeds
-    return max(found, 0)
+    settings: int = row["size"] - len(json.loads(row["tried"]))
+    return max(settings * rules.seeds, 0)
 
 
 def expected(row: Row, rules: Rules) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from runyard.server.runs import runs
 from runyard.server.store import sql
+from runyard.server.store.names import new_id
 from runyard.server.store.sql import Row, exists, fetch_number, fetch_one
 from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.lifecycle import DELETED, Transition
@@ -129,6 +130,21 @@ def move(db: Connection, trial: Row, event: str, **columns: Any) -> Transition:
 def place_in_queue(queue: str, sequence: int) -> float:
     """Where a trial waits: those at the head in the order of their return, before the others."""
     return float(sequence) if queue == "head" else _TAIL + sequence
+
+
+def add_waiting(
+    db: Connection,
+    sweep: int,
+    number: int,
+    name: str,
+    rank: int,
+    columns: Mapping[str, Any],
+    now: float,
+) -> None:
+    """A trial that no agent has yet, behind those that were cut off."""
+    place = {"sweep": sweep, "number": number, "id": new_id(), "name": name, "created_at": now}
+    queue = {"state": "waiting", "place": place_in_queue("tail", rank)}
+    sql.insert(db, "trials", {**place, **queue, **columns})
 
 
 def end_waiting(db: Connection, trial: Row, state: str, now: float) -> None:

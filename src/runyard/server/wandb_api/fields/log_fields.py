@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Mapping
 from sqlite3 import Connection
-from typing import Any
 
 from runyard.server.processes import consoles
 from runyard.server.wandb_api.graphql import pages
 from runyard.server.wandb_api.graphql.inputs import as_count
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Source
+from runyard.server.wandb_api.graphql.request import Arguments, Request, Source
 
 _PAGE, _LARGEST_PAGE = 1_000, 10_000
 
 
 def in_run(request: Request, run: int) -> Source:
-    async def log_lines(given: Mapping[str, Any]) -> Source:
-        if given.get("last") is not None:
-            last = as_count(given, "last", _PAGE, _LARGEST_PAGE)
+    async def log_lines(arguments: Arguments) -> Source:
+        if arguments.get("last") is not None:
+            last = as_count(arguments, "last", _PAGE, _LARGEST_PAGE)
             return await request.tracker.read(_tail, run, last)
-        size = pages.page_size(given, usual=_PAGE, most=_LARGEST_PAGE)
-        after = pages.cursor_number(given)
+        size = pages.page_size(arguments, usual=_PAGE, most=_LARGEST_PAGE)
+        after = pages.cursor_number(arguments)
         begin = 0 if after is None else max(after + 1, 0)
         return await request.tracker.read(_page, run, begin, size)
 
-    async def log_line_count(_given: Mapping[str, Any]) -> int:
+    async def log_line_count(_arguments: Arguments) -> int:
         return await request.tracker.read(_count, run)
 
     return {"logLines": log_lines, "logLineCount": log_line_count}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
 from sqlite3 import Connection
-from typing import Any
 
 from runyard.server.history.forks import Fork
 from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
@@ -24,23 +22,21 @@ from runyard.server.wandb_api.fields import (
     run_file_fields,
 )
 from runyard.server.wandb_api.fields.upsert_input import read_upsert
-from runyard.server.wandb_api.graphql.ids import RUN, opaque
-from runyard.server.wandb_api.graphql.inputs import as_list, as_object, as_text
+from runyard.server.wandb_api.graphql.inputs import RUN, as_list, as_text, opaque
 from runyard.server.wandb_api.graphql.pages import timestamp
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
     """The fields of a project that lead to its runs."""
     tracker = request.tracker
 
-    async def run(given: Mapping[str, Any]) -> Source | None:
-        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+    async def run(arguments: Arguments) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(arguments, "name") or "")
         return None if row is None else run_fields(request, row)
 
-    async def bucket(given: Mapping[str, Any]) -> Source | None:
-        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+    async def bucket(arguments: Arguments) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, as_text(arguments, "name") or "")
         # A run that only we know of has not started, as far as its client is concerned.
         if row is None or not row["seen_client"]:
             return None
@@ -52,8 +48,8 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 
 
 def mutations(request: Request) -> Source:
-    async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
-        said = read_upsert(as_object(arguments, "input"), request.caller, request.writer)
+    async def upsert_bucket(arguments: Arguments) -> Source:
+        said = read_upsert(arguments, request.caller, request.writer)
         await _refuse_foreign(request, said)
         try:
             row, inserted = await _upsert(request.tracker, said)
@@ -96,12 +92,9 @@ async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
 def run_fields(request: Request, row: Row) -> Source:
     """A run; what costs more than its row is looked up when it is asked for."""
 
-    async def history_lines(_arguments: Mapping[str, Any]) -> int:
-        return await request.tracker.read(count_rows, row["key"], HISTORY)
-
     return {
         **row_fields(row),
-        "historyLineCount": history_lines,
+        "historyLineCount": request.reads(count_rows, row["key"], HISTORY),
         **history_fields.in_run(request, row["key"]),
         **log_fields.in_run(request, row["key"]),
         **run_file_fields.in_run(request, row),
@@ -123,7 +116,7 @@ def resume_fields(db: Connection, row: Row) -> Source:
     # What has rows has started, though its client died before it said so.
     kept = {**({"t": {}} if history else {}), **read_internals(row["config"])}
 
-    def wandb_config(arguments: Mapping[str, Any]) -> str:
+    def wandb_config(arguments: Arguments) -> str:
         # A key that is missing must stay missing: clients take a null for "it started".
         wanted = as_list(arguments, "keys")
         return json.dumps({name: kept[name] for name in wanted if name in kept})

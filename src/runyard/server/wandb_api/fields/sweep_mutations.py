@@ -6,9 +6,8 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from sqlite3 import Connection
-from typing import Any
 
 from runyard.reading.problems import Problem
 from runyard.server.http.scopes import REFUSAL
@@ -28,20 +27,16 @@ from runyard.server.sweeps.serving.creation import (
 )
 from runyard.server.sweeps.serving.drawing import Drawing
 from runyard.server.wandb_api.fields.sweep_fields import sweep_fields
-from runyard.server.wandb_api.graphql.access_checks import must_write
-from runyard.server.wandb_api.graphql.ids import SWEEP, as_key
-from runyard.server.wandb_api.graphql.inputs import as_json, as_object, as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import SWEEP, as_json, as_key, as_text
+from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source, must_write
 
 
 def mutations(request: Request) -> Source:
-    async def upsert_sweep(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        if given.get("launchScheduler") is not None:
+    async def upsert_sweep(arguments: Arguments) -> Source:
+        if arguments.get("launchScheduler") is not None:
             raise Refusal("there are no queues of W&B Launch here: use `wandb sweep` and agents")
-        key = as_key(given, "id", SWEEP)
-        change = _create(request, given) if key is None else _change(request, key, given)
+        key = as_key(arguments, "id", SWEEP)
+        change = _create(request, arguments) if key is None else _change(request, key, arguments)
         try:
             row, warnings = await change
         except BadSweep as error:
@@ -63,15 +58,15 @@ def _told(problems: Sequence[Problem]) -> str:
     return "\n".join([f"the sweep has {count}:", *(f"  {problem}" for problem in problems)])
 
 
-async def _create(request: Request, given: Mapping[str, Any]) -> tuple[Row, Sequence[Problem]]:
-    file = await _read(as_text(given, "config") or "")
-    entity = as_text(given, "entityName") or file.sweep.entity or request.caller.name
-    project = as_text(given, "projectName") or file.sweep.project or "uncategorized"
+async def _create(request: Request, arguments: Arguments) -> tuple[Row, Sequence[Problem]]:
+    file = await _read(as_text(arguments, "config") or "")
+    entity = as_text(arguments, "entityName") or file.sweep.entity or request.caller.name
+    project = as_text(arguments, "projectName") or file.sweep.project or "uncategorized"
     check_project(entity)
     check_project(project)
     must_write(request, entity)
-    prior = _prior(as_json(given, "priorRunsFilters"))
-    name = as_text(given, "displayName")
+    prior = _prior(as_json(arguments, "priorRunsFilters"))
+    name = as_text(arguments, "displayName")
     row = await request.tracker.write(
         _store, file, entity, project, request.caller.key, name, prior, time.time()
     )
@@ -109,7 +104,7 @@ def _store(
 
 
 async def _change(
-    request: Request, key: int, given: Mapping[str, Any]
+    request: Request, key: int, arguments: Arguments
 ) -> tuple[Row, Sequence[Problem]]:
     tracker = request.tracker
     row = await tracker.read(sweeps.by_key, key)
@@ -117,7 +112,7 @@ async def _change(
         raise Refusal("there is no such sweep any more")
     must_write(request, row["entity"])
     warnings: Sequence[Problem] = ()
-    text = as_text(given, "config")
+    text = as_text(arguments, "config")
     if text is not None:
         file, before = await _read(text), await _read(row["text"])
         warnings = file.warnings
@@ -126,7 +121,7 @@ async def _change(
             _refuse_other_program(request, before, file)
             new = new_file(file, before)
             await tracker.write(sweep_changes.change_file, key, new, time.time())
-    controller = as_json(given, "controller")
+    controller = as_json(arguments, "controller")
     if controller is not None:
         asked = read_controller(controller)
         sweep = (await tracker.sweeps.plan_of(row)).sweep
@@ -136,7 +131,7 @@ async def _change(
         await tracker.write(
             sweep_changes.obey_controller, key, controller, asked, naming.name, time.time()
         )
-    state = as_text(given, "state")
+    state = as_text(arguments, "state")
     if state is not None:
         await tracker.write(sweep_changes.set_state, key, state.lower(), time.time())
     return await tracker.read(sweeps.get, key), warnings

@@ -27,7 +27,7 @@ from graphql.language import (
     SelectionSetNode,
 )
 
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Source
 
 log = logging.getLogger(__name__)
 
