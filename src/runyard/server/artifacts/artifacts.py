@@ -136,11 +136,8 @@ def _find(db: Connection, new: NewArtifact, collection: int) -> Row | None:
 
 def _insert(db: Connection, new: NewArtifact, collection: int, now: float) -> int:
     names = ("digest", "run", "distributed_id", "description", "metadata", "history_step", "ttl")
-    columns = {
-        "collection": collection,
-        "state": PENDING,
-        **{name: vars(new)[name] for name in names},
-    }
+    columns = {name: getattr(new, name) for name in names}
+    columns |= {"collection": collection, "state": PENDING}
     columns |= {"tags": json.dumps(new.tags), "wanted_aliases": json.dumps(new.aliases)}
     return sql.insert(db, "artifacts", {**columns, "created_at": now, "updated_at": now})
 
@@ -171,12 +168,7 @@ def commit(db: Connection, key: int, now: float) -> Row:
             "log it again"
         )
     digest = manifests.digest_of(db, manifest) if is_merged else row["digest"]
-    twin = fetch_one(
-        db,
-        "SELECT key FROM artifacts WHERE collection = ? AND digest = ? AND state = 'COMMITTED' "
-        "AND same_as IS NULL",
-        (collection, digest),
-    )
+    twin = _twin(db, collection, digest)
     stored = key if twin is None else twin["key"]
     if twin is None:
         count, size = manifests.measure(db, manifest)
@@ -197,6 +189,15 @@ def commit(db: Connection, key: int, now: float) -> Row:
     )
     db.execute("DELETE FROM claims WHERE artifact = ?", (key,))
     return get(db, key)
+
+
+def _twin(db: Connection, collection: int, digest: str) -> Row | None:
+    return fetch_one(
+        db,
+        "SELECT key FROM artifacts WHERE collection = ? AND digest = ? AND state = 'COMMITTED' "
+        "AND same_as IS NULL",
+        (collection, digest),
+    )
 
 
 def link(
