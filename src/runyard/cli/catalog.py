@@ -11,8 +11,7 @@ GROUPS = {
         "repeat": "run one command with several seeds",
         "rehearse": "try a program small before a launch, rung by rung",
         "gauge": "measure what a program needs, and how many share a GPU",
-        "retry": "run the failed trials of a sweep again",
-        "rerun": "run a trial or a run once more",
+        "retry": "run the failed trials of a sweep again, or any run once more",
         "agents": "list, drain or add the agents of sweeps",
         "shell": "a shell on a compute node, or inside a job",
     },
@@ -58,10 +57,14 @@ GROUPS = {
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
 
 # A command, or an option of one, that is gone, and what does it now. None of them runs.
-FORMER: dict[str, str] = {}
+FORMER: dict[str, str] = {
+    "rerun": "retry",
+    "sweep --check": "rehearse --rung settings FILE",
+    "sweep --check-time": "rehearse --time",
+}
 
 _FOLDERS = {
-    "starting": "run submit sweep farm repeat gauge rehearse retry rerun agents shell",
+    "starting": "run submit sweep farm repeat gauge rehearse retry agents shell",
     "watching": "sweeps status jobs top runs show logs best report compare export cancel stop "
     "delete",
     "admin": "init env login ui server users keys sessions teams sync push clean doctor clusters "
