@@ -42,7 +42,6 @@ from runyard.server.sweeps.serving import heartbeats
 from runyard.server.sweeps.serving.claim_queues import Answer, Plan
 from runyard.server.tracking import going_back
 
-_LONGEST_WAIT = 30.0
 _MOST_SLOTS = 10_000
 _LONGEST_NAME = 200
 # For so long an agent's key goes on after the agent.
@@ -99,7 +98,7 @@ async def claim(request: Request) -> Response:
             why := await tracker.read(programs.look_for_room, agent["sweep"], room)
         ):
             return answer(await _refused(request, agent["sweep"], room, why))
-        wait = arguments.seconds(str(given.get("wait") or 0), "wait", _LONGEST_WAIT)
+        wait = arguments.wait_seconds(str(given.get("wait") or 0))
         found = await queues.claim(agent["key"], token)
     if wait and found.handed is None and not found.is_over:
         found = await _while_connected(request, queues.claim(agent["key"], token, wait), found)

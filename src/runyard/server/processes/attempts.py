@@ -69,7 +69,7 @@ def begin(
         exit_code=None,
         ended_at=None,
     )
-    db.execute("UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, run))
+    runs.note_start(db, run, now)
     return number
 
 
@@ -192,16 +192,6 @@ def of_run(db: Connection, run: int) -> list[Row]:
         "SELECT attempts.*, agents.job AS job, agents.node AS node FROM attempts "
         "LEFT JOIN agents ON agents.key = attempts.agent WHERE run = ? ORDER BY number",
         (run,),
-    ).fetchall()
-
-
-def of_sweep(db: Connection, sweep: int) -> list[Row]:
-    """All that its agents ran, by trial; `trial` is its number."""
-    return db.execute(
-        "SELECT attempts.*, trials.number AS trial FROM trials "
-        "CROSS JOIN attempts ON attempts.run = trials.run "
-        "WHERE trials.sweep = ? ORDER BY trials.number, attempts.number",
-        (sweep,),
     ).fetchall()
 
 

@@ -29,6 +29,13 @@ def ensure_project(db: Connection, entity: str, name: str, now: float) -> int:
     return fetch_number(db, question, (entity, name))
 
 
+def new_name(db: Connection, project: int) -> str:
+    """A name for a run that was given none."""
+    return invent_name(
+        1 + fetch_number(db, "SELECT count(*) FROM runs WHERE project = ?", (project,))
+    )
+
+
 def find_announced(db: Connection, run_id: str, user: int) -> Row | None:
     """A run that this user's `runyard run` or agent announced, and no client has written to yet."""
     return fetch_one(
@@ -138,7 +145,7 @@ def create_launched(
         project = ensure_project(db, entity, new["project"], now)
         columns = {name: new.get(name) for name in ("notes", "group", "host", "folder")}
         columns |= {"id": new["id"], "project": project, "user": user, "created_at": now}
-        columns["name"] = new.get("name") or invent_name(db, project)
+        columns["name"] = new.get("name") or new_name(db, project)
         columns |= {"tags": json.dumps(new.get("tags") or []), "state": "pending"}
         columns["command"] = json.dumps(new["command"])
         run = by_key(db, sql.insert(db, "runs", columns))
@@ -159,6 +166,10 @@ def _find_moved(db: Connection, new: Mapping[str, Any], user: int) -> Row | None
         "ORDER BY runs.created_at DESC LIMIT 1",
         (new["id"], user, json.dumps(new["command"]), new.get("folder"), project, project),
     )
+
+
+def note_start(db: Connection, key: int, now: float) -> None:
+    db.execute("UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, key))
 
 
 def update(db: Connection, key: int, **columns: Any) -> None:

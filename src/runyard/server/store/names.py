@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from sqlite3 import Connection
 
-from runyard.server.store.sql import fetch_number
+from runyard.sweep_states import ID_LETTERS
 
 _FIRST = (
     "amber brisk calm clear copper crisp dawn deep early even fair fast fern firm first fresh glad "
@@ -24,8 +23,7 @@ _SECOND = (
 FIRST, SECOND = tuple(_FIRST.split()), tuple(_SECOND.split())
 
 
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
-_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
+_PAIRS = tuple(first + second for first in ID_LETTERS for second in ID_LETTERS)
 _SHIFTS = (0, 32, 64, 96)
 _LONGEST = 128
 _NOT_IN_IDS = set(":;,#?/'")
@@ -58,9 +56,8 @@ def _is_plain(name: str) -> bool:
     return 0 < len(name) <= _LONGEST and name not in (".", "..")
 
 
-def invent_name(db: Connection, project: int) -> str:
-    count = fetch_number(db, "SELECT count(*) FROM runs WHERE project = ?", (project,))
-    return f"{secrets.choice(FIRST)}-{secrets.choice(SECOND)}-{count + 1}"
+def invent_name(number: int) -> str:
+    return f"{secrets.choice(FIRST)}-{secrets.choice(SECOND)}-{number}"
 
 
 def new_id() -> str:

@@ -14,7 +14,7 @@ from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.origins import Branch, Origin, read_internals, read_origin
 from runyard.server.runs import runs, states
-from runyard.server.store.names import invent_name, new_id
+from runyard.server.store.names import new_id
 from runyard.server.store.sql import Row
 from runyard.server.store.store import Needed, Transfer
 from runyard.server.sweeps.ledger import leases, trials
@@ -243,7 +243,7 @@ def _create(db: Connection, said: Upsert, now: float) -> int:
             said.id or new_id(),
             project,
             said.user,
-            said.name or invent_name(db, project),
+            said.name or runs.new_name(db, project),
             # Only who makes a run by hand names a state; nobody changes one that way later.
             said.state if said.state in states.ALL else "pending",
             now if said.state in states.ALIVE else None,

@@ -12,6 +12,7 @@ from runyard.save_protocol import GO_ON
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.policy.fitting import Programs, Refusal, Room, explain, refusal
+from runyard.sweep_states import OPEN_STATES
 
 # How attempts end that their job's end has cut off; in a chain that is asking to go on.
 _CUT = ("time", "go-on")
@@ -74,7 +75,7 @@ def note_too_long(db: Connection, sweep: int, room: Room, now: float) -> str:
     """An agent leaves because every trial is too long for its job: the sweep says why."""
     row = sweeps.get(db, sweep)
     why = explain(known(db, sweep), room, row["id"])
-    if row["state"] in sweeps.OPEN and row["cause"] != why:
+    if row["state"] in OPEN_STATES and row["cause"] != why:
         sweeps.update(db, sweep, now, cause=why)
     return why
 

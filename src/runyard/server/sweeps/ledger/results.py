@@ -12,8 +12,8 @@ from runyard.server.runs import runs
 from runyard.server.store.sql import Row, fetch_column
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.ledger.measures import last_value, measure
-from runyard.server.sweeps.policy.lifecycle import FINAL
 from runyard.server.sweeps.policy.rules import Aim, Rules
+from runyard.sweep_states import ENDED_STATES
 
 IsEnough = Callable[[int, int], bool]
 Place = Callable[[Mapping[str, Any]], Sequence[float] | None]
@@ -159,7 +159,8 @@ def _result(
             (trial["sweep"], trial["setting"]),
         ).fetchall()
         is_last = all(
-            twin["state"] in FINAL and (twin["ended"] or 0) <= trial["ended"] for twin in twins
+            twin["state"] in ENDED_STATES and (twin["ended"] or 0) <= trial["ended"]
+            for twin in twins
         )
         if not is_last or len(twins) < rules.seeds:
             return None

@@ -22,6 +22,7 @@ from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.causes import cause_of_exit
 from runyard.server.sweeps.policy.controller_requests import read_controller
 from runyard.server.sweeps.policy.lifecycle import Transition
+from runyard.sweep_states import ENDED_STATES, OPEN_STATES
 
 
 def settle(
@@ -47,7 +48,7 @@ def settle(
     run = None if trial["run"] is None else runs.by_key(db, trial["run"])
     steps = 0 if run is None else count_rows(db, run["key"], HISTORY)
     stop = trial["stop"]
-    if stop == "canceled" and sweep["state"] in sweeps.OPEN:
+    if stop == "canceled" and sweep["state"] in OPEN_STATES:
         # It was cancelled with its sweep, which was resumed before it had ended.
         stop, cause = None, "go-on"
     diverged = stop is None and cause == "finished" and run is not None
@@ -61,7 +62,7 @@ def settle(
         progressed=steps > trial["steps"] or (saved and not steps),
         retries=rules.retries,
     )
-    if outcome.state == "waiting" and sweep["state"] not in sweeps.OPEN:
+    if outcome.state == "waiting" and sweep["state"] not in OPEN_STATES:
         # Nothing is handed out any more; if the sweep is taken up again, this is too.
         outcome = replace(outcome, state="canceled", queue="final")
     began_at = trial["began_at"] or now
@@ -88,7 +89,7 @@ def settle(
         columns["score"] = rules.score(measured) if counts else None
         # What a paused one has reached is a result too: most of them never go on.
         columns["ended"] = trials.next_rank(db, sweep["key"])
-        if outcome.state in lifecycle.FINAL and counts and rules.has_target(measured):
+        if outcome.state in ENDED_STATES and counts and rules.has_target(measured):
             sweeps.update(db, sweep["key"], now, has_target=1)
         if outcome.state == "finished":
             db.execute(
@@ -187,7 +188,7 @@ def ask_to_end(db: Connection, run: Row, why: str, now: float) -> bool:
     One at work hears it by its client's stream, then by its agent; one that waits ends at once.
     """
     trial = trials.by_run(db, run["key"])
-    if trial is None or trial["state"] in lifecycle.FINAL:
+    if trial is None or trial["state"] in ENDED_STATES:
         return False
     if trial["state"] == "running":
         if trial["stop"] is None or why == "canceled":
@@ -281,7 +282,7 @@ def add_seconds(db: Connection, trial: Row, seconds: float) -> None:
 def _give_up(db: Connection, trial: Row, limit: int, now: float) -> None:
     """The first trials of a sweep have all failed: it stops, and says what one of them said."""
     sweep = sweeps.get(db, trial["sweep"])
-    if sweep["state"] not in sweeps.OPEN:
+    if sweep["state"] not in OPEN_STATES:
         return
     counts = sweeps.counts(db, sweep["key"])
     if not lifecycle.after_failure(counts, limit):
@@ -301,7 +302,7 @@ def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = Fa
     """
     row = sweeps.get(db, sweep)
     rules = sweeps.rules_of(row)
-    if row["state"] not in sweeps.OPEN:
+    if row["state"] not in OPEN_STATES:
         return
     if not rules.draws and not read_controller(row["controller"]).is_done:
         return

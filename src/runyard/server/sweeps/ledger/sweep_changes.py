@@ -15,6 +15,7 @@ from runyard.server.sweeps.ledger import claims, programs, settling, sweeps, tri
 from runyard.server.sweeps.ledger.trials import IsTaken
 from runyard.server.sweeps.policy.controller_requests import Asked
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.sweep_states import OPEN_STATES
 
 
 class Refused(ValueError):
@@ -37,7 +38,7 @@ def set_state(db: Connection, key: int, state: str, now: float) -> Row:
     if state == "paused" and sweep["state"] != "running":
         raise Refused(f"only a running sweep can be paused; this one is {sweep['state']}")
     is_over = state in ("finished", "canceled")
-    if state == "running" and sweep["state"] not in sweeps.OPEN:
+    if state == "running" and sweep["state"] not in OPEN_STATES:
         _bring_back(db, key)
     sweeps.update(db, key, now, state=state, cause=None, ended_at=now if is_over else None)
     if is_over:
@@ -106,7 +107,7 @@ def retry(db: Connection, key: int, numbers: list[int] | None, now: float) -> in
         failed = [trial for trial in failed if trial["number"] in wanted]
     for trial in failed:
         trials.return_to_queue(db, trial)
-    if failed and sweeps.get(db, key)["state"] not in sweeps.OPEN:
+    if failed and sweeps.get(db, key)["state"] not in OPEN_STATES:
         _reopen(db, key, now)
     return len(failed)
 

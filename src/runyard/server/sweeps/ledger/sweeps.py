@@ -15,9 +15,9 @@ from runyard.server.store import sql
 from runyard.server.store.names import new_id
 from runyard.server.store.sql import Row, exists, fetch_number, fetch_one
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.sweep_states import OPEN_STATES
 
-OPEN = ("running", "paused")
-STATES = (*OPEN, "finished", "canceled", "failed")
+STATES = (*OPEN_STATES, "finished", "canceled", "failed")
 GRID = "grid"
 
 _SELECT = (
@@ -120,7 +120,7 @@ def newest(
     """Sweeps, the newest first; only of these entities, where some are given."""
     tests, values = list[str](), list[str]()
     if open_only:
-        tests.append(f"sweeps.state IN {OPEN}")
+        tests.append(f"sweeps.state IN {OPEN_STATES}")
     for more, their_values in (in_place(project), of_entities(entities)):
         tests += more
         values += their_values

@@ -79,6 +79,16 @@ def _last_ended(db: Connection, sweep: int, state: str | None, last: int) -> lis
     return found[::-1]
 
 
+def attempts_of(db: Connection, sweep: int) -> list[Row]:
+    """All that its agents ran, by trial; `trial` is its number."""
+    return db.execute(
+        "SELECT attempts.*, trials.number AS trial FROM trials "
+        "CROSS JOIN attempts ON attempts.run = trials.run "
+        "WHERE trials.sweep = ? ORDER BY trials.number, attempts.number",
+        (sweep,),
+    ).fetchall()
+
+
 def at_work(db: Connection, agent: int) -> list[Row]:
     """What an agent has."""
     return db.execute(

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runyard.server.sweeps.policy.causes import CAUSES, DEFAULT_RETRIES, Follow
+from runyard.sweep_states import ENDED_STATES
 
-FINAL = ("finished", "failed", "stopped", "canceled")
-STATES = ("waiting", "running", "paused", *FINAL)
+STATES = ("waiting", "running", "paused", *ENDED_STATES)
 # Not states of a row: there is no trial yet; and a canceled one whose run was deleted, for good.
 NEW, DELETED = "new", "deleted"
 

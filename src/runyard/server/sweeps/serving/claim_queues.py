@@ -29,6 +29,7 @@ from runyard.server.sweeps.serving.judging import Judge
 from runyard.server.sweeps.serving.not_finite import NotFiniteWatch
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 from runyard.server.sweeps.serving.suggestions import Demand, Suggestions
+from runyard.sweep_states import OPEN_STATES
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class ClaimQueue:
         for one, handed in zip(line, served.given, strict=True):
             if handed is not None:
                 self._answer(one, Answer(handed))
-            elif served.state not in sweeps.OPEN:
+            elif served.state not in OPEN_STATES:
                 self._answer(one, Answer(None, is_over=True, why=_why(served)))
             elif one.until <= time.monotonic():
                 self._answer(one, Answer(None, why=_why(served), has_more=served.has_more))
@@ -157,7 +158,7 @@ class ClaimQueue:
 def _why(served: Round) -> str:
     if served.state == "paused":
         return "the sweep is paused"
-    if served.state not in sweeps.OPEN:
+    if served.state not in OPEN_STATES:
         return served.cause or f"the sweep is {served.state}"
     if not served.has_more:
         return "every trial is handed out; those at work may come back"
@@ -348,7 +349,7 @@ class ClaimQueues:
 
     async def _forget_if_ended(self, sweep: int) -> None:
         row = await self.store.read(sweeps.by_key, sweep)
-        if row is not None and row["state"] in sweeps.OPEN:
+        if row is not None and row["state"] in OPEN_STATES:
             return
         for memory in (self._plans, self._judges, self._not_finite):
             memory.pop(sweep, None)

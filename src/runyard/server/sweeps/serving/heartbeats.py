@@ -13,6 +13,7 @@ from runyard.server.sweeps.ledger.agents import Renewed
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
+from runyard.sweep_states import OPEN_STATES
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ async def heartbeat(
         return Command("stop", heard.stop.run_id)
     if not heard.is_free:
         return None
-    if heard.sweep_state not in sweeps.OPEN:
+    if heard.sweep_state not in OPEN_STATES:
         return Command("exit")
     found = None if heard.sweep_state == "paused" else await queues.claim(agent)
     if found is not None and found.handed is not None:

@@ -24,8 +24,8 @@ from runyard.server.store.sql import Row
 from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import measures, settling, sweeps, trials
 from runyard.server.sweeps.ledger.measures import Reported, as_number
-from runyard.server.sweeps.policy.lifecycle import FINAL
 from runyard.server.sweeps.policy.rules import Aim
+from runyard.sweep_states import ENDED_STATES
 
 # More rows than that are read beside the event loop.
 _MANY = 200
@@ -130,7 +130,7 @@ class Judge:
                 curve = [(index, value) for row, index, value in one.curve if row < rows]
                 if self._stopper is not None:
                     self._stopper.restore(one.trial, curve, one.state == "paused")
-                    if one.state in FINAL:
+                    if one.state in ENDED_STATES:
                         self._stopper.ended(one.trial)
                 self._rows[one.trial] = rows
                 self._counts[one.trial] = len(curve)
