@@ -75,7 +75,7 @@ class LedgerInMemory:
 
     def hand_out(self, *asked: Claim) -> list[Handed | None]:
         drawing = Drawing(self.file.sweep, 1)
-        return list(claims.hand_out(self.store, self.sweep, asked, drawing, self.now).given)
+        return list(claims.hand_out(self.store, self.sweep, asked, drawing, self.now).handed)
 
     def claim(self, agent: int, kind: str = OWN) -> Handed:
         (handed,) = self.hand_out(self.claim_of(agent, kind))

@@ -99,7 +99,7 @@ def work_json(connection: sqlite3.Connection, sweep: int) -> dict[str, Any]:
     return {
         "agents": [{name: row[name] for name in who} for row in agents.of_sweep(connection, sweep)],
         "attempts": found,
-        "causes": {name: cause.told for name, cause in CAUSES.items()},
+        "causes": {name: cause.text for name, cause in CAUSES.items()},
     }
 
 

@@ -71,8 +71,8 @@ class PutAside(Transfer):
         if len(rows) == extent.stop - extent.start:
             return self._move(stream, extent)
         columns = pieces.columns_of(db, self._run, stream, extent)
-        gone, kept = (pieces.remake(db, extent, part) for part in pieces.split(columns, rows))
-        return self._replace(stream, extent, gone, kept)
+        gone, left = (pieces.remake(db, extent, part) for part in pieces.split(columns, rows))
+        return self._replace(stream, extent, gone, left)
 
     def _look(self, db: Connection) -> list[tuple[int, Extent, Numbers]]:
         """Which pieces have rows to go, in order; with the numbers of these rows."""
@@ -128,14 +128,14 @@ class PutAside(Transfer):
         return put_aside
 
     def _replace(
-        self, stream: int, extent: Extent, gone: list[pieces.Piece], kept: list[pieces.Piece]
+        self, stream: int, extent: Extent, gone: list[pieces.Piece], left: list[pieces.Piece]
     ) -> Slice:
         def cut(db: Connection) -> None:
             number = self._archive(db)
             pieces.remove(db, self._run, stream, extent)
             for piece in gone:
                 pieces.store(db, self._run, stream_of(number, stream), piece)
-            for piece in kept:
+            for piece in left:
                 pieces.store(db, self._run, stream, piece)
             self.number = number
 
@@ -238,35 +238,35 @@ class Restore(Transfer):
         if self._is_done:
             return None
         if self._merge is not None:
-            merge, kept, extent = self._merge
+            merge, left, extent = self._merge
             part = merge.plan(db)
             if part is not None:
                 return part
             self._merge = None
-            return self._forget(kept, extent)
+            return self._forget(left, extent)
         counts = {stream: count_rows(db, self._run, stream) for stream in (HISTORY, EVENTS)}
         if self._empty is None:
             self._empty = {stream for stream, count in counts.items() if not count}
         for stream, count in counts.items():
-            kept = stream_of(self._number, stream)
-            for extent in pieces.extents(db, self._run, kept):
+            left = stream_of(self._number, stream)
+            for extent in pieces.extents(db, self._run, left):
                 if stream in self._empty and count <= extent.start:
-                    return self._move(kept, extent, stream)
-                rows = read_rows(db, self._run, kept, extent.start, extent.stop)
+                    return self._move(left, extent, stream)
+                rows = read_rows(db, self._run, left, extent.start, extent.stop)
                 lines = [line for _, line in rows]
-                self._merge = Merge(self._run, stream, lines), kept, extent
+                self._merge = Merge(self._run, stream, lines), left, extent
                 return self.plan(db)
         return self._finish
 
-    def _move(self, kept: int, extent: Extent, stream: int) -> Slice:
+    def _move(self, archived: int, extent: Extent, stream: int) -> Slice:
         def bring_back(db: Connection) -> None:
-            pieces.move(db, self._run, kept, extent, stream)
+            pieces.move(db, self._run, archived, extent, stream)
 
         return bring_back
 
-    def _forget(self, kept: int, extent: Extent) -> Slice:
+    def _forget(self, archived: int, extent: Extent) -> Slice:
         def forget(db: Connection) -> None:
-            pieces.remove(db, self._run, kept, extent)
+            pieces.remove(db, self._run, archived, extent)
 
         return forget
 

@@ -49,9 +49,11 @@ class Fork(Transfer):
                 if whole.blob is not None or _values(whole) <= pieces.MOST_VALUES:
                     return self._copy([whole])
             columns = pieces.columns_of(db, self._parent, HISTORY, extent)
-            _, kept = pieces.split(columns, later)
-            kept = [_moved_up(column, later, before) for column in kept]
-            made = pieces.make(db, [pieces.between(column, self._copied, 2**62) for column in kept])
+            _, copied = pieces.split(columns, later)
+            copied = [_moved_up(column, later, before) for column in copied]
+            made = pieces.make(
+                db, [pieces.between(column, self._copied, 2**62) for column in copied]
+            )
             if made:
                 return self._copy(made)
         return None

@@ -69,14 +69,14 @@ def cut_rows(db: Connection, run: int, stream: int, start: int, stop: int | None
     """Remove rows `start` to `stop` (to the end, if None)."""
     bound = 2**62 if stop is None else stop
     for extent in pieces.extents(db, run, stream, start, bound):
-        kept: list[pieces.Piece] = []
+        left: list[pieces.Piece] = []
         if extent.start < start or bound < extent.stop:
             columns = pieces.columns_of(db, run, stream, extent)
             for first, last in ((0, start), (bound, 2**62)):
                 part = [pieces.between(column, first, last) for column in columns]
-                kept += pieces.remake(db, extent, part)
+                left += pieces.remake(db, extent, part)
         pieces.remove(db, run, stream, extent)
-        for piece in kept:
+        for piece in left:
             pieces.store(db, run, stream, piece)
 
 
@@ -112,10 +112,10 @@ def read_columns(db: Connection, run: int, stream: int, keys: frozenset[int]) ->
 
 
 def keys_of_run(db: Connection, run: int, stream: int) -> set[int]:
-    found = segments.keys(db, run, stream)
+    keys = segments.keys(db, run, stream)
     for row in db.execute("SELECT data FROM batches WHERE run = ? AND stream = ?", (run, stream)):
-        found |= keys_in(row["data"])
-    return found
+        keys |= keys_in(row["data"])
+    return keys
 
 
 def last_row(db: Connection, run: int, stream: int) -> str | None:

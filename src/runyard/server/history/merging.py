@@ -139,14 +139,14 @@ def read_places(db: Connection, run: int, stream: int) -> tuple[Numbers, Numbers
     """The steps and the times of all rows; where a row has none, -1. Events have no steps."""
     count = count_rows(db, run, stream)
     keys = known_keys(db, ["_step", "_timestamp"])
-    found = {name: np.full(count, -1.0) for name in ("_step", "_timestamp")}
+    places = {name: np.full(count, -1.0) for name in ("_step", "_timestamp")}
     for name, key in keys.items():
         for column in read_columns(db, run, stream, frozenset([key])):
             if column.kind in (FLOAT, INTEGER):
                 values = np.asarray(column.values, np.float64)
-                found[name][column.lines] = np.where(np.isfinite(values), values, -1.0)
-    steps = found["_step"] if stream == HISTORY else np.full(count, -1.0)
-    return steps, found["_timestamp"]
+                places[name][column.lines] = np.where(np.isfinite(values), values, -1.0)
+    steps = places["_step"] if stream == HISTORY else np.full(count, -1.0)
+    return steps, places["_timestamp"]
 
 
 class _NewKeys(Exception):

@@ -89,12 +89,12 @@ def read_level(
     db: Connection, run: int, stream: int, key: int, level: int
 ) -> list[tuple[int, Numbers]]:
     """A key's coarser tables, each with the start of its segment."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT start, count, data FROM series "
         "WHERE run = ? AND stream = ? AND key = ? AND level = ? ORDER BY start",
         (run, stream, key, level),
     )
-    return [(row["start"], as_table(row)) for row in found]
+    return [(row["start"], as_table(row)) for row in rows]
 
 
 def keys(db: Connection, run: int, stream: int) -> set[int]:

@@ -39,20 +39,20 @@ class FieldMemory:
         self, db: Connection, revisions: Mapping[int, int], fields: Iterable[Field]
     ) -> dict[Field, Values]:
         """What stands under these fields in runs that are at these revisions."""
-        asked = list(fields)
+        wanted = list(fields)
         with self._lock:
-            known = [self._of(field) for field in asked]
+            known = [self._of(field) for field in wanted]
             stale = sorted(set[int]().union(*(_stale(memory, revisions) for memory in known)))
-            fresh = _read(db, stale, asked)
-            found: dict[Field, Values] = {}
-            for field, memory in zip(asked, known, strict=True):
+            fresh = _read(db, stale, wanted)
+            result: dict[Field, Values] = {}
+            for field, memory in zip(wanted, known, strict=True):
                 for key, value in fresh[field].items():
                     if _is_small(value):
                         memory[key] = (revisions[key], value)
                 values = {key: memory[key][1] for key in revisions if key in memory}
-                found[field] = values | fresh[field]
+                result[field] = values | fresh[field]
             self._forget()
-        return found
+        return result
 
     def _of(self, field: Field) -> dict[int, tuple[int, Any]]:
         memory = self._known.setdefault(field, {})
@@ -73,7 +73,7 @@ def _stale(memory: Mapping[int, tuple[int, Any]], revisions: Mapping[int, int]) 
 
 
 def _read(db: Connection, keys: list[int], fields: list[Field]) -> dict[Field, Values]:
-    found: dict[Field, Values] = {field: {} for field in fields}
+    values: dict[Field, Values] = {field: {} for field in fields}
     columns = sorted({field.column for field in fields})
     for start in range(0, len(keys), _AT_ONCE):
         rows = db.execute(
@@ -84,8 +84,8 @@ def _read(db: Connection, keys: list[int], fields: list[Field]) -> dict[Field, V
         for row in rows:
             content = {column: parse(row[column]) for column in columns}
             for field in fields:
-                found[field][row["key"]] = look_up(content[field.column], field)
-    return found
+                values[field][row["key"]] = look_up(content[field.column], field)
+    return values
 
 
 def _is_small(value: Any) -> bool:

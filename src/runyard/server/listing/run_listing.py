@@ -78,9 +78,9 @@ def read_page(
             if wanted is None or record.key in wanted
         ]
         places = take_page(every, order.descending, after, first + 1)
-    found = runs.by_keys(db, [place.key for place in places[:first]])
+    rows = runs.by_keys(db, [place.key for place in places[:first]])
     by_key = {place.key: place for place in places}
-    return Page([(row, by_key[row["key"]]) for row in found], len(places) > first)
+    return Page([(row, by_key[row["key"]]) for row in rows], len(places) > first)
 
 
 class _RunRecord:
@@ -128,17 +128,17 @@ def _places_by_sql(
 ) -> list[Place]:
     value = SELECTED[order.field.column]
     sign, way = ("<", "DESC") if order.descending else (">", "ASC")
-    tests, given = [f"runs.project = ? AND {narrowed.sql}"], [project, *narrowed.values]
+    tests, values = [f"runs.project = ? AND {narrowed.sql}"], [project, *narrowed.values]
     if after is not None and after.rank is None:
         tests.append(f"{value} IS NULL AND runs.key {sign} ?")
-        given.append(after.key)
+        values.append(after.key)
     elif after is not None and after.rank is not None:
         tests.append(f"(({value}, runs.key) {sign} (?, ?) OR {value} IS NULL)")
-        given += [after.rank[1], after.key]
+        values += [after.rank[1], after.key]
     rows = db.execute(
         f"SELECT runs.key AS key, {value} AS value FROM runs "  # noqa: S608
         f"WHERE {' AND '.join(tests)} ORDER BY {value} {way} NULLS LAST, runs.key {way} LIMIT ?",
-        (*given, most),
+        (*values, most),
     )
     return [Place(rank_of(row["value"]), row["key"]) for row in rows]
 
@@ -185,15 +185,15 @@ def read_columns(
         "ORDER BY runs.created_at DESC, runs.key DESC",
         {"project": project, "keys": None if keys is None else json.dumps(list(keys))},
     ).fetchall()
-    *found, revisions = (
+    *read, revisions = (
         [list(column) for column in zip(*rows, strict=True)]
         if rows
         else [[] for _ in range(len(COLUMNS) + 1)]
     )
-    columns = dict(zip(COLUMNS, found, strict=True))
+    columns = dict(zip(COLUMNS, read, strict=True))
     # It is JSON already.
     columns["tags"] = [orjson.Fragment(text) for text in columns["tags"]]
-    columns["stop_asked"] = [bool(asked) for asked in columns["stop_asked"]]
+    columns["stop_asked"] = [bool(is_asked) for is_asked in columns["stop_asked"]]
     values = (
         memory.values(db, dict(zip(columns["key"], revisions, strict=True)), fields)
         if fields

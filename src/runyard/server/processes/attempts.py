@@ -270,15 +270,15 @@ _LARGEST = 2.0**60
 _LONGEST_NAME = 500
 
 
-def read_usage(given: object) -> str | None:
+def read_usage(report: object) -> str | None:
     """As it is stored; what is none of it is passed over, since newer agents may tell more."""
-    if not isinstance(given, dict):
+    if not isinstance(report, dict):
         return None
-    found: dict[str, Any] = {name: given[name] for name in NUMBERS if _is_amount(given.get(name))}
-    gpu = given.get("gpu")
+    usage: dict[str, Any] = {name: report[name] for name in NUMBERS if _is_amount(report.get(name))}
+    gpu = report.get("gpu")
     if isinstance(gpu, str) and gpu.isprintable():
-        found["gpu"] = gpu[:_LONGEST_NAME]
-    return json.dumps(found) if found else None
+        usage["gpu"] = gpu[:_LONGEST_NAME]
+    return json.dumps(usage) if usage else None
 
 
 def usage_json(stored: str | None) -> dict[str, Any] | None:
@@ -287,16 +287,16 @@ def usage_json(stored: str | None) -> dict[str, Any] | None:
 
 def together(stored: Sequence[str | None]) -> dict[str, Any] | None:
     """Of attempts that run side by side: what they use in all, and how busy their GPUs are."""
-    found = [json.loads(one) for one in stored if one is not None]
-    if not found:
+    usages = [json.loads(usage) for usage in stored if usage is not None]
+    if not usages:
         return None
     summed = ("memory_peak", "cpu_seconds", "vram_peak", "steps_per_second")
     total: dict[str, Any] = {
-        name: sum(one[name] for one in found if name in one)
+        name: sum(usage[name] for usage in usages if name in usage)
         for name in summed
-        if any(name in one for one in found)
+        if any(name in usage for usage in usages)
     }
-    used = [one["gpu_use"] for one in found if "gpu_use" in one]
+    used = [usage["gpu_use"] for usage in usages if "gpu_use" in usage]
     if used:
         total["gpu_use"] = sum(used) / len(used)
     return total

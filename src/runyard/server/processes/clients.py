@@ -81,12 +81,12 @@ def speaking(db: Connection, run: Row, writer: str, now: float) -> tuple[Row | N
     return (living if is_alive else sync if is_recent else living or sync), is_recent
 
 
-def _newest(db: Connection, run: int, where: str, *given: object) -> Row | None:
+def _newest(db: Connection, run: int, where: str, *values: object) -> Row | None:
     return fetch_one(
         db,
         f"SELECT * FROM clients WHERE run = ? AND {where} "  # noqa: S608
         "ORDER BY number DESC LIMIT 1",
-        (run, *given),
+        (run, *values),
     )
 
 
@@ -140,11 +140,11 @@ def ask_to_resume(db: Connection, run: int, now: float) -> None:
 
 
 def has_asked_to_resume(db: Connection, run: int, now: float) -> bool:
-    found = db.execute("SELECT asked_at FROM resume_questions WHERE run = ?", (run,)).fetchone()
-    if found is None:
+    row = db.execute("SELECT asked_at FROM resume_questions WHERE run = ?", (run,)).fetchone()
+    if row is None:
         return False
     db.execute("DELETE FROM resume_questions WHERE run = ?", (run,))
-    return bool(now - found["asked_at"] < _LONGEST_QUESTION)
+    return bool(now - row["asked_at"] < _LONGEST_QUESTION)
 
 
 def hear(db: Connection, client: Row, now: float) -> None:
@@ -191,8 +191,8 @@ def row_number(
     name = _NAMES[stream]
     shift: int | None = client[f"{name}_shift"]
     if shift is None:
-        told: int = client[f"{name}_told"]
-        shift = (told if number < told else 0) + more
+        known_rows: int = client[f"{name}_told"]
+        shift = (known_rows if number < known_rows else 0) + more
         if has_rows:
             _set(db, client, **{f"{name}_shift": shift})
     return number + shift
@@ -217,20 +217,20 @@ def speaks_last(db: Connection, run: int, client: Row) -> bool:
     return True
 
 
-def is_same(one: Row, other: Row) -> bool:
+def is_same(client: Row, other: Row) -> bool:
     """Whether two clients brought the data of one process."""
-    if one["started_at"] is None:
-        one, other = other, one
-    if one["started_at"] is None:
+    if client["started_at"] is None:
+        client, other = other, client
+    if client["started_at"] is None:
         return False
     if other["started_at"] is None:
-        return bool(-_SAME_SECOND <= other["began_at"] - one["started_at"] <= _LONGEST_INIT)
-    return is_same_start(one["started_at"], other["started_at"])
+        return bool(-_SAME_SECOND <= other["began_at"] - client["started_at"] <= _LONGEST_INIT)
+    return is_same_start(client["started_at"], other["started_at"])
 
 
-def is_same_start(one: float, other: float) -> bool:
-    is_rounded = one == int(one) or other == int(other)
-    return abs(one - other) <= (_SAME_SECOND if is_rounded else _SAME_START)
+def is_same_start(start: float, other: float) -> bool:
+    is_rounded = start == int(start) or other == int(other)
+    return abs(start - other) <= (_SAME_SECOND if is_rounded else _SAME_START)
 
 
 def start_of(client: Row) -> float:
@@ -248,13 +248,15 @@ def console_streams(db: Connection, run: int) -> list[str]:
     chosen: list[tuple[Row, int]] = []
     everyone = of_run(db, run)
     # What was printed before the run was begun anew is no more the run's than its rows are.
-    anew = max((one["number"] for one in everyone if one["archive"] is not None), default=0)
-    found = [
+    anew = max(
+        (writer["number"] for writer in everyone if writer["archive"] is not None), default=0
+    )
+    streams = [
         (client, count_lines(db, run, output_stream(client)))
         for client in everyone
         if client["number"] >= anew
     ]
-    for client, count in found:
+    for client, count in streams:
         twin = next(
             (
                 place
@@ -267,7 +269,7 @@ def console_streams(db: Connection, run: int) -> list[str]:
             chosen.append((client, count))
         elif count >= chosen[twin][1]:
             chosen[twin] = (client, count)
-    chosen.sort(key=lambda one: start_of(one[0]))
+    chosen.sort(key=lambda writer: start_of(writer[0]))
     named = [output_stream(client) for client, _ in chosen]
     return ["output", *named] if not named or count_lines(db, run, "output") else named
 

@@ -120,10 +120,10 @@ def as_seen(line: str) -> str:
     column = place = 0
     while place < len(line):
         letter = line[place]
-        found = _SEQUENCE.match(line, place) if letter == "\x1b" else None
-        if found is not None:
-            column = _move(cells, column, found)
-            place = found.end()
+        sequence = _SEQUENCE.match(line, place) if letter == "\x1b" else None
+        if sequence is not None:
+            column = _move(cells, column, sequence)
+            place = sequence.end()
             continue
         place += 1
         if letter == "\r":
@@ -139,9 +139,9 @@ def as_seen(line: str) -> str:
 
 def _move(cells: list[str], column: int, sequence: re.Match[str]) -> int:
     """What a sequence does to a line of text; where the cursor is afterwards."""
-    given, kind = sequence.group(1) or "", sequence.group(2)
+    digits, kind = sequence.group(1) or "", sequence.group(2)
     # No terminal is wider than this, whatever a program asks for.
-    number = min(int(given), 10_000) if given.isdigit() else None
+    number = min(int(digits), 10_000) if digits.isdigit() else None
     if kind == "K":
         if number in (1, 2):
             cells[:column] = [" "] * min(column, len(cells))

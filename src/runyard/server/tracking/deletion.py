@@ -62,11 +62,11 @@ def delete_run(db: Connection, key: int, now: float) -> bool:
 
 def is_deleted(db: Connection, entity: str, project: str, run_id: str) -> bool:
     """Whether a run of that name was deleted, and none has come since."""
-    found = db.execute(
+    mark = db.execute(
         "SELECT 1 FROM deleted_runs WHERE entity = ? AND project = ? AND id = ?",
         (entity, project, run_id),
     ).fetchone()
-    return found is not None and runs.by_path(db, entity, project, run_id) is None
+    return mark is not None and runs.by_path(db, entity, project, run_id) is None
 
 
 def all_keys(db: Connection) -> set[int]:

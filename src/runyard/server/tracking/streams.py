@@ -169,8 +169,8 @@ def _state_after_sync(
     attempt = attempts.last(db, row["key"])
     if attempt is not None and (attempt["exit_code"] is not None or attempt["ended_at"] is None):
         return {}
-    others = [one for one in clients.of_run(db, row["key"]) if one["kind"] != "sync"]
-    if any(one["ended_at"] is None for one in others) and row["state"] in states.ALIVE:
+    others = [other for other in clients.of_run(db, row["key"]) if other["kind"] != "sync"]
+    if any(other["ended_at"] is None for other in others) and row["state"] in states.ALIVE:
         return {}  # The run is still being written.
     if not post.complete:
         return {} if others else runs.revived(row)
@@ -227,9 +227,9 @@ def mark_silent(db: Connection, before: float) -> int:
     return len(rows)
 
 
-def _merge_summaries(stored: str, said: str, *, shared: bool) -> str:
+def _merge_summaries(stored: str, newer: str, *, shared: bool) -> str:
     """Key by key: of writers at once the one that speaks wins, of segments the later one."""
-    old, new = json.loads(stored), json.loads(said)
+    old, new = json.loads(stored), json.loads(newer)
     if shared or not old or _when(new) >= _when(old):
         return json.dumps({**old, **new})
     return json.dumps({**new, **old})

@@ -56,7 +56,7 @@ class Upsert:
         return self.host is not None
 
     def columns(self) -> dict[str, Any]:
-        given = {
+        columns = {
             "name": self.name,
             "config": self.config,
             "summary": self.summary,
@@ -70,37 +70,37 @@ class Upsert:
             "commit_hash": self.commit_hash,
             "repo": self.repo,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in columns.items() if value is not None}
 
 
 def upsert(
-    db: Connection, said: Upsert, now: float, made: Sequence[Transfer] = ()
+    db: Connection, message: Upsert, now: float, made: Sequence[Transfer] = ()
 ) -> tuple[Row, bool]:
     """Create or update the run a client speaks of. Says whether it is new to clients.
 
     Raises `Needed` where rows have to be moved first; it is then called again, with the transfers
     that were `made`.
     """
-    run = _find(db, said, now)
-    origin = read_origin(said.config, said.program)
-    columns = said.columns()
+    run = _find(db, message, now)
+    origin = read_origin(message.config, message.program)
+    columns = message.columns()
     if run is None:
-        _refuse_deleted(db, said)
+        _refuse_deleted(db, message)
         created = True
-        key = _create(db, said, now)
+        key = _create(db, message, now)
     else:
         created = not run["seen_client"]
         key = run["key"]
-    if said.starts_client:
-        columns |= _begin_client(db, key, run, said, origin, now, made)
+    if message.starts_client:
+        columns |= _begin_client(db, key, run, message, origin, now, made)
     else:
-        clients.note(db, key, origin, said.writer)
-    if run is not None and run["seen_client"] and (said.writer or origin.is_sync):
-        columns |= _complemented(db, run, columns, said, origin)
+        clients.note(db, key, origin, message.writer)
+    if run is not None and run["seen_client"] and (message.writer or origin.is_sync):
+        columns |= _complemented(db, run, columns, message, origin)
     runs.update(db, key, **columns)
     stored = runs.by_key(db, key)
     assert stored is not None
-    if said.starts_client and stored["sweep"] is not None and not origin.is_sync:
+    if message.starts_client and stored["sweep"] is not None and not origin.is_sync:
         stored = _hear_trial(db, stored, now)
     return stored, created
 
@@ -117,45 +117,47 @@ def _begin_client(
     db: Connection,
     key: int,
     run: Row | None,
-    said: Upsert,
+    message: Upsert,
     origin: Origin,
     now: float,
     made: Sequence[Transfer],
 ) -> dict[str, Any]:
     """A process begins to write: what becomes of the run, and of what it holds already."""
     columns: dict[str, Any] = {"seen_client": 1, "heartbeat_at": now}
-    kind = "shared" if said.writer else "sync" if origin.is_sync else "live"
+    kind = "shared" if message.writer else "sync" if origin.is_sync else "live"
     archive = None
     # Up to 0.17, who resumes asks where the run stopped, but does not name the run's key.
     has_asked = clients.has_asked_to_resume(db, key, now)
-    resumes = has_asked or said.key is not None
+    resumes = has_asked or message.key is not None
     if run is not None and not has_asked:
         earlier = trials.earlier_clients(db, key)
-        known = clients.is_known(db, run, kind, said.writer, origin.started_at, earlier=earlier)
+        known = clients.is_known(db, run, kind, message.writer, origin.started_at, earlier=earlier)
         if known:
-            clients.note(db, key, origin, said.writer)
+            clients.note(db, key, origin, message.writer)
             return columns
     if run is not None and not resumes and _begins_anew(run, origin, kind):
         if archives.has_rows(db, key):
             raise Needed(key, archives.Restart(key, now))
-        archive = next((one.number for one in made if isinstance(one, archives.Restart)), None)
-        columns["summary"] = said.summary or "{}"
-    if origin.branch is not None and not any(isinstance(one, Fork) for one in made):
-        _fork_first(db, key, run, said, origin.branch)
+        archive = next(
+            (transfer.number for transfer in made if isinstance(transfer, archives.Restart)), None
+        )
+        columns["summary"] = message.summary or "{}"
+    if origin.branch is not None and not any(isinstance(transfer, Fork) for transfer in made):
+        _fork_first(db, key, run, message, origin.branch)
     clients.begin(
-        db, key, kind, writer=said.writer, started_at=origin.started_at, archive=archive, now=now
+        db, key, kind, writer=message.writer, started_at=origin.started_at, archive=archive, now=now
     )
     if run is None or run["started_at"] is None:
         columns["started_at"] = now if origin.started_at is None else origin.started_at
-    if run is None or _comes_alive(db, run, said, origin, kind):
+    if run is None or _comes_alive(db, run, message, origin, kind):
         columns |= {"state": "running", "preempting": 0, "exit_code": None, "ended_at": None}
         columns["stop_asked"] = 0
     return columns
 
 
-def _fork_first(db: Connection, key: int, run: Row | None, said: Upsert, branch: Branch) -> None:
+def _fork_first(db: Connection, key: int, run: Row | None, message: Upsert, branch: Branch) -> None:
     """A fork begins with rows of its parent. Until it has them, no client of it has begun."""
-    parent = runs.by_path(db, said.entity, said.project, branch.run_id)
+    parent = runs.by_path(db, message.entity, message.project, branch.run_id)
     if parent is None or parent["key"] == key:
         return
     has_begun = run is not None and run["seen_client"]
@@ -163,10 +165,10 @@ def _fork_first(db: Connection, key: int, run: Row | None, said: Upsert, branch:
         raise Needed(key if run is not None else 0, Fork(parent["key"], key, branch.step))
 
 
-def ensure(db: Connection, said: Upsert, now: float) -> int:
+def ensure(db: Connection, message: Upsert, now: float) -> int:
     """The key of the run a client speaks of, which no client has begun yet."""
-    run = _find(db, said, now)
-    return _create(db, said, now) if run is None else run["key"]
+    run = _find(db, message, now)
+    return _create(db, message, now) if run is None else run["key"]
 
 
 def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
@@ -178,28 +180,28 @@ def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
     return kind == "live" and origin.is_known and bool(has_ended)
 
 
-def _comes_alive(db: Connection, run: Row, said: Upsert, origin: Origin, kind: str) -> bool:
+def _comes_alive(db: Connection, run: Row, message: Upsert, origin: Origin, kind: str) -> bool:
     if kind == "sync":
         # What it brings is over; only a run that nobody has seen before goes through its life.
         is_new = run["state"] == "pending" or not run["seen_client"]
         return is_new and not _was_seen_to_end(db, run)
-    return said.key is not None or origin.is_known or not _was_seen_to_end(db, run)
+    return message.key is not None or origin.is_known or not _was_seen_to_end(db, run)
 
 
 def _complemented(
-    db: Connection, run: Row, columns: dict[str, Any], said: Upsert, origin: Origin
+    db: Connection, run: Row, columns: dict[str, Any], message: Upsert, origin: Origin
 ) -> dict[str, Any]:
     """What one of several writers, or of several segments, says: beside what the others said."""
     merged: dict[str, Any] = {}
-    if said.config is not None:
-        old, new = json.loads(run["config"]), json.loads(said.config)
-        newer = bool(said.writer) or _is_newest(db, run["key"], origin)
+    if message.config is not None:
+        old, new = json.loads(run["config"]), json.loads(message.config)
+        newer = bool(message.writer) or _is_newest(db, run["key"], origin)
         both = {**old, **new} if newer else {**new, **old}
-        _join_environments(both, run["config"], said.config)
+        _join_environments(both, run["config"], message.config)
         merged["config"] = json.dumps(both)
-    if said.tags is not None:
-        merged["tags"] = json.dumps(list(dict.fromkeys([*json.loads(run["tags"]), *said.tags])))
-    if origin.is_sync and not said.writer and run["host"]:
+    if message.tags is not None:
+        merged["tags"] = json.dumps(list(dict.fromkeys([*json.loads(run["tags"]), *message.tags])))
+    if origin.is_sync and not message.writer and run["host"]:
         # The machine that synced is not the one that computed.
         merged |= {name: run[name] for name in ("host", "program") if name in columns}
     return merged
@@ -209,7 +211,7 @@ def _is_newest(db: Connection, run: int, origin: Origin) -> bool:
     """Whether no process of the run began after this one."""
     if origin.started_at is None:
         return False
-    starts = [one["started_at"] for one in clients.of_run(db, run)]
+    starts = [client["started_at"] for client in clients.of_run(db, run)]
     return all(
         start is None
         or start <= origin.started_at
@@ -221,32 +223,37 @@ def _is_newest(db: Connection, run: int, origin: Origin) -> bool:
 def _join_environments(config: dict[str, Any], old: str, new: str) -> None:
     """Each writer tells of its own surroundings under its own name."""
     entry = config.get("_wandb")
-    told = [read_internals(text).get("e") for text in (old, new)]
-    writers = {name: one for each in told if isinstance(each, dict) for name, one in each.items()}
+    environments = [read_internals(text).get("e") for text in (old, new)]
+    writers = {
+        name: environment
+        for each in environments
+        if isinstance(each, dict)
+        for name, environment in each.items()
+    }
     if writers and isinstance(entry, dict) and isinstance(entry.get("value"), dict):
         config["_wandb"] = {**entry, "value": {**entry["value"], "e": writers}}
 
 
-def _refuse_deleted(db: Connection, said: Upsert) -> None:
+def _refuse_deleted(db: Connection, message: Upsert) -> None:
     """What the client of a deleted run still has to say does not bring the run back."""
-    is_late = said.id is not None and not said.starts_client and said.state is None
-    if is_late and deletion.is_deleted(db, said.entity, said.project, said.id or ""):
-        raise Unknown(f"run {said.entity}/{said.project}/{said.id} was deleted")
+    is_late = message.id is not None and not message.starts_client and message.state is None
+    if is_late and deletion.is_deleted(db, message.entity, message.project, message.id or ""):
+        raise Unknown(f"run {message.entity}/{message.project}/{message.id} was deleted")
 
 
-def _create(db: Connection, said: Upsert, now: float) -> int:
-    project = runs.ensure_project(db, said.entity, said.project, now)
+def _create(db: Connection, message: Upsert, now: float) -> int:
+    project = runs.ensure_project(db, message.entity, message.project, now)
     cursor = db.execute(
         "INSERT INTO runs (id, project, user, name, state, heartbeat_at, created_at) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            said.id or new_id(),
+            message.id or new_id(),
             project,
-            said.user,
-            said.name or runs.new_name(db, project),
+            message.user,
+            message.name or runs.new_name(db, project),
             # Only who makes a run by hand names a state; nobody changes one that way later.
-            said.state if said.state in states.ALL else "pending",
-            now if said.state in states.ALIVE else None,
+            message.state if message.state in states.ALL else "pending",
+            now if message.state in states.ALIVE else None,
             now,
         ),
     )
@@ -264,20 +271,20 @@ def _was_seen_to_end(db: Connection, run: Row) -> bool:
     return ended and run["state"] not in states.ALIVE
 
 
-def _find(db: Connection, said: Upsert, now: float) -> Row | None:
-    if said.key is not None:
-        run = runs.by_key(db, said.key)
+def _find(db: Connection, message: Upsert, now: float) -> Row | None:
+    if message.key is not None:
+        run = runs.by_key(db, message.key)
         if run is not None:
             return run
-        if said.id is None:
+        if message.id is None:
             raise Unknown("there is no such run any more")
-    if said.id is None:
+    if message.id is None:
         return None
-    run = runs.by_path(db, said.entity, said.project, said.id)
+    run = runs.by_path(db, message.entity, message.project, message.id)
     if run is None:
         # It was announced, and the program then names another project or entity: it is that run.
-        run = runs.find_announced(db, said.id, said.user)
+        run = runs.find_announced(db, message.id, message.user)
         if run is not None:
-            project = runs.ensure_project(db, said.entity, said.project, now)
+            project = runs.ensure_project(db, message.entity, message.project, now)
             runs.update(db, run["key"], project=project)
     return run

@@ -54,8 +54,8 @@ async def file_stream(request: Request) -> Response:
     if recorded.trial is not None:
         _, lines = post.rows.get(HISTORY, (0, ()))
         stop = await tracker.sweeps.hear(recorded.trial, recorded.place, lines) or stop
-    told = {"stopped": True} if stop else {}
-    return answer({"exitcode": None, "limits": {}, **told})
+    news = {"stopped": True} if stop else {}
+    return answer({"exitcode": None, "limits": {}, **news})
 
 
 async def _record(

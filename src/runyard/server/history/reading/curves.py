@@ -264,10 +264,10 @@ def combine(curves: Iterable[Curve], points: int) -> GroupCurve | None:
     A run counts where it has values, between its first and its last: between two of them it is
     taken to go straight. Spikes that no place hits are in `low` and `high` all the same.
     """
-    usable = [one for one in map(_usable, curves) if one is not None]
+    usable = [curve for curve in map(_usable, curves) if curve is not None]
     if not usable:
         return None
-    grid = _grid([one[0] for one in usable], points)
+    grid = _grid([curve[0] for curve in usable], points)
     count = np.zeros(len(grid))
     mean = np.zeros(len(grid))
     squares = np.zeros(len(grid))
@@ -322,8 +322,8 @@ def _stretch(choose: np.ufunc, grid: Numbers, x: Numbers, values: Numbers) -> Nu
     """The smallest or largest value after the place before, up to each place; NaN without any."""
     ends = np.searchsorted(x, grid, side="right")
     firsts = np.concatenate([[0], ends[:-1]])
-    found = np.full(len(grid), np.nan)
+    extremes = np.full(len(grid), np.nan)
     filled = ends > firsts
     if filled.any():
-        found[filled] = choose.reduceat(values[: ends[-1]], firsts[filled])
-    return found
+        extremes[filled] = choose.reduceat(values[: ends[-1]], firsts[filled])
+    return extremes

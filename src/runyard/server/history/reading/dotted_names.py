@@ -71,8 +71,8 @@ def keys_of_runs(
 
 def keys_of_names(db: Connection, run: int, stream: int, names: Iterable[str]) -> dict[str, int]:
     """`keys_of_runs` for a single run."""
-    found = keys_of_runs(db, [run], stream, names)
-    return {name: keys[run] for name, keys in found.items() if run in keys}
+    by_run = keys_of_runs(db, [run], stream, names)
+    return {name: keys[run] for name, keys in by_run.items() if run in keys}
 
 
 def names_of_run(db: Connection, run: int, stream: int) -> dict[str, int]:
@@ -87,8 +87,10 @@ def _possible_keys(db: Connection, names: Iterable[str]) -> dict[str, list[int]]
     """The keys, of anybody's runs, that names may stand for, the longest first."""
     forms = {name: _forms(name) for name in names}
     known = known_keys(db, [form for some in forms.values() for form in some])
-    found = {name: [known[form] for form in some if form in known] for name, some in forms.items()}
-    return {name: keys for name, keys in found.items() if keys}
+    possible = {
+        name: [known[form] for form in some if form in known] for name, some in forms.items()
+    }
+    return {name: keys for name, keys in possible.items() if keys}
 
 
 def _forms(name: str) -> list[str]:
@@ -107,19 +109,19 @@ def _logged(
     db: Connection, runs: Collection[int], stream: int, keys: Collection[int]
 ) -> dict[int, set[int]]:
     """Which of the keys each run has."""
-    given = {"runs": json.dumps(list(runs)), "stream": stream, "keys": json.dumps(list(keys))}
-    found: dict[int, set[int]] = {}
+    values = {"runs": json.dumps(list(runs)), "stream": stream, "keys": json.dumps(list(keys))}
+    logged: dict[int, set[int]] = {}
     for row in db.execute(
         "SELECT DISTINCT run, key FROM series WHERE stream = :stream AND level = 0 "
         "AND run IN (SELECT value FROM json_each(:runs)) "
         "AND key IN (SELECT value FROM json_each(:keys))",
-        given,
+        values,
     ):
-        found.setdefault(row["run"], set()).add(row["key"])
+        logged.setdefault(row["run"], set()).add(row["key"])
     for row in db.execute(
         "SELECT run, data FROM batches WHERE stream = :stream "
         "AND run IN (SELECT value FROM json_each(:runs))",
-        given,
+        values,
     ):
-        found.setdefault(row["run"], set()).update(keys_in(row["data"]) & set(keys))
-    return found
+        logged.setdefault(row["run"], set()).update(keys_in(row["data"]) & set(keys))
+    return logged

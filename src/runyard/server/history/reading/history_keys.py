@@ -50,7 +50,7 @@ def read_history_keys(db: Connection, run: int) -> dict[str, Any] | None:
 
 def _kinds(db: Connection, run: int) -> dict[int, dict[int, int]]:
     """For each key how many values of which kind it has."""
-    found: dict[int, dict[int, int]] = {}
+    totals: dict[int, dict[int, int]] = {}
     joined = db.execute(
         "SELECT key, kind, sum(count) AS count FROM series "
         "WHERE run = ? AND stream = ? AND level = 0 GROUP BY key, kind",
@@ -61,9 +61,9 @@ def _kinds(db: Connection, run: int) -> dict[int, dict[int, int]]:
         entries += heads(row["data"])
     for key, kind, count in entries:
         if kind != RAW:
-            counts = found.setdefault(key, {})
+            counts = totals.setdefault(key, {})
             counts[kind] = counts.get(kind, 0) + count
-    return found
+    return totals
 
 
 def _type_counts(

@@ -71,19 +71,21 @@ class ProjectKeys:
             self._known[project] = names
             if len(self._known) > _MOST_PROJECTS:
                 self._known.pop(next(iter(self._known)))
-            return _told(names)
+            return _as_json(names)
 
     def _changed(self, project: int, since: int) -> tuple[list[int], list[int]] | None:
         """Runs with another row, and runs with other points; None: look at all of them."""
         if not self._changes.knows(since):
             return None
         kinds = (Kind.RUN, Kind.HISTORY, *_TAKES_AWAY)
-        found = [one for one in self._changes.since(since, kinds) if one.project == project]
-        if any(one.kind in _TAKES_AWAY for one in found):
+        changes = [
+            change for change in self._changes.since(since, kinds) if change.project == project
+        ]
+        if any(change.kind in _TAKES_AWAY for change in changes):
             return None
         return (
-            [one.key for one in found if one.kind is Kind.RUN],
-            [one.key for one in found if one.kind is Kind.HISTORY],
+            [change.key for change in changes if change.kind is Kind.RUN],
+            [change.key for change in changes if change.kind is Kind.HISTORY],
         )
 
 
@@ -127,23 +129,23 @@ def _logged(db: Connection, project: int, keys: Sequence[int] | None) -> set[tup
         if keys is None
         else "run IN (SELECT value FROM json_each(:keys))"
     )
-    given = {"project": project, "keys": json.dumps(keys), "last": LAST_NUMBER}
-    found = {
+    values = {"project": project, "keys": json.dumps(keys), "last": LAST_NUMBER}
+    logged = {
         (row["stream"], row["key"])
         for row in db.execute(
             f"SELECT DISTINCT stream, key FROM series WHERE {which} "  # noqa: S608
             "AND stream IN (0, 1) AND level = 0 AND kind <= :last",
-            given,
+            values,
         )
     }
     for row in db.execute(
         f"SELECT stream, data FROM batches WHERE {which} AND stream IN (0, 1)",  # noqa: S608
-        given,
+        values,
     ):
-        found |= {
+        logged |= {
             (row["stream"], key) for key, kind, _ in heads(row["data"]) if kind <= LAST_NUMBER
         }
-    return found
+    return logged
 
 
 def _note(known: dict[str, Name], media: dict[str, str], content: Mapping[str, Any]) -> None:
@@ -177,7 +179,7 @@ def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else "other"
 
 
-def _told(names: Names) -> dict[str, Any]:
+def _as_json(names: Names) -> dict[str, Any]:
     return {
         "config": _listed(names.config),
         "summary": _listed(names.summary),

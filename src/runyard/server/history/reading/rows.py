@@ -77,9 +77,9 @@ def sample_keys(
     bounds = _EVERYTHING if numbers is None else (int(numbers[0]), int(numbers[-1]) + 1)
     columns, having = list[Column](), [np.empty(0, np.int64)]
     for place in _places(db, run, stream, *bounds):
-        found = _columns(db, run, stream, place, frozenset(name_of))
-        columns += found
-        lines = [_lines([column for column in found if column.key == key]) for key in name_of]
+        read = _columns(db, run, stream, place, frozenset(name_of))
+        columns += read
+        lines = [_lines([column for column in read if column.key == key]) for key in name_of]
         if numbers is not None:
             low, high = np.searchsorted(numbers, (place["start"], place["stop"]))
             lines.append(numbers[low:high])
@@ -94,12 +94,12 @@ def _lines(columns: Sequence[Column]) -> Numbers:
     """The rows in which one key has a value, upwards; columns differ in the kind of value."""
     if len(columns) == 1:
         return columns[0].lines
-    return np.sort(np.concatenate([np.empty(0, np.int64), *(one.lines for one in columns)]))
+    return np.sort(np.concatenate([np.empty(0, np.int64), *(column.lines for column in columns)]))
 
 
-def _common(one: Numbers, other: Numbers) -> Numbers:
+def _common(first: Numbers, other: Numbers) -> Numbers:
     # Keys that are logged together have the same rows: no need to sort a million of them.
-    return one if np.array_equal(one, other) else np.intersect1d(one, other)
+    return first if np.array_equal(first, other) else np.intersect1d(first, other)
 
 
 def first_step(db: Connection, run: int, stream: int) -> int | None:
@@ -118,7 +118,7 @@ def _read(db: Connection, run: int, stream: int, numbers: Numbers) -> list[dict[
     if not len(numbers):
         return []
     name_of = key_reader(db)
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     for place in _places(db, run, stream, int(numbers[0]), int(numbers[-1]) + 1):
         low, high = np.searchsorted(numbers, (place["start"], place["stop"]))
         if low == high:
@@ -126,8 +126,8 @@ def _read(db: Connection, run: int, stream: int, numbers: Numbers) -> list[dict[
         wanted = numbers[low:high]
         columns = _columns(db, run, stream, place, None)
         rows = to_rows([pick(column, wanted) for column in columns], name_of)
-        found.extend(_as_object(row) for row in rows.values())
-    return found
+        objects.extend(_as_object(row) for row in rows.values())
+    return objects
 
 
 def _as_object(row: dict[str, Any] | str) -> dict[str, Any]:
@@ -150,15 +150,15 @@ def _in_window(db: Connection, run: int, stream: int, window: Window) -> Numbers
         start: (table[3].min(), table[4].max())
         for start, table in segments.read_level(db, run, stream, key, max(segments.WIDTHS))
     }
-    found = [np.empty(0, np.int64)]
+    parts = [np.empty(0, np.int64)]
     for place in _places(db, run, stream, *_EVERYTHING):
         low, high = ranges.get(place["start"], (-np.inf, np.inf))
         if place["joined"] and (high < window.low or low > window.high):
             continue
         columns = _columns(db, run, stream, place, frozenset([key]))
         for _, lines, steps in segments.drawable(columns):
-            found.append(lines[(steps >= window.low) & (steps <= window.high)])
-    return np.unique(np.concatenate(found))
+            parts.append(lines[(steps >= window.low) & (steps <= window.high)])
+    return np.unique(np.concatenate(parts))
 
 
 def _places(db: Connection, run: int, stream: int, start: int, stop: int) -> list[sqlite3.Row]:
@@ -176,11 +176,11 @@ def _columns(
     db: Connection, run: int, stream: int, place: sqlite3.Row, keys: frozenset[int] | None
 ) -> list[Column]:
     if place["joined"]:
-        found = segments.read(db, run, stream, place["start"], keys)
+        columns = segments.read(db, run, stream, place["start"], keys)
     else:
         row = db.execute(
             "SELECT data FROM batches WHERE run = ? AND stream = ? AND start = ?",
             (run, stream, place["start"]),
         ).fetchone()
-        found = [] if row is None else decode(row["data"], place["start"], keys)
-    return found if keys is None else [column for column in found if column.kind != RAW]
+        columns = [] if row is None else decode(row["data"], place["start"], keys)
+    return columns if keys is None else [column for column in columns if column.kind != RAW]

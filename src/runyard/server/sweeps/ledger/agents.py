@@ -95,11 +95,11 @@ def is_heard(agent: Row, now: float) -> bool:
 
 def runs_of(db: Connection, sweep: int, agent: int) -> list[Row]:
     """The runs that an agent was the last to work on, in the order of their trials."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT run FROM trials WHERE sweep = ? AND agent = ? AND run IS NOT NULL ORDER BY number",
         (sweep, agent),
     )
-    return runs.by_keys(db, [row["run"] for row in found])
+    return runs.by_keys(db, [row["run"] for row in rows])
 
 
 @dataclass(frozen=True)
@@ -265,12 +265,12 @@ def quiet_until(db: Connection, agent: int, alive: Collection[str], now: float) 
 
     Its leases are long, and nothing is asked of its trials: there is nothing to write.
     """
-    found = trials.at_work(db, agent)
-    if {trial["id"] for trial in found} != set(alive):
+    held = trials.at_work(db, agent)
+    if {trial["id"] for trial in held} != set(alive):
         return 0.0
-    if any(trial["stop"] is not None or not trial["is_seen"] for trial in found):
+    if any(trial["stop"] is not None or not trial["is_seen"] for trial in held):
         return 0.0
-    soonest: float = min((trial["lease"] for trial in found), default=now)
+    soonest: float = min((trial["lease"] for trial in held), default=now)
     # A clock that was ahead left leases that are longer than any.
     return min(soonest, now + leases.LEASE_SECONDS) - leases.LEASE_SECONDS / 2
 
@@ -288,7 +288,7 @@ def hear_stock(
     is_first = row["heard_at"] == row["created_at"]
     if row["kind"] == "stock" and is_first and now - row["created_at"] < _FIRST_POLL:
         db.execute("UPDATE agents SET kind = 'function' WHERE key = ?", (agent,))
-    told: Stop | None = None
+    stop: Stop | None = None
     has_changed = False
     for trial in trials.at_work(db, agent):
         if trial["id"] not in alive:
@@ -297,12 +297,12 @@ def hear_stock(
             continue
         leases.extend(db, trial, now)
         is_deaf = row["kind"] == "function" and trial["stop"] is not None
-        if told is None and (is_deaf or is_to_be_told(db, trial, now)):
-            told = Stop(trial["number"], trial["attempt"], trial["id"], trial["stop"])
-    if told is None:
-        told = _not_to_be(db, row, alive)
+        if stop is None and (is_deaf or is_to_be_told(db, trial, now)):
+            stop = Stop(trial["number"], trial["attempt"], trial["id"], trial["stop"])
+    if stop is None:
+        stop = _not_to_be(db, row, alive)
     state = sweeps.get(db, row["sweep"])["state"]
-    return Heard(row["sweep"], state, told, is_free=not alive, has_changed=has_changed)
+    return Heard(row["sweep"], state, stop, is_free=not alive, has_changed=has_changed)
 
 
 def _settle_gone(db: Connection, trial: Row, up_since: float, now: float) -> None:

@@ -44,7 +44,7 @@ class Handed:
 class Round:
     """What a number of claims came to, in their order; None: nothing for this one now."""
 
-    given: Sequence[Handed | None]
+    handed: Sequence[Handed | None]
     # Of the sweep, after these claims.
     state: str
     cause: str | None
@@ -78,15 +78,15 @@ def hand_out(db: Connection, sweep: int, claims: Sequence[Claim], draw: Draw, no
             # An agent that got no answer in time asks again: both may stand in this very line.
             known[claim.token] = numbers[-1]
     new.store(until, now)
-    given = _read_handed(db, sweep, numbers)
+    handed = _read_handed(db, sweep, numbers)
     counter.store(db, now)
-    if row["cause"] is not None and any(given):
+    if row["cause"] is not None and any(handed):
         sweeps.update(db, sweep, now, cause=None)  # It was why nothing could begin.
-    if None in given:
+    if None in handed:
         # A grid that prior runs have done already ends here, with nothing to settle.
         settling.conclude(db, sweep, now)
         row = sweeps.get(db, sweep)
-    return Round(given, row["state"], row["cause"], counter.has_more())
+    return Round(handed, row["state"], row["cause"], counter.has_more())
 
 
 def enqueue(
@@ -158,7 +158,7 @@ def _claimed_before(db: Connection, sweep: int, claims: Sequence[Claim]) -> dict
     None: that is over. Who asks again gets nothing new under an old token.
     """
     tokens = [claim.token for claim in claims if claim.token is not None]
-    found = db.execute(
+    rows = db.execute(
         "SELECT attempts.token, attempts.number AS known, trials.number, trials.attempt, "
         # In this order: few tokens are known, and a sweep has many trials.
         "trials.state FROM json_each(?) AS asked "
@@ -170,27 +170,28 @@ def _claimed_before(db: Connection, sweep: int, claims: Sequence[Claim]) -> dict
         row["token"]: row["number"]
         if row["state"] == "running" and row["attempt"] == row["known"]
         else None
-        for row in found
+        for row in rows
     }
 
 
 def _read_handed(db: Connection, sweep: int, numbers: Sequence[int | None]) -> list[Handed | None]:
     """What was handed out, as it stands in the store now."""
     wanted = json.dumps([number for number in numbers if number is not None])
-    found = db.execute(
+    taken = db.execute(
         "SELECT trials.*, agents.host AS host FROM trials "
         "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ? AND trials.number IN (SELECT value FROM json_each(?))",
         (sweep, wanted),
     ).fetchall()
-    rows = {row["key"]: row for row in runs.by_keys(db, [one["run"] for one in found])}
+    keys = [trial["run"] for trial in taken]
+    rows = {row["key"]: row for row in runs.by_keys(db, keys)}
     handed = {
         trial["number"]: Handed(
             trial,
             rows[trial["run"]],
             count_rows(db, trial["run"], HISTORY) if trial["attempts"] > 1 else 0,
         )
-        for trial in found
+        for trial in taken
     }
     return [None if number is None else handed[number] for number in numbers]
 

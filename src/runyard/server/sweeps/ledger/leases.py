@@ -47,11 +47,11 @@ def lose_silent(db: Connection, now: float) -> set[int]:
 
     Each by itself: one that cannot be settled keeps no other waiting.
     """
-    found = db.execute(
+    silent = db.execute(
         "SELECT * FROM trials WHERE state = 'running' AND lease < ?", (now,)
     ).fetchall()
     changed = set()
-    for trial in found:
+    for trial in silent:
         db.execute("SAVEPOINT losing")
         try:
             settling.lose(db, trial, now)

@@ -113,18 +113,18 @@ def read_reported(
         for column in read_columns(db, run, HISTORY, frozenset(keys.values()))
         if column.kind in (FLOAT, INTEGER)
     ]
-    found = {key: (lines, numbers) for key, lines, numbers in drawable(columns)}
-    if keys[metric] not in found:
+    numbers_of = {key: (lines, numbers) for key, lines, numbers in drawable(columns)}
+    if keys[metric] not in numbers_of:
         return Reported(number, state, [], rows)
-    lines, values = found[keys[metric]]
+    lines, values = numbers_of[keys[metric]]
     if step is None:
         usable = np.isfinite(values)
         pairs = zip(lines[usable].tolist(), values[usable].tolist(), strict=True)
         curve = [(line, float(index), value) for index, (line, value) in enumerate(pairs, 1)]
         return Reported(number, state, curve, rows)
-    if keys[step] not in found:
+    if keys[step] not in numbers_of:
         return Reported(number, state, [], rows)
-    return Reported(number, state, _with_steps(lines, values, *found[keys[step]]), rows)
+    return Reported(number, state, _with_steps(lines, values, *numbers_of[keys[step]]), rows)
 
 
 def _with_steps(

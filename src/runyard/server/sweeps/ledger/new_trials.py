@@ -160,21 +160,21 @@ class NewTrials:
         return name in self._names or trials.is_taken(self._connection, self._sweep["key"], name)
 
     def _stored(self, setting: int) -> Drawn | None:
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT point, settings FROM trials WHERE sweep = ? AND setting = ? LIMIT 1",
             (self._sweep["key"], setting),
         ).fetchone()
-        if found is None:
+        if row is None:
             return None
-        point = None if found["point"] is None else json_text.parse(found["point"])
-        return Drawn(point, json_text.parse(found["settings"]))
+        point = None if row["point"] is None else json_text.parse(row["point"])
+        return Drawn(point, json_text.parse(row["settings"]))
 
 
 def create_runs(db: Connection, sweep: Row, new: Sequence[NewRun], now: float) -> int:
     """Runs for trials of a sweep, with keys in a row; the first of them."""
-    found = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
     # Nobody else writes within this transaction.
-    first: int = 1 if found is None else found["seq"] + 1
+    first: int = 1 if row is None else row["seq"] + 1
     within = sweep["folder"]
     folder = None if within is None else str(PurePosixPath(within) / "sweeps" / sweep["id"])
     db.executemany(

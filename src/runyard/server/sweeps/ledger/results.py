@@ -77,9 +77,9 @@ def view(
     open_settings = _open(db, sweep, rules) if are_needed else {}
     results = []
     for trial in ended:
-        found = _result(db, trial, rules, open_settings)
-        if found is not None:
-            results.append(found)
+        result = _result(db, trial, rules, open_settings)
+        if result is not None:
+            results.append(result)
     return View(
         results,
         ended[-1]["ended"] if ended else since,
@@ -105,8 +105,8 @@ def demand(db: Connection, sweep: int) -> tuple[Row, int, int, int] | None:
     row = sweeps.by_key(db, sweep)
     if row is None:
         return None
-    found = sweeps.open_counts(db, sweep)
-    waiting, running = found.get("waiting", 0), found.get("running", 0)
+    counts = sweeps.open_counts(db, sweep)
+    waiting, running = counts.get("waiting", 0), counts.get("running", 0)
     return row, waiting, running, row["trials"] - waiting - running
 
 
@@ -137,12 +137,12 @@ def _open(db: Connection, sweep: int, rules: Rules) -> dict[int, str]:
 
     One that is paused counts with what it has reached; of several seeds, the setting waits for it.
     """
-    found = db.execute(
+    rows = db.execute(
         "SELECT setting, point FROM trials WHERE sweep = ? AND point IS NOT NULL "
         "AND state IN ('waiting', 'running', CASE WHEN ? > 1 THEN 'paused' END)",
         (sweep, rules.seeds),
     )
-    return {row["setting"]: row["point"] for row in found}
+    return {row["setting"]: row["point"] for row in rows}
 
 
 def _result(
@@ -165,7 +165,7 @@ def _result(
         if not is_last or len(twins) < rules.seeds:
             return None
     counted = [_measured(db, twin, rules) for twin in twins]
-    values = [one for one in counted if one is not None]
+    values = [reached for reached in counted if reached is not None]
     return _as_result(trial["setting"], json.loads(trial["point"]), values, rules)
 
 
@@ -199,11 +199,11 @@ def _imputed(db: Connection, trial: Row, aim: Aim, measured: Mapping[str, float]
 
 def _worst(db: Connection, trial: Row, aim: Aim) -> float | None:
     """The worst that any trial had reached by then."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT measured FROM trials WHERE sweep = ? AND ended <= ? AND measured IS NOT NULL",
         (trial["sweep"], trial["ended"]),
     )
-    values = [json.loads(row["measured"]).get(aim.name) for row in found]
+    values = [json.loads(row["measured"]).get(aim.name) for row in rows]
     return max((value for value in values if value is not None), key=aim.lowered, default=None)
 
 
@@ -211,13 +211,16 @@ def _as_result(
     number: int, point: list[float], measured: Sequence[Mapping[str, float]], rules: Rules
 ) -> dict[str, Any]:
     aims = {aim.name for aim in rules.aims}
-    whole = [one for one in measured if aims <= one.keys()]
+    whole = [reached for reached in measured if aims <= reached.keys()]
     values = [
-        sum(aim.lowered(one[aim.name]) for one in whole) / len(whole)
+        sum(aim.lowered(reached[aim.name]) for reached in whole) / len(whole)
         for aim in (rules.aims if whole else ())
     ]
     limits = [
-        max((limit.excess(one[limit.name]) for one in whole if limit.name in one), default=1.0)
+        max(
+            (limit.excess(reached[limit.name]) for reached in whole if limit.name in reached),
+            default=1.0,
+        )
         for limit in (rules.limits if whole else ())
     ]
     return {"number": number, "point": point, "values": values, "constraints": limits}

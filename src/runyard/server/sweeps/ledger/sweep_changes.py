@@ -163,25 +163,25 @@ def keep_controller(
 ) -> None:
     """What a controller on somebody's machine wants to be kept; None leaves it as it is."""
     columns = {"controller": controller, "scheduler": scheduler}
-    given = {name: value for name, value in columns.items() if value is not None}
-    sweeps.update(db, key, now, **given)
+    changes = {name: value for name, value in columns.items() if value is not None}
+    sweeps.update(db, key, now, **changes)
 
 
 Name = Callable[[Mapping[str, Any], IsTaken], str]
 
 
 def obey_controller(
-    db: Connection, key: int, text: str, asked: Asked, name: Name, now: float
+    db: Connection, key: int, text: str, wishes: Asked, name: Name, now: float
 ) -> None:
     """Keep what a controller says, put its settings into the queue, stop what it wants stopped."""
     keep_controller(db, key, text, None, now)
     sweep = sweeps.get(db, key)
     is_taken = partial(trials.is_taken, db, key)
-    for mark, settings in asked.settings:
+    for mark, settings in wishes.settings:
         # Counted anew each time: a trial before it may have come into being just now.
         row = sweeps.get(db, key)
         claims.enqueue(db, row, settings, name(settings, is_taken), mark, now)
-    for run_id in asked.stops:
+    for run_id in wishes.stops:
         run = runs.by_path(db, sweep["entity"], sweep["project_name"], run_id)
         if run is not None and run["sweep"] == sweep["id"]:
             settling.ask_to_end(db, run, "stopped", now)

@@ -71,12 +71,12 @@ def of_sweep(
 
 
 def _last_ended(db: Connection, sweep: int, state: str | None, last: int) -> list[Row]:
-    found = db.execute(
+    rows = db.execute(
         f"{_WITH_AGENT} WHERE trials.sweep = :sweep AND trials.ended IS NOT NULL "
         "AND (:state IS NULL OR trials.state = :state) ORDER BY trials.ended DESC LIMIT :last",
         {"sweep": sweep, "state": state, "last": last},
     ).fetchall()
-    return found[::-1]
+    return rows[::-1]
 
 
 def attempts_of(db: Connection, sweep: int) -> list[Row]:
@@ -132,8 +132,8 @@ def move(db: Connection, trial: Row, event: str, **columns: Any) -> Transition:
     is_deleted = trial["state"] == "canceled" and trial["cause"] == DELETED
     transition = lifecycle.after(event, DELETED if is_deleted else trial["state"])
     state = "canceled" if transition.after == DELETED else transition.after
-    kept: dict[str, Any] = {"lease": None, "lost": None, "stop": None, "stop_at": None}
-    _write(db, trial, {**kept, **columns, "state": state})
+    cleared: dict[str, Any] = {"lease": None, "lost": None, "stop": None, "stop_at": None}
+    _write(db, trial, {**cleared, **columns, "state": state})
     return transition
 
 

@@ -127,9 +127,16 @@ def as_markdown() -> str:
         "| event | when | from | to | its run | its attempt |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for event, one in TRANSITIONS.items():
-        before = "any" if one.before == STATES else ", ".join(one.before)
-        cells = (event, one.when, before, one.after, one.run or "-", one.attempt or "-")
+    for event, transition in TRANSITIONS.items():
+        before = "any" if transition.before == STATES else ", ".join(transition.before)
+        cells = (
+            event,
+            transition.when,
+            before,
+            transition.after,
+            transition.run or "-",
+            transition.attempt or "-",
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -142,8 +149,6 @@ class Settlement:
     queue: Follow
     # Ends by cause since there was progress.
     tries: Mapping[str, int]
-    # Why, for people.
-    told: str
 
 
 def settle(
@@ -162,14 +167,14 @@ def settle(
     if stop is not None:
         cause = stop
     rule = CAUSES[cause]
-    kept = {} if progressed else dict(tries)
+    counts = {} if progressed else dict(tries)
     if rule.follow == "final":
-        return Settlement(rule.state, "final", kept, rule.told)
+        return Settlement(rule.state, "final", counts)
     if rule.counted_as is not None and not (rule.forgiven_by_progress and progressed):
-        kept[rule.counted_as] = kept.get(rule.counted_as, 0) + 1
-        if kept[rule.counted_as] > _limit(rule.counted_as, retries):
-            return Settlement("failed", "final", kept, rule.told)
-    return Settlement("waiting", rule.follow, kept, rule.told)
+        counts[rule.counted_as] = counts.get(rule.counted_as, 0) + 1
+        if counts[rule.counted_as] > _limit(rule.counted_as, retries):
+            return Settlement("failed", "final", counts)
+    return Settlement("waiting", rule.follow, counts)
 
 
 def _limit(name: str, retries: Mapping[str, int]) -> int:

@@ -51,11 +51,11 @@ class SweepFile:
         return self.sweep.space.size if self.sweep.method == "grid" else None
 
 
-def read_file(given: str | dict[str, Any]) -> SweepFile:
+def read_file(content: str | dict[str, Any]) -> SweepFile:
     """Read a sweep's file, as text (YAML or JSON) or as data. Takes its time on a large one."""
-    text = given if isinstance(given, str) else json.dumps(given)
+    text = content if isinstance(content, str) else json.dumps(content)
     try:
-        data = read_document(text, typed=TYPED).data if isinstance(given, str) else given
+        data = read_document(text, typed=TYPED).data if isinstance(content, str) else content
     except DocumentError as error:
         place = f"line {error.line}: " if error.line else ""
         raise BadSweep([Problem((), f"{place}{error}", error.mend)]) from error

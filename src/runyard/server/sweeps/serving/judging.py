@@ -65,13 +65,13 @@ class Judge:
             self._arriving[number] = min(place, self._arriving.get(number, place))
         await self._restore()
         if place is None or place != self._rows.get(number, 0):
-            found = await self._read(trial)
+            reported = await self._read(trial)
             known = self._counts.get(number, 0)
             # What came before is judged again where nothing is new: others have moved since.
-            fresh = found.curve[known:] or found.curve[-1:]
+            fresh = reported.curve[known:] or reported.curve[-1:]
             pairs = [(index, value) for _, index, value in fresh]
-            self._rows[number] = found.rows
-            self._counts[number] = len(found.curve)
+            self._rows[number] = reported.rows
+            self._counts[number] = len(reported.curve)
         else:
             read = self._read_lines
             pairs = (
@@ -85,9 +85,9 @@ class Judge:
     async def _judge(self, trial: Row, pairs: Sequence[tuple[float, float]]) -> bool:
         decision = Decision.GO_ON
         for index, value in pairs:
-            said = self._stopper.report(trial["number"], index, value) if self._stopper else None
-            if said in _ASKS and decision is Decision.GO_ON:
-                decision = said
+            verdict = self._stopper.report(trial["number"], index, value) if self._stopper else None
+            if verdict in _ASKS and decision is Decision.GO_ON:
+                decision = verdict
         if len(self.sweep.metrics) == 1 and any(
             self._aim.is_reached_by(value) for _, value in pairs
         ):
@@ -123,17 +123,19 @@ class Judge:
 
     async def _restore_all(self) -> None:
         try:
-            found = await self._store.read(measures.read_all, self._key, self._aim.name, self._step)
-            for one in found:
+            reports = await self._store.read(
+                measures.read_all, self._key, self._aim.name, self._step
+            )
+            for reported in reports:
                 # Rows that are on their way to be judged are not yet known.
-                rows = min(one.rows, self._arriving.get(one.trial, one.rows))
-                curve = [(index, value) for row, index, value in one.curve if row < rows]
+                rows = min(reported.rows, self._arriving.get(reported.trial, reported.rows))
+                curve = [(index, value) for row, index, value in reported.curve if row < rows]
                 if self._stopper is not None:
-                    self._stopper.restore(one.trial, curve, one.state == "paused")
-                    if one.state in ENDED_STATES:
-                        self._stopper.ended(one.trial)
-                self._rows[one.trial] = rows
-                self._counts[one.trial] = len(curve)
+                    self._stopper.restore(reported.trial, curve, reported.state == "paused")
+                    if reported.state in ENDED_STATES:
+                        self._stopper.ended(reported.trial)
+                self._rows[reported.trial] = rows
+                self._counts[reported.trial] = len(curve)
         finally:
             self._is_restored.set()
 

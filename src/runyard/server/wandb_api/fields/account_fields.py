@@ -22,7 +22,7 @@ def queries(request: Request) -> Source:
     async def users(arguments: Arguments) -> Source:
         """Whose names begin with what is asked for; the one of exactly that name comes first."""
         wanted = as_text(arguments, "query") or ""
-        found = [
+        known = [
             user
             for user in await request.tracker.read(people.list_users)
             if user["name"].startswith(wanted)
@@ -30,7 +30,7 @@ def queries(request: Request) -> Source:
         ]
         return connection(
             edge(user["name"], user_fields(request, user["name"], user["admin"], user["teams"]))
-            for user in sorted(found, key=lambda user: (len(user["name"]), user["name"]))
+            for user in sorted(known, key=lambda user: (len(user["name"]), user["name"]))
         )
 
     return {
@@ -50,8 +50,8 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
     async def keys(_arguments: Arguments) -> Source:
         if not permissions.may_manage_keys(request.caller, name):
             return connection(())
-        found = await request.tracker.read(api_keys.list_all, time.time())
-        return connection(edge(key["id"], _key(key)) for key in found if key["user"] == name)
+        every_key = await request.tracker.read(api_keys.list_all, time.time())
+        return connection(edge(key["id"], _key(key)) for key in every_key if key["user"] == name)
 
     return {
         "__typename": "User",
@@ -98,10 +98,10 @@ def mutations(request: Request) -> Source:
     return {"generateApiKey": generate_api_key, "deleteApiKey": delete_api_key}
 
 
-def _key(told: Mapping[str, Any]) -> Source:
+def _key(key: Mapping[str, Any]) -> Source:
     return {
         "__typename": _KEY,
-        "id": opaque(_KEY, f"{told['user']}/{told['id']}"),
-        "name": told["id"],
-        "description": told["label"],
+        "id": opaque(_KEY, f"{key['user']}/{key['id']}"),
+        "name": key["id"],
+        "description": key["label"],
     }

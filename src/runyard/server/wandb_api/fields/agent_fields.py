@@ -81,12 +81,12 @@ async def _commands(request: Request, agent: int, alive: list[str]) -> list[Mapp
 def _alive(arguments: Arguments) -> list[str]:
     """The ids of the runs that are alive in an agent."""
     try:
-        said = json.loads(as_text(arguments, "runState") or "{}")
+        states = json.loads(as_text(arguments, "runState") or "{}")
     except (ValueError, RecursionError) as error:
         raise Refusal(f"runState is not JSON: {error}") from error
-    if not isinstance(said, dict):
+    if not isinstance(states, dict):
         raise Refusal("runState is not an object")
-    return [run_id for run_id, is_alive in said.items() if is_alive]
+    return [run_id for run_id, is_alive in states.items() if is_alive]
 
 
 def in_sweep(request: Request, sweep: Row) -> Source:
@@ -96,13 +96,13 @@ def in_sweep(request: Request, sweep: Row) -> Source:
         rows = await request.tracker.read(agents.of_sweep, sweep["key"])
         return connection(edge(row["key"], agent_fields(request, row)) for row in rows)
 
-    async def one(arguments: Arguments) -> Source | None:
+    async def agent(arguments: Arguments) -> Source | None:
         key = key_of(AGENT, as_text(arguments, "agentName") or "")
         row = await request.tracker.read(agents.by_key, key)
         is_here = row is not None and row["sweep"] == sweep["key"]
         return agent_fields(request, row) if row is not None and is_here else None
 
-    return {"agents": every, "agent": one}
+    return {"agents": every, "agent": agent}
 
 
 def agent_fields(request: Request, row: Row) -> Source:
@@ -111,8 +111,8 @@ def agent_fields(request: Request, row: Row) -> Source:
 
     async def worked_on(arguments: Arguments) -> Source:
         size, after = page_size(arguments), cursor_number(arguments) or 0
-        found = await request.tracker.read(agents.runs_of, row["sweep"], row["key"])
-        shown = found[after : after + size + 1]
+        rows = await request.tracker.read(agents.runs_of, row["sweep"], row["key"])
+        shown = rows[after : after + size + 1]
         nodes = [run_fields.run_fields(request, run) for run in shown]
         return page([edge(after + place, node) for place, node in enumerate(nodes, 1)], size)
 

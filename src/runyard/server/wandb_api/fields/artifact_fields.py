@@ -110,12 +110,12 @@ def artifact_fields(request: Request, row: Row) -> Source:
     tracker, key = request.tracker, row["key"]
 
     async def all_aliases(_arguments: Arguments) -> list[Source]:
-        found: list[Source] = []
+        fields: list[Source] = []
         for member in await tracker.read(aliases.memberships, key):
             collection = await request.see(visibility.collection, member["collection"])
             if collection is not None:
-                found += await alias_fields(request, member, collection)
-        return found
+                fields += await alias_fields(request, member, collection)
+        return fields
 
     async def sequence_latest(_arguments: Arguments) -> Source | None:
         latest = await request.see(visibility.latest, row["collection"])
@@ -186,16 +186,16 @@ async def membership_fields(request: Request, member: Row) -> Source:
     row = await request.see(visibility.artifact, member["artifact"])
     collection = await request.see(visibility.collection, member["collection"])
     place = f"{member['collection']}:{member['artifact']}"
-    found = {
+    fields = {
         "__typename": "ArtifactCollectionMembership",
         "id": opaque("ArtifactCollectionMembership", place),
         "versionIndex": member["version"],
         "createdAt": pages.timestamp(member["created_at"]),
     }
     if row is None or collection is None:  # Deleted between two looks.
-        return {**found, "aliases": [], "artifactCollection": None, "artifact": None}
+        return {**fields, "aliases": [], "artifactCollection": None, "artifact": None}
     return {
-        **found,
+        **fields,
         "aliases": await alias_fields(request, member, collection),
         "artifactCollection": collection_info(collection),
         "artifact": artifact_fields(request, row),
@@ -222,14 +222,14 @@ def files_of(request: Request, row: Row) -> Any:
         size, manifest = pages.page_size(arguments, most=_MOST_FILES), row["manifest"]
         if manifest is None:
             return pages.connection((), total=0)
-        found = await request.tracker.read(
+        entries = await request.tracker.read(
             manifests.entries_after,
             manifest,
             pages.cursor_text(arguments) or "",
             size + 1,
             names=as_list(arguments, "names") or None,
         )
-        edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in found]
+        edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in entries]
         return pages.page(edges, size, row["file_count"])
 
     return files

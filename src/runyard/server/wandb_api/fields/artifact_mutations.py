@@ -216,8 +216,8 @@ def _change_collection(
     db: Connection, arguments: Arguments, id_name: str, columns: Mapping[str, str]
 ) -> Row:
     key = as_key(arguments, id_name, COLLECTION) or 0
-    said = {column: as_text(arguments, name) for name, column in columns.items()}
-    known = {column: value for column, value in said.items() if value is not None}
+    texts = {column: as_text(arguments, name) for name, column in columns.items()}
+    known = {column: value for column, value in texts.items() if value is not None}
     try:
         if "name" in known:
             check_collection(known["name"])

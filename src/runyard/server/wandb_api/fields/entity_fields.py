@@ -71,11 +71,11 @@ def _entity_fields(request: Request, name: str) -> Source:
 
     async def members(_arguments: Arguments) -> list[Source]:
         team = await tracker.read(people.members_of, name)
-        found = await tracker.read(people.list_users)
+        users = await tracker.read(people.list_users)
         mine = [name] if team is None else team
         invited = await tracker.read(invitations.of_team, name)
         return [
-            *(_member(name, user["name"]) for user in found if user["name"] in mine),
+            *(_member(name, user["name"]) for user in users if user["name"] in mine),
             *(_member(name, user, pending=True) for user in invited),
         ]
 

@@ -43,7 +43,7 @@ def in_project(request: Request, project: int | None) -> Source:
             after = read_cursor(cursor_text(arguments))
         except BadOrder as error:
             raise Refusal(str(error)) from error
-        found = await tracker.read(
+        listed = await tracker.read(
             run_listing.read_page,
             tracker.remembered,
             project or 0,
@@ -53,14 +53,14 @@ def in_project(request: Request, project: int | None) -> Source:
             after,
             page_size(arguments),
         )
-        counts = await tracker.read(count_rows_of, [row["key"] for row, _ in found.runs], HISTORY)
+        counts = await tracker.read(count_rows_of, [row["key"] for row, _ in listed.runs], HISTORY)
         edges = [
             edge(
                 write_cursor(place),
                 {**run_fields.run_fields(request, row), "historyLineCount": counts[row["key"]]},
             )
-            for row, place in found.runs
+            for row, place in listed.runs
         ]
-        return connection(edges, more=found.more)
+        return connection(edges, more=listed.more)
 
     return {"runs": page, "runCount": run_count}

@@ -33,8 +33,8 @@ def in_run(request: Request, run: int) -> Source:
 def _page(db: Connection, run: int, begin: int, size: int) -> Source:
     # One more than is shown tells whether there are more.
     lines = enumerate(consoles.lines_of(db, run))
-    found = list(itertools.islice(lines, begin, begin + size + 1))
-    return pages.page([_edge(*line) for line in found], size)
+    shown = list(itertools.islice(lines, begin, begin + size + 1))
+    return pages.page([_edge(*line) for line in shown], size)
 
 
 def _tail(db: Connection, run: int, last: int) -> Source:

@@ -49,10 +49,10 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 
 def mutations(request: Request) -> Source:
     async def upsert_bucket(arguments: Arguments) -> Source:
-        said = read_upsert(arguments, request.caller, request.writer)
-        await _refuse_foreign(request, said)
+        message = read_upsert(arguments, request.caller, request.writer)
+        await _refuse_foreign(request, message)
         try:
-            row, inserted = await _upsert(request.tracker, said)
+            row, inserted = await _upsert(request.tracker, message)
         except upserts.Unknown as error:
             raise Refusal(str(error)) from error
         bucket = await request.tracker.read(upserted_fields, row)
@@ -61,15 +61,15 @@ def mutations(request: Request) -> Source:
     return {"upsertBucket": upsert_bucket}
 
 
-async def _upsert(tracker: Tracker, said: upserts.Upsert) -> tuple[Row, bool]:
+async def _upsert(tracker: Tracker, message: upserts.Upsert) -> tuple[Row, bool]:
     made: list[Transfer] = []
     while True:
         try:
-            return await tracker.write(upserts.upsert, said, time.time(), made)
+            return await tracker.write(upserts.upsert, message, time.time(), made)
         except Needed as needed:
             transfer = needed.transfer
             if isinstance(transfer, Fork):
-                child = await tracker.write(upserts.ensure, said, time.time())
+                child = await tracker.write(upserts.ensure, message, time.time())
                 transfer = transfer.into(child)
                 await tracker.transfer(child, transfer)
             else:
@@ -77,14 +77,14 @@ async def _upsert(tracker: Tracker, said: upserts.Upsert) -> tuple[Row, bool]:
             made.append(transfer)
 
 
-async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
+async def _refuse_foreign(request: Request, message: upserts.Upsert) -> None:
     """Neither where a run is to be, nor where it is now, may be somebody else's."""
-    if not request.may_write(said.entity):
+    if not request.may_write(message.entity):
         raise Refusal(
-            f"{said.entity!r} is not an entity that {request.caller.name!r} may write to: use "
+            f"{message.entity!r} is not an entity that {request.caller.name!r} may write to: use "
             f"your own, or a team of yours (`runyard teams list`)"
         )
-    known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
+    known = None if message.key is None else await request.tracker.read(runs.by_key, message.key)
     if known is not None and not request.may_write(known["entity"]):
         raise Refusal("there is no such run any more")
 
@@ -114,12 +114,12 @@ def resume_fields(db: Connection, row: Row) -> Source:
     key = row["key"]
     history = count_rows(db, key, HISTORY)
     # What has rows has started, though its client died before it said so.
-    kept = {**({"t": {}} if history else {}), **read_internals(row["config"])}
+    internals = {**({"t": {}} if history else {}), **read_internals(row["config"])}
 
     def wandb_config(arguments: Arguments) -> str:
         # A key that is missing must stay missing: clients take a null for "it started".
         wanted = as_list(arguments, "keys")
-        return json.dumps({name: kept[name] for name in wanted if name in kept})
+        return json.dumps({name: internals[name] for name in wanted if name in internals})
 
     return {
         **row_fields(row),

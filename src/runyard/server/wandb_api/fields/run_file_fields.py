@@ -38,7 +38,7 @@ def in_run(request: Request, row: Row) -> Source:
 
     async def files(arguments: Arguments) -> Source:
         try:
-            found, more = await request.tracker.read(
+            rows, more = await request.tracker.read(
                 run_files.list_files,
                 row["key"],
                 # What was saved as ./notes.txt is there as notes.txt, and asked for as either.
@@ -50,7 +50,7 @@ def in_run(request: Request, row: Row) -> Source:
         except BadPattern as error:
             raise Refusal(f"pattern: {error}") from error
         return connection(
-            (edge(file["name"], file_fields(request, row, file)) for file in found), more=more
+            (edge(file["name"], file_fields(request, row, file)) for file in rows), more=more
         )
 
     async def file_count(_arguments: Arguments) -> int:

@@ -57,15 +57,15 @@ def sweep_fields(request: Request, row: Row) -> Source:
 
     async def runs(arguments: Arguments) -> Source:
         listed = listing_fields.in_project(request, row["project"])["runs"]
-        asked = {"order": "+created_at", **arguments, "filters": _runs_of(row)}
-        found: Source = await listed(asked)
+        question = {"order": "+created_at", **arguments, "filters": _runs_of(row)}
+        answer: Source = await listed(question)
         if rules.draws:
-            return found
+            return answer
         # A controller on somebody's machine needs all of them, and knows no pages.
-        edges = list(found["edges"])
-        while found["pageInfo"]["hasNextPage"]:
-            found = await listed({**asked, "after": found["pageInfo"]["endCursor"]})
-            edges += found["edges"]
+        edges = list(answer["edges"])
+        while answer["pageInfo"]["hasNextPage"]:
+            answer = await listed({**question, "after": answer["pageInfo"]["endCursor"]})
+            edges += answer["edges"]
         return connection(edges)
 
     async def scheduler(_arguments: Arguments) -> str | None:

@@ -40,7 +40,7 @@ def mutations(request: Request) -> Source:
         try:
             row, warnings = await change
         except BadSweep as error:
-            raise Refusal(_told(error.problems)) from error
+            raise Refusal(_as_message(error.problems)) from error
         except (BadPrior, BadName, sweep_changes.Refused) as error:
             raise Refusal(str(error)) from error
         request.tracker.sweeps.wake(row["key"])
@@ -52,7 +52,7 @@ def mutations(request: Request) -> Source:
     return {"upsertSweep": upsert_sweep}
 
 
-def _told(problems: Sequence[Problem]) -> str:
+def _as_message(problems: Sequence[Problem]) -> str:
     """For a terminal: clients print it as it is. W&B would make the sweep, and fail later."""
     count = f"{len(problems)} mistakes" if len(problems) > 1 else "a mistake"
     return "\n".join([f"the sweep has {count}:", *(f"  {problem}" for problem in problems)])
@@ -123,13 +123,13 @@ async def _change(
             await tracker.write(sweep_changes.change_file, key, new, time.time())
     controller = as_json(arguments, "controller")
     if controller is not None:
-        asked = read_controller(controller)
+        wishes = read_controller(controller)
         sweep = (await tracker.sweeps.plan_of(row)).sweep
         if sweep.options.tasks and request.caller.scope != ALL:
             raise Refusal(REFUSAL)  # Its values are command lines.
         naming = Drawing(sweep, row["seed"])
         await tracker.write(
-            sweep_changes.obey_controller, key, controller, asked, naming.name, time.time()
+            sweep_changes.obey_controller, key, controller, wishes, naming.name, time.time()
         )
     state = as_text(arguments, "state")
     if state is not None:
@@ -155,7 +155,7 @@ async def _read(text: str) -> SweepFile:
 def _prior(filters: str | None) -> list[str]:
     """Ids of runs, out of the filter that clients make of them: {"$or": [{"name": id}, ...]}."""
     tests = json.loads(filters or "{}").get("$or", [])
-    found = [test.get("name") for test in tests if isinstance(test, dict)]
-    if not isinstance(tests, list) or not all(isinstance(name, str) for name in found):
+    names = [test.get("name") for test in tests if isinstance(test, dict)]
+    if not isinstance(tests, list) or not all(isinstance(name, str) for name in names):
         raise Refusal("priorRunsFilters is not a list of runs by their names")
-    return [name for name in found if isinstance(name, str)]
+    return [name for name in names if isinstance(name, str)]

@@ -84,12 +84,12 @@ def opaque(kind: str, key: object) -> str:
 
 
 def text_of(kind: str, id_: str) -> str:
-    """What `opaque` was arguments."""
+    """The text that `opaque` put into an id."""
     try:
-        found, _, text = base64.b64decode(id_, validate=True).decode().partition(":")
+        type_, _, text = base64.b64decode(id_, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
-        found = text = ""
-    if found != kind or not text:
+        type_ = text = ""
+    if type_ != kind or not text:
         raise Refusal(f"{id_[:100]!r} is not the id of a thing of type {kind}")
     return text
 
