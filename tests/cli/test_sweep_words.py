@@ -144,7 +144,7 @@ def test_sweeps_are_made_listed_steered_and_found(runyard: RunRunyard, tmp_path:
     assert "did you mean first?" in unknown.stderr
     assert "has printed anything" in runyard("logs", "first").stderr
     assert "no trial" in runyard("best", "first").stderr
-    assert "is finished" in runyard("stop", "first").stderr
+    assert "is finished" in runyard("cancel", "first", "--finish").stderr
     over = runyard("sweep", "first")
     assert over.returncode == 2
     assert "has ended: finished" in over.stderr

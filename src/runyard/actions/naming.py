@@ -23,7 +23,7 @@ from runyard.reading.problems import nearest
 _NUMBER = re.compile(r"(?:[^/]+/)?([0-9]+)(?:_([0-9]+))?(?:\.\w+)?")
 _KINDS = {"job": "job", "sweep": "sweep", "trial": "run", "run": "run"}
 _PART = 2
-_LIST = "`runyard runs` and `runyard sweeps` list what there is, `runyard jobs` the jobs"
+_LIST = "`runyard runs` and `runyard sweeps` list what there is, `runyard status --jobs` the jobs"
 Found = TypeVar("Found")
 
 
@@ -133,7 +133,7 @@ def _of_kind(api: Api, kind: str, words: str) -> Named:
     if job is not None:
         return Named(job=job, task=number[2] if number else None)
     if error is not None or number is None:
-        raise error or NotFoundError(f"there is no job {words!r}", mend="`runyard jobs`")
+        raise error or NotFoundError(f"there is no job {words!r}", mend="`runyard status --jobs`")
     return Named(number=number[1], task=number[2])
 
 
