@@ -18,19 +18,16 @@ GROUPS = {
     },
     "watch": {
         "status": "how all that is at work stands; jobs, and what they use",
-        "sweeps": "list sweeps",
-        "runs": "list runs",
-        "show": "show a run or a sweep",
+        "runs": "list runs or sweeps",
+        "show": "show a run or a sweep, or its best trials",
         "logs": "print what a run, a sweep or a job printed",
         "ui": "open the page: charts, runs, sweeps and jobs in a browser",
     },
     "results": {
-        "best": "show a sweep's best trials",
         "compare": "compare runs or sweeps, over their seeds",
         "report": "what a sweep, a job or a project cost, and what came of it",
         "export": "write runs as a table: CSV, Parquet, JSON lines",
-        "sync": "bring in runs that were recorded without the server",
-        "push": "send runs to W&B's cloud or to another server",
+        "sync": "bring in runs recorded without the server, or send runs away",
     },
     "end and tidy": {
         "cancel": "end a sweep, a run or a job",
@@ -61,6 +58,9 @@ SUBCOMMANDS = {
 FORMER: dict[str, str] = {
     "jobs": "status --jobs",
     "top": "status --live",
+    "sweeps": "runs --sweeps",
+    "best": "show --best",
+    "push": "sync --to",
     "stop": "cancel --finish",
     "partitions": "clusters partitions",
     "usage": "clusters usage",
@@ -71,8 +71,8 @@ FORMER: dict[str, str] = {
 
 _FOLDERS = {
     "starting": "run submit sweep farm repeat gauge rehearse retry rerun agents shell",
-    "watching": "sweeps status runs show logs best report compare export cancel delete",
-    "admin": "init env login ui server users keys sessions teams sync push clean doctor clusters "
+    "watching": "status runs show logs report compare export cancel delete",
+    "admin": "init env login ui server users keys sessions teams sync clean doctor clusters "
     "partitions usage",
 }
 

@@ -40,7 +40,7 @@ from runyard.cli.parser import count, positive
 from runyard.cli.streams import unfiltered
 from runyard.cli.watching import job_tables, live_view
 from runyard.cli.watching.attempt_usage import usage_text
-from runyard.cli.watching.best import values_text
+from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.job_view import (
     Line,
     age_lines,
@@ -51,8 +51,8 @@ from runyard.cli.watching.job_view import (
     print_lines,
     task_lines,
 )
+from runyard.cli.watching.runs import progress
 from runyard.cli.watching.sweep_view import STATES
-from runyard.cli.watching.sweeps import progress
 from runyard.client.api import Run
 from runyard.client.jobs import Job
 from runyard.client.sweeps import ENDED_STATES, OPEN_STATES, Sweep, SweepAgent, Trial
@@ -116,8 +116,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _print(shown: Status) -> None:
     if not shown.sweeps and not shown.runs and not shown.jobs:
-        say("nothing is at work; `runyard sweeps`, `runyard runs` and `runyard status --jobs` list "
-            "what was")  # fmt: skip
+        say("nothing is at work; `runyard runs`, `runyard runs --sweeps` and `runyard status "
+            "--jobs` list what was")  # fmt: skip
     for sweep, failed in shown.sweeps:
         jobs = shown.of(sweep)
         print_lines(sweep_lines(sweep, failed, jobs))
