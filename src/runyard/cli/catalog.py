@@ -11,8 +11,7 @@ GROUPS = {
         "repeat": "run one command with several seeds",
         "rehearse": "try a program small before a launch, rung by rung",
         "gauge": "measure what a program needs, and how many share a GPU",
-        "retry": "run the failed trials of a sweep again",
-        "rerun": "run a trial or a run once more",
+        "retry": "run the failed trials of a sweep again, or any run once more",
         "agents": "list, drain or add the agents of sweeps",
         "shell": "a shell on a compute node, or inside a job",
     },
@@ -56,6 +55,9 @@ SUBCOMMANDS = {
 
 # A command, or an option of one, that is gone, and what does it now. None of them runs.
 FORMER: dict[str, str] = {
+    "rerun": "retry",
+    "sweep --check": "rehearse --rung settings FILE",
+    "sweep --check-time": "rehearse --time",
     "jobs": "status --jobs",
     "top": "status --live",
     "sweeps": "runs --sweeps",
@@ -70,7 +72,7 @@ FORMER: dict[str, str] = {
 }
 
 _FOLDERS = {
-    "starting": "run submit sweep farm repeat gauge rehearse retry rerun agents shell",
+    "starting": "run submit sweep farm repeat gauge rehearse retry agents shell",
     "watching": "status runs show logs report compare export cancel delete",
     "admin": "init env login ui server users keys sessions teams sync clean doctor clusters "
     "partitions usage",

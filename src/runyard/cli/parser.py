@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
 from runyard.cli.catalog import COMMANDS, module_of, now_called
-from runyard.cli.help_text import HelpFormatter
+from runyard.cli.help_text import HelpFormatter, HelpParser
 from runyard.cli.letters import advice_on
 from runyard.errors import UsageError
 from runyard.reading.problems import nearest
@@ -28,7 +28,7 @@ class Command(Protocol):
     def run(args: argparse.Namespace) -> int: ...
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(HelpParser):
     """argparse that raises instead of exiting, and suggests."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

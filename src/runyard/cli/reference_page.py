@@ -15,7 +15,8 @@ _WIDTH = "100"
 _HEAD = """\
 # Commands
 
-What `runyard COMMAND --help` says, written by `scripts/command_pages.py` from the commands.
+All options of each command, as `runyard COMMAND --help-all` lists them; `--help` leaves rare ones
+out. Written by `scripts/command_pages.py` from the commands.
 
 """
 _LETTERS = """\
@@ -73,4 +74,4 @@ def _help(name: str) -> str:
     ):
         _, parser = build_parser(name)
         assert parser is not None
-        return parser.format_help()
+        return parser.format_help("all")

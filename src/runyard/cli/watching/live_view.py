@@ -8,7 +8,7 @@ from runyard.cli.output import console, duration, print_json, print_table, say
 from runyard.cli.watching.job_view import memory_text
 from runyard.client.api import Api
 from runyard.client.sweeps import Trial
-from runyard.schedulers.slurm.live_usage import RunningTask
+from runyard.schedulers.jobs import RunningTask
 
 
 def show_usage(api: Api, words: str | None, *, is_watched: bool, as_json: bool) -> int:
