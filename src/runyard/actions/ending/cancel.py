@@ -125,14 +125,16 @@ def _end_jobs(api: Api, jobs: list[Job], which: str | None = None) -> list[Job]:
     here = scheduler.cluster_name()
     away = [job for job in jobs if job["cluster"] not in (here, "")]
     if away:
+        by_hand = scheduler.advice("cancel", away[0]["job_id"])
         raise UsageError(
             f"{names_of(away)} is not on this cluster but on {away[0]['cluster']}",
-            mend=f"log in there and type the same; or `scancel {away[0]['job_id']}` there",
+            mend="log in there and type the same" + (f"; or {by_hand} there" if by_hand else ""),
         )
     try:
         scheduler.cancel([which] if which is not None else [job["job_id"] for job in jobs])
     except RunyardError as error:
-        error.mend = error.mend or f"`scancel {jobs[0]['job_id']}` by hand says more"
+        by_hand = scheduler.advice("cancel", jobs[0]["job_id"])
+        error.mend = error.mend or (f"{by_hand} by hand says more" if by_hand else None)
         raise
     return list(look(api.jobs, jobs).jobs)
 

@@ -22,7 +22,7 @@ from runyard.errors import NotFoundError, ServerError
 from runyard.launch.watching import look
 from runyard.log_files import LogPattern
 
-_ASK_SLURM_EVERY = 10.0
+_ASK_QUEUE_SECONDS = 10.0
 _BLOCK = 1 << 16
 
 
@@ -128,7 +128,7 @@ class _Merged:
 
     def is_over(self) -> Generator[LogLines, None, bool]:
         """Whether the job has ended; what it printed last is read after this."""
-        if self._job["ended_at"] is None and time.monotonic() - self._asked_at > _ASK_SLURM_EVERY:
+        if self._job["ended_at"] is None and time.monotonic() - self._asked_at > _ASK_QUEUE_SECONDS:
             self._asked_at = time.monotonic()
             try:
                 [self._job] = look(self._polling.api.jobs, [self._job]).jobs

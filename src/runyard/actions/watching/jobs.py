@@ -120,7 +120,7 @@ def script_of(job: JobDetail) -> str:
     if script is None:
         raise NotFoundError(
             f"the script of job {job['job_id']} is not there: {job['folder'] or 'no folder'}",
-            mend=f"`scontrol write batch_script {job['job_id']} -` while Slurm knows it",
+            mend=cluster().advice("script", job["job_id"]),
         )
     return script
 

@@ -10,6 +10,7 @@ from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
 from runyard.actions.watching.polling import Polling
 from runyard.client.api import Api, Console, RunDetail
 from runyard.errors import NotFoundError
+from runyard.schedulers.choice import cluster
 
 _WAIT_SECONDS = 20.0
 
@@ -32,7 +33,7 @@ def read_logs(
     if named.job is None:
         raise NotFoundError(
             f"runyard has submitted no job {named.number}, and does not know its log",
-            mend=f"`scontrol show job {named.number}` names its StdOut while Slurm knows it",
+            mend=cluster().advice("log", named.number or ""),
         )
     from runyard.actions.watching.job_logs import job_logs
 

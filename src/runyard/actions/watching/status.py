@@ -25,7 +25,7 @@ from runyard.launch.watching import Looked, look
 MOST_FAILED, _MOST_JOBS = 5, 50
 _EVERY_SECONDS = 2.0
 # The controller serves a whole site: it is not asked as often as our own server.
-_ASK_SLURM_SECONDS = 15.0
+_ASK_QUEUE_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def watch(request: StatusRequest, api: Api, connect: Callable[[], Api]) -> Itera
     """
     polling, looked, asked_at = Polling(api, connect, _EVERY_SECONDS), Looked([]), None
     for status in polling.answers(lambda api: _gather(api, request.what)):
-        if asked_at is None or time.monotonic() - asked_at >= _ASK_SLURM_SECONDS:
+        if asked_at is None or time.monotonic() - asked_at >= _ASK_QUEUE_SECONDS:
             looked, asked_at = look(polling.api.jobs, status.jobs), time.monotonic()
         shown = _with_queue(status, looked)
         chains = _chains(polling.api, shown)
