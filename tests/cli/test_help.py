@@ -26,8 +26,39 @@ def parser_of(command: str, monkeypatch: pytest.MonkeyPatch) -> Parser:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_it_fits_a_terminal(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = parser_of(command, monkeypatch).format_help()
-    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    parser = parser_of(command, monkeypatch)
+    for group in (None, "all"):
+        shown = parser.format_help(group)
+        assert [line for line in shown.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_fits_on_two_screens(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(parser_of(command, monkeypatch).format_help().splitlines()) <= 2 * 50
+
+
+@pytest.mark.parametrize("command", ["sweep", "submit", "farm", "repeat", "run"])
+def test_rare_options_have_a_help_of_their_own(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown(word: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["runyard", command, word])
+        with pytest.raises(SystemExit) as left:
+            main([command, word])
+        assert left.value.code == 0
+        return capsys.readouterr().out
+
+    usual, everything = shown("--help"), shown("--help-all")
+    assert "--gpus" in usual
+    assert "--help-slurm" in usual
+    for word, option in (("--help-slurm", "--reservation"), ("--help-environment", "--module")):
+        assert option not in usual
+        assert option in shown(word)
+        assert option in everything
+    assert "--module" not in shown("--help-slurm")
+    options = re.findall(r"^  (--[a-z-]+)", usual, re.MULTILINE)
+    assert [option for option in options if option not in everything] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -160,7 +160,7 @@ def test_nothing_secret_is_logged(
     caplog.set_level(logging.DEBUG)
     secret = "hunter2-hunter2"
     upsert(name="run1", config=f'{{"password": {{"value": "{secret}"}}}}')
-    url = tracker.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
+    url = tracker.accounts.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
     stream = "/files/ada/birds/run1/file_stream"
     client.post(stream, {"files": {"output.log": {"offset": 0, "content": [secret]}}})
     client.post(stream, {"files": {"output.log": {"offset": 0, "content": secret}}})

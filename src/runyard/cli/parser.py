@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
-from runyard.cli.catalog import COMMANDS, module_of
-from runyard.cli.help_text import HelpFormatter
+from runyard.cli.catalog import COMMANDS, module_of, now_called
+from runyard.cli.help_text import HelpFormatter, HelpParser
 from runyard.cli.letters import advice_on
 from runyard.errors import UsageError
 from runyard.reading.problems import nearest
@@ -28,7 +28,7 @@ class Command(Protocol):
     def run(args: argparse.Namespace) -> int: ...
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(HelpParser):
     """argparse that raises instead of exiting, and suggests."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -53,6 +53,9 @@ class Parser(argparse.ArgumentParser):
         word = next((word for word in words if word.startswith("-")), words[0])
         name = word.split("=")[0]
         kind = "option" if word.startswith("-") else "argument"
+        command = self.prog.partition(" ")[2]
+        if now := now_called(f"{command} {name}"):
+            raise UsageError(now)
         mend = advice_on(name[:2], options) if re.match(r"-\w", name) else None
         raise UsageError(
             f"{self.prog} has no {kind} {name!r}", mend=mend or _advice(name, options, self.prog)
@@ -137,6 +140,8 @@ def port(text: str) -> int:
 
 
 def unknown_command(word: str) -> UsageError:
+    if now := now_called(word):
+        return UsageError(now)
     kind = "option" if word.startswith("-") else "command"
     known = ["--help", "--version", "--debug"] if kind == "option" else list(COMMANDS)
     return UsageError(f"runyard has no {kind} {word!r}", mend=_advice(word, known, "runyard"))

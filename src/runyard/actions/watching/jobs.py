@@ -12,9 +12,9 @@ from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import NotFoundError, RunyardError
 from runyard.launch.watching import Looked, account_for, look
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.jobs import Record
-from runyard.schedulers.slurm.accounting import own_records
 
 _DAY = 86400.0
 
@@ -77,7 +77,7 @@ def look_at_job(api: Api, detail: JobDetail) -> JobAccount:
 def job_history(days: int) -> list[Record]:
     """Every job of the user's, whoever submitted it, from Slurm's accounting."""
     try:
-        records = own_records(time.time() - days * _DAY)
+        records = cluster().own_records(time.time() - days * _DAY)
     except NoAccounting as error:
         raise RunyardError(
             f"the history of all jobs is not to be had: {error}",

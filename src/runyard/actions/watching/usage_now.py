@@ -8,8 +8,9 @@ from runyard.actions import naming
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import SchedulerError, SchedulerMissing
-from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
+from runyard.schedulers.jobs import RunningTask
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def usage_now(api: Api, words: str | None) -> UsageNow:
     if only is not None and not only:
         return UsageNow(trials, [])
     try:
-        return UsageNow(trials, running_tasks(only=only))
+        return UsageNow(trials, cluster().running_tasks(only))
     except SchedulerMissing:
         return UsageNow(trials, [])
     except SchedulerError as error:

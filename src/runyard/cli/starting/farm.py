@@ -55,6 +55,7 @@ _FEW_SEEDS = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard farm [options] [FILE]"
     which = parser.add_argument(
         "file", nargs="?", metavar="FILE", help="one command line a line; - for standard input"
     )

@@ -27,6 +27,7 @@ _MOST_SEEDS = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard repeat [options] [--] PROGRAM [ARGUMENTS ...]"
     parser.add_argument("--seeds", type=seeds, default=seeds("5"), metavar="N|LIST",
                         help="how many, or which: 5, 1,2,3 or 10..14 (default 5)")  # fmt: skip
     add_work_arguments(parser)

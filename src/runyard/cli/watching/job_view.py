@@ -17,7 +17,7 @@ from runyard.client.jobs import Job
 from runyard.launch.watching import Looked
 from runyard.printable import printable
 from runyard.reading.units import memory_text as memory_text
-from runyard.schedulers.slurm.reasons import read_reason
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.states import state_named, states_text
 
 Line = tuple[str, str | None]
@@ -31,7 +31,7 @@ def job_lines(job: Job, looked: Looked, *, now: float | None = None) -> list[Lin
     now = time.time() if now is None else now
     kind = "" if job["kind"] == "agents" else f" ({job['kind']})"
     lines: list[Line] = [(f"  job {job['job_id']}{kind}  {_summary(job, looked, now)}", None)]
-    reason = read_reason(job["reason"])
+    reason = cluster().read_reason(job["reason"])
     if job["ended_at"] is None and reason is not None:
         lines.append((f"    waits: {reason}", "yellow" if reason.is_stuck else None))
     if job["ended_at"] is None and job["starts_at"] is not None and job["starts_at"] > now:
@@ -69,7 +69,7 @@ def age_lines(looked: Looked) -> list[Line]:
 
 def job_json(job: Job, looked: Looked) -> dict[str, Any]:
     """A job with its reason in plain words, and what Slurm says of its tasks."""
-    reason = read_reason(job["reason"])
+    reason = cluster().read_reason(job["reason"])
     state = looked.queue.get(job["key"])
     return {
         **job,

@@ -23,7 +23,7 @@ from runyard.cli.letters import spelled
 from runyard.cli.output import console, duration, print_json, print_table, say
 from runyard.cli.watching.job_view import memory_text
 from runyard.client.sweeps import Trial
-from runyard.schedulers.slurm.live_usage import RunningTask
+from runyard.schedulers.jobs import RunningTask
 
 _EVERY = 5.0
 

@@ -8,25 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Reason:
-    """`says` why; `mend` is what to do, where there is something to do but to wait."""
-
-    word: str
-    says: str
-    mend: str = ""
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether it will not start by waiting."""
-        return bool(self.mend)
-
-    def __str__(self) -> str:
-        return f"{self.word}: {self.says}" + (f"; {self.mend}" if self.mend else "")
-
+from runyard.schedulers.jobs import Reason
 
 _SUBMIT_ANEW = "cancel it and submit it again with less"
 _ASK_SITE = "ask your site's support"
