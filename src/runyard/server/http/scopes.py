@@ -9,7 +9,7 @@ from __future__ import annotations
 
 REFUSAL = (
     "this needs your own key: the one in the environment of shells, runs and jobs is for logging "
-    "and reading runs; commands like `runyard keys` use your own"
+    "and reading runs; commands like `runyard users keys` use your own"
 )
 
 RUNS_MUTATIONS: frozenset[str] = frozenset(
