@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
 from runyard.schedulers.gridengine import cell, queue, sending
 from runyard.schedulers.gridengine.commands import missing
@@ -20,6 +21,10 @@ class GridEngine(Scheduler):
     name = "gridengine"
     title = "Grid Engine"
     has_queue = True
+    by_hand: ClassVar[Mapping[str, str]] = {
+        "cancel": "`qdel {job}`",
+        "log": "`qstat -j {job}` names its stdout_path_list while Grid Engine knows it",
+    }
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ

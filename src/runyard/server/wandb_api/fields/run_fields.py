@@ -82,7 +82,7 @@ async def _refuse_foreign(request: Request, message: upserts.Upsert) -> None:
     if not request.may_write(message.entity):
         raise Refusal(
             f"{message.entity!r} is not an entity that {request.caller.name!r} may write to: use "
-            f"your own, or a team of yours (`runyard teams list`)"
+            f"your own, or a team of yours (`runyard users teams list`)"
         )
     known = None if message.key is None else await request.tracker.read(runs.by_key, message.key)
     if known is not None and not request.may_write(known["entity"]):
