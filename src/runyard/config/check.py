@@ -165,7 +165,7 @@ def _other_server(request: Request) -> Iterator[Refusal]:
     if tracking.server == "cloud" and (network.internet == "no" or network.wandb == "offline"):
         yield Refusal(
             f"programs cannot log to W&B's cloud ({origin}): compute nodes do not reach it",
-            "leave it out; `runyard push RUN --to cloud` sends runs there when they have ended",
+            "leave it out; `runyard sync RUN --to cloud` sends runs there when they have ended",
             "tracking.server",
         )
     if tracking.mode is not None:

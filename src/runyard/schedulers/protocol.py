@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from runyard.schedulers.errors import NoAccounting, SchedulerError, SchedulerMissing
@@ -53,6 +53,9 @@ class Scheduler(ABC):
     has_queue: ClassVar[bool]
     """Whether jobs wait for nodes and outlive the command that sent them. Where not, commands work
     in the foreground."""
+    by_hand: ClassVar[Mapping[str, str]] = {}
+    """What a person types without runyard to `cancel` a job, to see its `script`, or to find its
+    `log`: sentences with {job} for its number."""
 
     @abstractmethod
     def is_here(self) -> bool:
@@ -239,6 +242,10 @@ class Scheduler(ABC):
     def entry_number(self, job: str, task: str | None) -> str:
         """By what `entry_words` knows a task that runs."""
         raise self.lacks("lets nobody into a job that runs")
+
+    def advice(self, action: str, job: str) -> str | None:
+        """One of `by_hand`, for this job; None where the scheduler has none."""
+        return self.by_hand[action].format(job=job) if action in self.by_hand else None
 
     def lacks(self, what: str) -> SchedulerError:
         """The one sentence about an optional part that is not there."""

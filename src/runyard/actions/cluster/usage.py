@@ -58,7 +58,7 @@ def run_site_command(command: str) -> int:
         raise RunyardError(
             f"the site's command does not answer: {command}",
             said=error,
-            mend="`runyard usage --ledger` counts what runyard submitted",
+            mend="`runyard clusters usage --ledger` counts what runyard submitted",
         ) from error
 
 

@@ -28,7 +28,7 @@ _TAKE_OVER_SECONDS = 120.0
 @dataclass(frozen=True)
 class ServerJobRequest:
     """`folder`: the project whose cluster settings count; `links`: jobs of `seconds` each, which
-    take over from each other; `extra`: options of sbatch."""
+    take over from each other; `extra`: other options of the scheduler."""
 
     folder: Path
     access: Access

@@ -41,7 +41,8 @@ def _accounted(number: str) -> list[Record]:
 
 def _unknown(number: str, why: str) -> NotFoundError:
     return NotFoundError(
-        f"there is no job {number}: {why}", mend="`runyard jobs` lists those that it submitted"
+        f"there is no job {number}: {why}",
+        mend="`runyard status --jobs` lists those that it submitted",
     )
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from runyard.schedulers.gridengine import cell, queue, sending
 from runyard.schedulers.gridengine import header as headers
@@ -32,6 +32,10 @@ class GridEngine(Scheduler):
     name = "gridengine"
     title = "Grid Engine"
     has_queue = True
+    by_hand: ClassVar[Mapping[str, str]] = {
+        "cancel": "`qdel {job}`",
+        "log": "`qstat -j {job}` names its stdout_path_list while Grid Engine knows it",
+    }
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Reply, RunningTask
 from runyard.schedulers.partitions import Partition
@@ -35,6 +35,11 @@ class Slurm(Scheduler):
     name = "slurm"
     title = "Slurm"
     has_queue = True
+    by_hand: ClassVar[Mapping[str, str]] = {
+        "cancel": "`scancel {job}`",
+        "script": "`scontrol write batch_script {job} -` while Slurm knows it",
+        "log": "`scontrol show job {job}` names its StdOut while Slurm knows it",
+    }
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ

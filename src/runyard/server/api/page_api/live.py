@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from runyard.server.api.page_api.page_answers import project_at
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, is_still_in, tracker_of
 from runyard.server.http.answers import HttpError, answer
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs import jobs
 from runyard.server.people.permissions import Caller, may_read, readable
 from runyard.server.runs import projects, runs
@@ -31,7 +31,6 @@ from runyard.server.tracker import Tracker
 _EVERY = 1.0
 # Proxies close what is silent for long.
 _SIGN_OF_LIFE = 15.0
-_LONGEST_WAIT = 30.0
 
 _EVERYWHERE = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
 _ALL = tuple(Kind)
@@ -142,7 +141,7 @@ async def live(request: Request) -> Response:
             media_type="text/event-stream",
             headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
         )
-    wait = arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
+    wait = arguments.wait_seconds(given.get("wait"))
     tracker, caller = tracker_of(request), caller_of(request)
     changes = tracker.changes
     end = time.monotonic() + wait
@@ -243,4 +242,6 @@ async def _scope(request: Request) -> Scope:
     )
 
 
-ROUTES = [Route("/api/live", live)]
+ENDPOINTS = [
+    Endpoint("GET", "/api/live", live),
+]

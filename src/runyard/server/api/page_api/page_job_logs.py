@@ -9,16 +9,15 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.job_api import readable_job
 from runyard.server.api.page_api.page_answers import send_json
 from runyard.server.http import arguments
 from runyard.server.http.answers import HttpError, read_json
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs.job_logs import Look, read_logs
 from runyard.server.store.sql import Row
 
-_LONGEST_WAIT = 30.0
 _LOOK_EVERY = 1.0
 # Where looking is slow, on a busy file system, it is done less often.
 _REST = 20
@@ -36,7 +35,7 @@ async def read_log(request: Request) -> Response:
     task = None if given.get("task") is None else arguments.field(given, "task", str)
     if task is not None and not task.isdecimal():
         raise HttpError(400, f"{task[:50]!r} is no task's number")
-    wait = arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
+    wait = arguments.wait_seconds(given.get("wait"))
     end = time.monotonic() + wait
     if not row["user_is_owner"]:
         unread = f"Its files are {row['user_name']}'s, and the server reads only its owner's."
@@ -69,4 +68,6 @@ def _told(row: Row, look: Look) -> dict[str, Any]:
     return {**asdict(look), "ended": row["ended_at"] is not None}
 
 
-ROUTES = [Route("/api/jobs/{key:int}/log", read_log, methods=["POST"])]
+ENDPOINTS = [
+    Endpoint("POST", "/api/jobs/{key:int}/log", read_log),
+]
