@@ -109,7 +109,7 @@ def submit(
     raise TooMany(
         f"{scheduler.title} takes no more jobs of yours now",
         said=done.why_left,
-        mend="wait until some of them have ended (`runyard jobs`), then type it again",
+        mend="wait until some of them have ended (`runyard status`), then type it again",
     )
 
 
