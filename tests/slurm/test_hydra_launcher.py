@@ -75,3 +75,4 @@ def test_jobs_that_were_ended_from_outside_are_failures(module_yard: Yard) -> No
                      **on_slurm(yard))  # fmt: skip
     assert done.returncode == 1
     assert "is not done, and nobody works on it any more" in done.stderr
+    assert "goes on" in done.stderr, "what to do next"

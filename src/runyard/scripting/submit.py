@@ -124,12 +124,13 @@ def _start(request: ListRequest, kind: str, wanted: Wanted, at_once: int | None 
         slots = Slots(1 if at_once is None else min(most, len(request.tasks.tasks)))
         sweep, agent = start_list(replace(request, slots=slots), log_notice, wanted.seconds)
         return Watch(sweep, locate(), agent)
-    if at_once:
-        flags = request.options.flags
-        limit = {"agents.at_once": flag("agents.at_once", [at_once])}
-        request = replace(
-            request, options=replace(request.options, flags=Flags({**flags.given, **limit}))
-        )
+    flags = request.options.flags
+    limits = {"agents.at_once": at_once}
+    if flags["agents.chain"] and not flags["agents.count"]:  # So many chains side by side.
+        limits = {"agents.count": at_once or len(request.tasks.tasks)}
+    limited = {path: flag(path, [limit]) for path, limit in limits.items() if limit}
+    options = replace(request.options, flags=Flags({**flags.given, **limited}))
+    request = replace(request, options=options)
     outcome = submit_list(request, kind, ClusterOptions(), log_notice)
     assert isinstance(outcome, SweepSubmitted), "nobody was asked, and it was no preview"
     return Watch(outcome.sweep, locate())

@@ -145,6 +145,10 @@ def _wait_for(
 
 
 def _failure(config: DictConfig, error: Exception) -> JobReturn:
+    from runyard.errors import RunyardError
+
+    if isinstance(error, RunyardError):  # Hydra prints the exception, and nothing else of it.
+        error.args = (_describe(error),)
     task_config = copy.deepcopy(config)
     with open_dict(task_config):
         hydra_config = OmegaConf.create({"hydra": task_config.pop("hydra")})
