@@ -27,8 +27,9 @@ from runyard.client.http import Connection
 from runyard.home import Home, prepare, read_discovery
 from runyard.server.history.history import HISTORY, put_rows
 from runyard.server.history.joining import join_batches
+from runyard.server.people.accounts import new_key
 from runyard.server.runs import runs
-from runyard.server.tracker import Tracker, new_key
+from runyard.server.tracker import Tracker
 
 METRICS = 10
 COPIED = {

@@ -30,8 +30,9 @@ from runyard.client.http import Connection
 from runyard.home import Home, prepare, read_discovery
 from runyard.server.history.history import HISTORY, put_rows
 from runyard.server.history.joining import join_batches
+from runyard.server.people.accounts import new_key
 from runyard.server.runs import runs
-from runyard.server.tracker import Tracker, new_key
+from runyard.server.tracker import Tracker
 
 CHARTS, RUNS, STEPS, MANY, TIMES = 12, 100, 1_000, 10_000, 5
 # A wheel, and a drag of the bar: 130 and 390 rows a second.

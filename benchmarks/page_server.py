@@ -31,8 +31,9 @@ from benchmarks.charts import fill
 from runyard.client.discover import connect, start_server, stop_server
 from runyard.client.http import Connection
 from runyard.home import Home, read_discovery
+from runyard.server.people.accounts import new_key
 from runyard.server.runs import runs
-from runyard.server.tracker import Tracker, new_key
+from runyard.server.tracker import Tracker
 
 CHARTS = [f"m{number}" for number in range(10)] + ["_runtime", "_timestamp"]
 LIMIT_PERCENT, LIMIT_SECONDS = 1.0, 2.0

@@ -24,15 +24,18 @@ import uvicorn
 
 from runyard.home import Home, prepare
 from runyard.server.app import create_app
+from runyard.server.people.accounts import Accounts, new_key
 from runyard.server.people.permissions import Caller
-from runyard.server.tracker import Tracker, new_key
+from runyard.server.store.database import Database
+from runyard.server.store.store import Store
+from runyard.server.tracker import Tracker
 
 
-class GuestBook(Tracker):
-    """A tracker that takes a guest's name for their key: W&B's tests choose their keys that way."""
+class GuestBook(Accounts):
+    """Takes a guest's name for their key: W&B's tests choose their keys that way."""
 
-    def __init__(self, home: Home) -> None:
-        super().__init__(home)
+    def __init__(self, store: Store, database: Database) -> None:
+        super().__init__(store, database)
         self._guests: dict[str, Caller] = {}
 
     def admit(self, name: str) -> None:
@@ -94,9 +97,10 @@ def fixture_service(guests: GuestBook) -> ThreadingHTTPServer:
 def main() -> None:
     home = Home(Path(sys.argv[1]))
     prepare(home)
-    tracker = GuestBook(home)
+    tracker = Tracker(home)
+    guests = tracker.accounts = GuestBook(tracker, tracker._database)
     tracker.open(new_key())
-    with serving(tracker) as port, fixture_service(tracker) as fixtures:
+    with serving(tracker) as port, fixture_service(guests) as fixtures:
         threading.Thread(target=fixtures.serve_forever, daemon=True).start()
         ports = {"base_port": port, "fixture_port": fixtures.server_address[1]}
         print(json.dumps(ports), flush=True)

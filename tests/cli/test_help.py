@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from runyard.cli.catalog import COMMANDS
+from runyard.cli.catalog import COMMANDS, SUBCOMMANDS
 from runyard.cli.help_text import lay_out
 from runyard.cli.main import main
 from runyard.cli.overview import overview
@@ -17,20 +17,51 @@ from runyard.cli.parser import Parser, build_parser
 
 def parser_of(command: str, monkeypatch: pytest.MonkeyPatch) -> Parser:
     # Options that make a command slow to start are there only where its words may need them.
-    monkeypatch.setattr(sys, "argv", ["runyard", command, "--help"])
+    monkeypatch.setattr(sys, "argv", ["runyard", *command.split(), "--help"])
     parser = build_parser(command)[1]
     assert parser is not None
     return parser
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_it_fits_a_terminal(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = parser_of(command, monkeypatch).format_help()
-    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    parser = parser_of(command, monkeypatch)
+    for group in (None, "all"):
+        shown = parser.format_help(group)
+        assert [line for line in shown.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+def test_it_fits_on_two_screens(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert len(parser_of(command, monkeypatch).format_help().splitlines()) <= 2 * 50
+
+
+@pytest.mark.parametrize("command", ["sweep", "submit", "farm", "repeat", "run"])
+def test_rare_options_have_a_help_of_their_own(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown(word: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["runyard", command, word])
+        with pytest.raises(SystemExit) as left:
+            main([command, word])
+        assert left.value.code == 0
+        return capsys.readouterr().out
+
+    usual, everything = shown("--help"), shown("--help-all")
+    assert "--gpus" in usual
+    assert "--help-slurm" in usual
+    for word, option in (("--help-slurm", "--reservation"), ("--help-environment", "--module")):
+        assert option not in usual
+        assert option in shown(word)
+        assert option in everything
+    assert "--module" not in shown("--help-slurm")
+    options = re.findall(r"^  (--[a-z-]+)", usual, re.MULTILINE)
+    assert [option for option in options if option not in everything] == []
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_what_to_type_comes_before_the_explanations(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,7 +70,7 @@ def test_what_to_type_comes_before_the_explanations(
     assert f"runyard {command}" in examples
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_every_option_is_explained(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     actions = parser_of(command, monkeypatch)._actions
     assert [one.option_strings or one.dest for one in actions if not one.help] == []

@@ -15,8 +15,9 @@ from runyard.clusters.load import SHIPPED, load_profile
 from runyard.config.project_draft import project_draft
 from runyard.config.project_file import read_project
 from runyard.config.project_look import look
-from tests.config.test_sbatch_header import SCRIPT
+from runyard.schedulers.slurm.script_reader import SCRIPTS
 from tests.conftest import RunRunyard
+from tests.schedulers.test_script_reader import SCRIPT
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_the_environment_is_what_the_lock_files_mean(
     for name, text in files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)
-    found = look(project)
+    found = look(project, SCRIPTS)
     generic = load_profile("generic", folders=[SHIPPED])
     (project / "runyard.yaml").write_text(project_draft(found.settings, found.reasons, generic))
     environment = read_project(project, profile=generic).environment
@@ -167,12 +168,12 @@ def write(project: Path, files: dict[str, str]) -> None:
 @pytest.mark.parametrize("place", ["sweep.yaml", "config/sweep.yaml", "configs/exp/search.yml"])
 def test_a_sweep_file_is_found_where_projects_keep_it(project: Path, place: str) -> None:
     write(project, {place: SWEEP, "train.py": "", "config/model.yaml": "a: 1\n"})
-    assert look(project).settings["sweep"] == place
+    assert look(project, SCRIPTS).settings["sweep"] == place
 
 
 def test_a_script_of_agents_becomes_agents_for_the_projects_sweep(project: Path) -> None:
     write(project, {"slurm/agents.sh": AGENTS, "config/sweep.yaml": SWEEP, "train.py": ""})
-    found = look(project)
+    found = look(project, SCRIPTS)
     assert found.settings == {
         "sweep": "config/sweep.yaml", "agents.count": 2, "agents.form": "nodes",
     }  # fmt: skip
@@ -187,7 +188,7 @@ def test_a_program_that_makes_a_sweep_and_starts_agents_gives_way_to_ours(projec
     header = "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --cpus-per-task=2\n"
     files = {"example.sbatch": f"{header}python run.py\n", "sweep.yaml": SWEEP, "train.py": ""}
     write(project, {**files, "run.py": "sweep_id = wandb.sweep(config_dict)\n"})
-    found = look(project)
+    found = look(project, SCRIPTS)
     assert found.settings == {
         "sweep": "sweep.yaml", "resources.cpus": 2, "agents.count": 2, "agents.form": "nodes",
     }  # fmt: skip
@@ -197,27 +198,27 @@ def test_a_program_that_makes_a_sweep_and_starts_agents_gives_way_to_ours(projec
     ]
     # One that trains, over two nodes, does not.
     write(project, {"run.py": "train()\n"})
-    assert look(project).settings["resources.nodes"] == 2
+    assert look(project, SCRIPTS).settings["resources.nodes"] == 2
 
 
 def test_the_program_of_a_script_in_a_folder_is_named_from_the_projects(project: Path) -> None:
     script = "#SBATCH -t 1\npython fit.py --lr 0.1\n"
     write(project, {"jobs/fit.sh": script, "jobs/fit.py": "", "train.py": ""})
-    assert look(project).settings["command"] == "python jobs/fit.py --lr 0.1"
+    assert look(project, SCRIPTS).settings["command"] == "python jobs/fit.py --lr 0.1"
     write(project, {"jobs/fit.sh": script.replace("fit.py", "gone.py")})
-    assert any("gone.py is not in" in note for note in look(project).notes)
+    assert any("gone.py is not in" in note for note in look(project, SCRIPTS).notes)
 
 
 def test_of_several_job_scripts_the_one_that_trains_is_translated(project: Path) -> None:
     write(project, {"a_data.sh": "#SBATCH -t 1\npython prepare.py\n", "prepare.py": "",
                     "b_train.sh": "#SBATCH -t 2\npython fit.py\n", "fit.py": ""})  # fmt: skip
-    found = look(project)
+    found = look(project, SCRIPTS)
     assert found.settings["command"] == "python fit.py"
     assert found.notes == ["b_train.sh was translated, of several job scripts (a_data.sh)"]
 
 
 def test_where_no_program_is_found_that_is_said(project: Path) -> None:
-    assert look(project).notes == [
+    assert look(project, SCRIPTS).notes == [
         "no program was found: write command: or sweep: before you submit"
     ]
 

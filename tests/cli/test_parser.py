@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from runyard.cli.catalog import COMMANDS
+from runyard.cli.catalog import COMMANDS, FORMER, SUBCOMMANDS
 from runyard.cli.main import format_error, main
 from runyard.cli.overview import OPTIONS
 from runyard.cli.parser import build_parser
 from runyard.errors import RunyardError
 from runyard.version import __version__
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,7 @@ def test_help_names_the_options_that_the_parser_takes() -> None:
     assert taken - {"-V"} == set(build_parser(None)[0]._option_string_actions)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 @pytest.mark.parametrize("asked", ["help {}", "{} --help", "{} -h", "--debug {} --help"])
 def test_help_of_a_command(command: str, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
@@ -145,3 +150,37 @@ def test_an_error_says_what_failed_the_tools_words_and_what_to_do() -> None:
         "runyard: cannot use it\n  said: No space left on device\n  try:  free some"
     )
     assert format_error(RunyardError("cannot")) == "runyard: cannot"
+
+
+@pytest.mark.parametrize("former", FORMER)
+@pytest.mark.parametrize("typed", ["{}", "{} --json", "help {}"])
+def test_a_former_name_answers_with_the_new_one_in_one_line(
+    former: str, typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, _, option = former.partition(" ")
+    if option and typed.startswith("help"):
+        return
+    assert main(typed.format(former).split()) == 2
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert answer.err == f"runyard: `runyard {former}` is now `runyard {FORMER[former]}`\n"
+    assert option or command not in COMMANDS
+
+
+# What was renamed stays as it was in the history of changes alone.
+@pytest.mark.parametrize("former", FORMER)
+def test_nothing_advises_to_type_a_former_name(former: str) -> None:
+    typed = re.compile(rf"runyard {re.escape(former)}(?![\w-])")
+    folders = ("docs", "examples", "src", "quickstart", "dashboard/app/src")
+    files = [ROOT / "README.md", *(file for name in folders for file in (ROOT / name).rglob("*"))]
+    texts = {
+        file: file.read_text()
+        for file in files
+        if file.suffix in (".md", ".py", ".sh", ".txt", ".yaml", ".ts", ".tsx") and file.is_file()
+    }
+    named = [str(file) for file, text in texts.items() if typed.search(text)]
+    assert named == [str(ROOT / "docs/reference/commands.md")]  # Its table of former names.
+
+
+def test_every_new_name_is_a_command() -> None:
+    assert [now for now in FORMER.values() if now.split()[0] not in COMMANDS] == []

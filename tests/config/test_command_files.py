@@ -12,6 +12,7 @@ from runyard.config.project_look import look
 from runyard.config.request import Request
 from runyard.config.worker_command import Worker, read_worker
 from runyard.errors import ConfigError, NotFoundError
+from runyard.schedulers.slurm.script_reader import SCRIPTS
 from tests.config.test_project_file import flags, read
 
 
@@ -69,7 +70,8 @@ def test_where_nobody_says_what_to_run_it_is_in_the_usual_file(
 def test_a_draft_of_the_projects_file_names_the_usual_file(project: Path) -> None:
     (project / "hpc_files").mkdir()
     (project / "hpc_files" / "experiment_configuration.txt").write_text("train.py\n")
-    assert look(project).settings["command_file"] == "hpc_files/experiment_configuration.txt"
+    settings = look(project, SCRIPTS).settings
+    assert settings["command_file"] == "hpc_files/experiment_configuration.txt"
 
 
 def test_a_command_file_is_named_from_where_the_user_stands(

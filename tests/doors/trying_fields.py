@@ -22,7 +22,7 @@ def arguments_in(world: World) -> Mapping[str, Sequence[Arguments]]:
 
 
 def walk_of(world: World, actor: Actor, arguments: Mapping[str, Sequence[Arguments]]) -> Walk:
-    caller = world.tracker.caller(actor.key_in(world) or "")
+    caller = world.tracker.accounts.caller(actor.key_in(world) or "")
     assert caller is not None
     assert actor.person is not None
     return Walk(world, actor.person, caller, arguments)

@@ -81,7 +81,7 @@ class World:
 def build(client: Client, tracker: Tracker) -> World:
     """Bob owns things, alone and in a team with tom, which fay has left; eve shares nothing."""
     world = World(client, tracker)
-    ada = world.people["ada"] = Person(client, tracker.caller(KEY).name, KEY)  # type: ignore[union-attr]
+    ada = world.people["ada"] = Person(client, tracker.accounts.caller(KEY).name, KEY)  # type: ignore[union-attr]
     for name in ("bob", "tom", "fay", "eve"):
         world.people[name] = add_person(ada, marker(f"person{name}"))
     bob, tom, fay, eve = (world.people[name] for name in ("bob", "tom", "fay", "eve"))
@@ -357,7 +357,7 @@ def _keys(world: World) -> None:
         if name == "revoked":
             assert eve.delete(f"/api/users/{eve.name}/keys/{made['id']}").status == 200
         if name == "expired":
-            world.client.together(world.tracker.end_key(made["id"], 1.0))
+            world.client.together(world.tracker.accounts.end_key(made["id"], 1.0))
 
 
 def _link(person: Person, version: str, entity: str, project: str, portfolio: str) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.config.check import check
 from runyard.config.project_file import read_project
-from runyard.config.sbatch_header import translate
 from runyard.config.sweep_file import read_sweep_file
 from runyard.config.task_list import read_task_file, sweep_config
 from runyard.errors import RunyardError
+from runyard.schedulers.slurm.script_reader import translate
 from runyard.search.draws import quasi_random
 from runyard.search.grid import index_of
 from runyard.search.stopping.choose import make_stopper

@@ -42,7 +42,7 @@ def test_a_sweep_whose_program_has_no_such_option_is_not_made(tmp_path: Path) ->
     assert refused.returncode == 2
     assert "train.py: it has no option --learning_rate" in refused.stderr
     assert "--no-check" in refused.stderr
-    assert ask_runyard("sweeps", "--json", cwd=tmp_path).stdout.strip() == "[]"
+    assert ask_runyard("runs", "--sweeps", "--json", cwd=tmp_path).stdout.strip() == "[]"
     forced = run_runyard("sweep", str(file), "--no-check", "--no-run", env=with_python())
     assert forced.returncode == 0, forced.stderr
 
@@ -63,7 +63,8 @@ def test_a_few_settings_are_tried_and_nothing_is_made(
     file = write_sweep(
         tmp_path / "p", HALF_GOOD, method="random", metric={"name": "loss"}, parameters=SPACE
     )
-    tried = runyard("sweep", str(file), "--check", "3", "--json", env=with_python(), timeout=120)
+    alone = ("rehearse", "--rung", "settings", "--settings")
+    tried = runyard(*alone, "3", "--json", str(file), env=with_python(), timeout=120)
     assert tried.returncode == 1, tried.stderr
     low, high, middle = json.loads(tried.stdout)
     assert (low["is_good"], low["values"]["lr"]) == (True, pytest.approx(0.0, abs=1e-6))
@@ -75,9 +76,9 @@ def test_a_few_settings_are_tried_and_nothing_is_made(
     assert not processes_of(state_folder, "train")
 
     (tmp_path / "p" / "train.py").write_text("print('no client at all')\n")
-    told = runyard("sweep", str(file), "--check", "1", env=with_python(), timeout=120)
+    told = runyard(*alone, "1", str(file), env=with_python(), timeout=120)
     assert told.returncode == 0, told.stderr
-    assert "1 settings tried, 0 failed; nothing was made" in told.stdout
+    assert "1 tried, all passed; nothing was made" in told.stdout
 
 
 @pytest.mark.usefixtures("module_home")

@@ -104,8 +104,8 @@ def test_an_address_is_worth_nothing_for_anything_else(logger: Logger, tracker: 
     def token(addresses: Addresses, kind: Kind, *claim: str | int) -> str:
         return addresses.url("", kind, KEY_ID, *claim).rpartition("/")[2]
 
-    up = token(tracker.addresses, Kind.BLOB_UP, "ada", digest)
-    down = token(tracker.addresses, Kind.BLOB_DOWN, 1, digest, "a")
+    up = token(tracker.accounts.addresses, Kind.BLOB_UP, "ada", digest)
+    down = token(tracker.accounts.addresses, Kind.BLOB_DOWN, 1, digest, "a")
     stranger = token(Addresses(b"another secret"), Kind.BLOB_DOWN, 1, digest, "a")
     for forged in (up, stranger, down[:-2], "x"):
         path = f"/downloads/artifacts/{forged}"

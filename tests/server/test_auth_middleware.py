@@ -128,8 +128,8 @@ def test_the_command_on_a_signpost_is_safe_to_copy(client: Client) -> None:
     assert "runyard show '$(reboot)'" in hostile.text
     assert "runyard runs" in client.request("GET", "/a/b/runs/x%0Areboot", key=None).text
     hostile = client.request("GET", "/a/b/sweeps/%24%28reboot%29", key=None)
-    assert "runyard best '$(reboot)'" in hostile.text
-    assert "runyard sweeps" in client.request("GET", "/a/b/sweeps/x%0Areboot", key=None).text
+    assert "runyard show '$(reboot)' --best" in hostile.text
+    assert "runyard runs --sweeps" in client.request("GET", "/a/b/sweeps/x%0Areboot", key=None).text
 
 
 def test_telemetry_is_not_wanted(client: Client) -> None:
@@ -160,7 +160,7 @@ def test_nothing_secret_is_logged(
     caplog.set_level(logging.DEBUG)
     secret = "hunter2-hunter2"
     upsert(name="run1", config=f'{{"password": {{"value": "{secret}"}}}}')
-    url = tracker.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
+    url = tracker.accounts.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
     stream = "/files/ada/birds/run1/file_stream"
     client.post(stream, {"files": {"output.log": {"offset": 0, "content": [secret]}}})
     client.post(stream, {"files": {"output.log": {"offset": 0, "content": secret}}})

@@ -66,7 +66,7 @@ def test_an_upload_on_a_full_disk(
     client: Client, tracker: Tracker, upsert: Upsert, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upsert(name="run1")
-    url = tracker.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
+    url = tracker.accounts.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a")
     with monkeypatch.context() as full:
 
         def fail(_handle: int) -> None:
@@ -92,7 +92,9 @@ def test_when_the_answer_has_begun_the_connection_is_cut(
     client: Client, tracker: Tracker, upsert: Upsert, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upsert(name="run1")
-    client.put(tracker.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a"), b"x" * 100_000)
+    client.put(
+        tracker.accounts.addresses.url("http://h", Kind.RUN_FILE_UP, KEY_ID, 1, "a"), b"x" * 100_000
+    )
 
     async def fail(*_: object) -> bytes:
         raise OSError(errno.EIO, "Input/output error")

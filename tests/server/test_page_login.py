@@ -10,7 +10,7 @@ import pytest
 
 from runyard.server.http.cookies import cookie_path
 from runyard.server.page import login, static_files
-from runyard.server.people import open_sessions
+from runyard.server.people import sessions
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY_ID, Client
 from tests.server.browsers import Visitor, log_in, new_code
@@ -37,16 +37,16 @@ def test_a_code_is_worth_one_login(client: Client, upsert: Upsert) -> None:
 
 
 def test_a_code_is_worth_nothing_later(tracker: Tracker) -> None:
-    code = tracker.codes.make(KEY_ID, now=1000.0)
-    assert tracker.codes.take(code, now=1000.0 + open_sessions.CODE_SECONDS + 1) is None
-    assert tracker.codes.take(code, now=1000.0) is None
-    assert tracker.codes.take("guess", now=1000.0) is None
+    code = tracker.accounts.codes.make(KEY_ID, now=1000.0)
+    assert tracker.accounts.codes.take(code, now=1000.0 + sessions.CODE_SECONDS + 1) is None
+    assert tracker.accounts.codes.take(code, now=1000.0) is None
+    assert tracker.accounts.codes.take("guess", now=1000.0) is None
 
 
 def test_codes_that_nobody_uses_do_not_fill_the_memory(tracker: Tracker) -> None:
-    made = [tracker.codes.make(KEY_ID, now=float(number)) for number in range(1100)]
-    assert tracker.codes.take(made[0], now=1100.0) is None
-    assert tracker.codes.take(made[-1], now=1100.0) == KEY_ID
+    made = [tracker.accounts.codes.make(KEY_ID, now=float(number)) for number in range(1100)]
+    assert tracker.accounts.codes.take(made[0], now=1100.0) is None
+    assert tracker.accounts.codes.take(made[-1], now=1100.0) == KEY_ID
 
 
 @pytest.mark.parametrize(

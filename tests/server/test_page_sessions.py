@@ -13,7 +13,7 @@ from starlette.routing import Route
 from runyard.home import Home
 from runyard.server.app import create_app
 from runyard.server.page import login
-from runyard.server.people import open_sessions
+from runyard.server.people import sessions
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, KEY_ID, Answer, Client
 from tests.server.browsers import SAME_ORIGIN, Visitor, new_code
@@ -153,7 +153,7 @@ def test_a_session_ends_with_its_key(ada: Person, bob: Person, client: Client) -
 
 def test_a_stranger_at_our_port_ends_all_sessions(tracker: Tracker, visitor: Visitor) -> None:
     """Pages that were open sent both halves there."""
-    tracker.retire_keys("was retired: another program had port 4711", 4711)
+    tracker.accounts.retire_keys("was retired: another program had port 4711", 4711)
     assert visitor.get("/api/me").status == 401
     assert rows(tracker) == []
 
@@ -181,7 +181,7 @@ def test_use_is_written_down_now_and_then(
     client: Client, tracker: Tracker, visitor: Visitor, clock: Clock
 ) -> None:
     def store() -> None:
-        client.together(tracker.store_uses())
+        client.together(tracker.accounts.store_uses())
 
     first = rows(tracker)[0]["used_at"]
     clock.ahead += 60
@@ -261,13 +261,13 @@ BY_KEY = [
 def test_administration_asks_again(
     bob: Person, visitor: Visitor, clock: Clock, method: str, path: str, content: object
 ) -> None:
-    clock.ahead += open_sessions.CONFIRMED_SECONDS
+    clock.ahead += sessions.CONFIRMED_SECONDS
     refused = visitor.ask(method, path, content)
     assert (refused.status, refused.json()["confirm"]) == (403, "runyard ui --code")
     code = new_code(visitor.client)
     assert visitor.ask("POST", "/api/login/confirm", {"code": code}).status == 200
     assert "confirm" not in visitor.ask(method, path, content).json()
-    clock.ahead += open_sessions.CONFIRMED_SECONDS
+    clock.ahead += sessions.CONFIRMED_SECONDS
     assert "confirm" in visitor.ask(method, path, content).json(), "ten minutes later, once more"
 
 
@@ -283,10 +283,10 @@ def test_only_a_fresh_secret_of_the_same_user_confirms(
     bob: Person, visitor: Visitor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(login, "REFUSAL_SECONDS", 0.0)
-    clock.ahead += open_sessions.CONFIRMED_SECONDS
+    clock.ahead += sessions.CONFIRMED_SECONDS
     used = new_code(visitor.client)
     assert visitor.ask("POST", "/api/login/confirm", {"code": used}).status == 200
-    clock.ahead += open_sessions.CONFIRMED_SECONDS
+    clock.ahead += sessions.CONFIRMED_SECONDS
     for wrong in (used, bob.key, new_code(visitor.client, bob.key), visitor.proof, None):
         assert visitor.ask("POST", "/api/login/confirm", {"code": wrong}).status == 403
     assert visitor.ask("POST", "/api/keys").status == 403
@@ -332,7 +332,7 @@ def test_sessions_are_listed_and_ended(ada: Person, bob: Person, client: Client)
 def test_many_logins_do_not_fill_the_store(
     client: Client, tracker: Tracker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_sessions, "_MOST_SESSIONS", 3)
+    monkeypatch.setattr(sessions, "_MOST_SESSIONS", 3)
     visitors = [Visitor(client) for _ in range(5)]
     assert [one.get("/api/me").status for one in visitors] == [401, 401, 200, 200, 200]
     assert len(rows(tracker)) == 3

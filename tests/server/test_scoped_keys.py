@@ -79,7 +79,7 @@ def test_the_walk_over_all_routes(tracker: Tracker, ada: Person, shell: Person) 
         status = shell.client.request(method, path, [b"{}"], key=shell.key).status
         assert (status == 403) is ((method, route) in scopes.WHOLE_ROUTES), (method, path, status)
         assert status not in (401, 500), (method, path)
-    assert tracker.caller(KEY) is not None  # Nothing of the folder's own was touched.
+    assert tracker.accounts.caller(KEY) is not None  # Nothing of the folder's own was touched.
     assert len(_keys(ada)) == 2
 
 
@@ -247,17 +247,17 @@ def test_a_key_ends_some_time_after_its_last_use(
     for _ in range(5):  # A run of weeks never loses its key.
         clock.pass_days(6)
         assert shell.get("/api/runs").status == 200
-        asyncio.run(tracker.keep_up_keys())
+        asyncio.run(tracker.accounts.keep_up_keys())
     clock.pass_days(8)
     refused = shell.get("/api/runs")
     assert refused.status == 401
     assert "'shell on node1' has expired" in refused.text
     assert "runyard env" in refused.text
     assert [key["kind"] for key in _keys(ada)] == ["folder"]
-    asyncio.run(tracker.keep_up_keys())
+    asyncio.run(tracker.accounts.keep_up_keys())
     assert "has expired" in shell.get("/api/runs").text
     clock.pass_days(3)
-    asyncio.run(tracker.keep_up_keys())
+    asyncio.run(tracker.accounts.keep_up_keys())
     assert "this needs the key" in shell.get("/api/runs").text
     assert tracker._database.read(_count).result() == 1
 
@@ -278,13 +278,13 @@ def test_a_runs_key_lives_as_long_as_the_run(tracker: Tracker, ada: Person, cloc
     )
     for _ in range(8):  # It computes for days before it logs anything.
         clock.pass_days(0.6)
-        asyncio.run(tracker.keep_up_keys())
+        asyncio.run(tracker.accounts.keep_up_keys())
     assert program.log("r1")["data"]["upsertBucket"]["bucket"]["name"] == "r1"
     end = {"exit_code": 0, "ended_at": time.time()}
     assert ada.post(f"/api/runs/{made['key']}/attempts/1/end", end).status == 200
     for _ in range(3):
         clock.pass_days(0.6)
-        asyncio.run(tracker.keep_up_keys())
+        asyncio.run(tracker.accounts.keep_up_keys())
     assert program.get("/api/runs").status == 401
 
 
@@ -298,8 +298,8 @@ def test_a_server_that_was_away_takes_the_keys_of_before(
     clock.pass_days(5)
     again = Tracker(home)
     again.open(KEY)
-    assert again.caller(used.key) is not None
-    assert again.caller(idle.key) is not None
+    assert again.accounts.caller(used.key) is not None
+    assert again.accounts.caller(idle.key) is not None
     again.close()
 
 
@@ -312,27 +312,27 @@ def test_what_had_ended_before_the_server_went_stays_ended(
     tracker.close()
     again = Tracker(home)
     again.open(KEY)
-    assert again.caller(run.key) is None
+    assert again.accounts.caller(run.key) is None
     again.close()
 
 
 def test_retired_keys_are_refused_at_once_and_told_why(tracker: Tracker, ada: Person) -> None:
-    tracker.port = 4711
+    tracker.accounts.port = 4711
     old = [_handed(ada, kind) for kind in ("shell", "run")]
-    tracker.port = 4712
+    tracker.accounts.port = 4712
     new, person = _handed(ada), Person(ada.client, "ada", "")
     person.key = ada.post("/api/keys", {"label": "laptop"}).json()["key"]
-    address = Tracker.by_key_id
-    assert tracker.retire_keys("was retired: another program had port 4711", 4711) == 2
+    address = tracker.accounts.by_key_id
+    assert tracker.accounts.retire_keys("was retired: another program had port 4711", 4711) == 2
     for each in old:
         refused = each.get("/api/runs")
         assert refused.status == 401
         assert "another program had port 4711" in refused.text
-        assert address(tracker, api_keys.key_id(api_keys.hash_key(each.key))) is None
+        assert address(api_keys.key_id(api_keys.hash_key(each.key))) is None
     assert "runyard env" in old[0].get("/api/runs").text
     for each in (new, person, ada):
         assert each.get("/api/runs").status == 200
-    assert tracker.retire_keys("was retired") == 1
+    assert tracker.accounts.retire_keys("was retired") == 1
     assert new.get("/api/runs").status == 401
     assert [key["kind"] for key in _keys(ada)] == ["folder", "person"]
 
@@ -364,7 +364,7 @@ def test_an_agent_and_its_programs_get_a_key_of_their_own(tracker: Tracker, ada:
     assert agent.stream("ada", claimed["run"]["id"]) == 200
     assert "key" not in agent.post(f"{talk}/renew", {"running": [], "wants_key": True}).json()
     # After its key was retired it asks again with its owner's.
-    tracker.retire_keys("was retired")
+    tracker.accounts.retire_keys("was retired")
     assert agent.post(f"{talk}/renew", {"running": []}).status == 401
     agent.key = ada.post(f"{talk}/renew", {"running": [], "wants_key": True}).json()["key"]
     assert agent.post(f"{talk}/renew", {"running": []}).status == 200

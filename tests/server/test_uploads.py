@@ -22,7 +22,7 @@ FILE = "/files/ada/birds/run1/media/plot.png"
 def url(client: Client, tracker: Tracker, upsert: Upsert) -> str:
     """Where the client may put `media/plot.png` of its run."""
     upsert(name="run1")
-    return tracker.addresses.url(
+    return tracker.accounts.addresses.url(
         "http://yard.example:8123", Kind.RUN_FILE_UP, KEY_ID, 1, "media/plot.png"
     )
 
@@ -100,7 +100,7 @@ def test_an_address_does_not_last(
     now = time.time()
     monkeypatch.setattr("runyard.server.people.signed_addresses.time.time", lambda: now + 25 * 3600)
     with pytest.raises(BadAddress, match="expired"):
-        tracker.signed(Kind.RUN_FILE_UP, url.rpartition("/")[2])
+        tracker.accounts.signed(Kind.RUN_FILE_UP, url.rpartition("/")[2])
     assert client.put(url, b"late").status == 403
 
 
@@ -110,7 +110,7 @@ def test_an_address_outlives_the_server(
     tracker.close()
     again = Tracker(home)
     again.open("k" * 40)
-    caller, claim = again.signed(Kind.RUN_FILE_UP, url.rpartition("/")[2])
+    caller, claim = again.accounts.signed(Kind.RUN_FILE_UP, url.rpartition("/")[2])
     assert (caller.name, claim) == ("ada", [1, "media/plot.png"])
     again.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.actions.events import Event, Notice, Notify
+from runyard.actions.program_checks import check_plan
 from runyard.actions.sweep_plan import Plan, SweepSource, make_plan
 from runyard.actions.tryouts import (
     LOOK_EVERY,
@@ -21,6 +22,7 @@ from runyard.actions.tryouts import (
     try_settings,
     try_words,
 )
+from runyard.config.overrides import Overrides
 from runyard.config.request import Rung
 from runyard.errors import UsageError
 from runyard.gauge.tryout import CannotStart, Tryout
@@ -41,6 +43,8 @@ class RehearseRequest:
 
     command: Sequence[str] = ()
     sweep_file: str | None = None
+    sets: Sequence[str] = ()
+    """NAME=VALUE that replace parameters or keys of the sweep file."""
     rungs: Sequence[str] = ()
     """These alone; all, and the settings behind them, where none is named."""
     settings: int = 4
@@ -85,7 +89,9 @@ def rehearse(request: RehearseRequest, notify: Notify) -> Rehearsal:
     project = read_project(Path.cwd())
     plan = None
     if request.sweep_file is not None:
-        plan = make_plan(SweepSource(request.sweep_file), notify)
+        overrides = Overrides(sets=tuple(request.sets))
+        plan = make_plan(SweepSource(request.sweep_file, overrides), notify)
+        check_plan(plan, notify, refuses=False)
     rungs = dict(project.rehearse) or (_USUAL if _offers_hooks(request.command, plan) else {})
     chosen = _chosen(rungs, request.rungs)
     if not rungs:

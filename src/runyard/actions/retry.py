@@ -1,4 +1,4 @@
-"""Run failed trials again, in their folders and under their names."""
+"""Run failed trials again, in their folders and under their names; or any run once more."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import Any
 from runyard.actions.agent_process import working_folder
 from runyard.actions.connect import open_server
 from runyard.actions.events import Notice, Notify
-from runyard.actions.naming import find, find_sweep
+from runyard.actions.naming import Named, find, find_sweep
+from runyard.actions.once_more import once_more
+from runyard.actions.slots import Slots
 from runyard.actions.submitting.last_request import KEPT, with_last_request
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
-from runyard.client.api import Api
+from runyard.actions.task_lists import ListRequest
+from runyard.actions.tracking import ProjectOptions
+from runyard.client.api import Api, RunDetail
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial
-from runyard.config.flags import NO_FLAGS, Flags, Given, flag
+from runyard.config.flags import Flags, Given, flag
 from runyard.errors import NotFoundError, UsageError
 from runyard.reading.problems import nearest
 
@@ -37,18 +41,20 @@ class RetryRequest:
     """Which trials, and what their new job is to have that the last one had not."""
 
     what: str | None = None
-    """A sweep, a trial or a job; the newest sweep where nothing is named."""
+    """A sweep, a trial, a run or a job; the newest sweep where nothing is named."""
     cause: str | None = None
     trials: Sequence[str] = ()
-    flags: Flags = NO_FLAGS
-    """An amount of memory or time can be `More` than it was."""
-    slots: int = 1
+    options: ProjectOptions = field(default_factory=ProjectOptions)
+    """An amount of memory or time among its flags can be `More` than it was."""
+    slots: Slots = field(default_factory=Slots)
     excludes_nodes: bool = False
     """Not on the nodes where they failed."""
     on_cluster: bool | None = None
     """None: where it ran."""
     only_queue: bool = False
     """Put them into the queue, no more."""
+    as_new_run: bool = False
+    """The run that is named, once more, also where it is a trial that failed."""
     cluster: ClusterOptions = field(default_factory=ClusterOptions)
 
 
@@ -63,9 +69,21 @@ class Retried:
     """Whether somebody has to work on it here."""
 
 
-def retry(request: RetryRequest, notify: Notify) -> Retried:
+def retry(request: RetryRequest, notify: Notify) -> Retried | ListRequest:
+    """Put failed trials into the queue. A run that is no failed trial is not changed: the answer is
+    its command as a list of one, which the caller starts or submits."""
     api = open_server(notify)
-    sweep, is_meant = _find(api, request.what)
+    words = request.what
+    named = find(api, words) if words is not None else Named(sweep=find_sweep(api, None))
+    run = named.run
+    if run is not None and (request.as_new_run or not _has_failed(api, run)):
+        return once_more(api, run, request.options, request.slots)
+    if request.as_new_run:
+        raise UsageError(
+            "--new-run is for a run, or a trial of a sweep",
+            mend="`runyard runs` lists runs, and `runyard show SWEEP` the trials of a sweep",
+        )
+    sweep, is_meant = _trials_of(api, named, words)
     failed = [trial for trial in api.sweeps.trials(sweep["key"], state="failed") if is_meant(trial)]
     chosen = _chosen(request, sweep, failed)
     jobs = api.jobs.jobs(sweep=sweep["key"], limit=1)
@@ -85,27 +103,28 @@ def name_some(trials: Sequence[Trial]) -> str:
     return f"{len(trials)} failed trials ({names}{more})"
 
 
-def _find(api: Api, words: str | None) -> tuple[Sweep, Callable[[Trial], bool]]:
+def _has_failed(api: Api, run: RunDetail) -> bool:
+    """Whether it is a trial that failed, and so can run again as the same run."""
+    place = run["trial"]
+    if place is None:
+        return False
+    failed = api.sweeps.trials(place["sweep"], state="failed")
+    return any(trial["number"] == place["number"] for trial in failed)
+
+
+def _trials_of(api: Api, named: Named, words: str | None) -> tuple[Sweep, Callable[[Trial], bool]]:
     """The sweep, and which of its trials are meant."""
-    if words is None:
-        return find_sweep(api, None), lambda _trial: True
-    named = find(api, words)
     if named.sweep is not None:
         return named.sweep, lambda _trial: True
-    if named.run is not None:
+    if named.run is not None and named.run["trial"] is not None:
         place = named.run["trial"]
-        if place is None:
-            raise UsageError(
-                f"{named.run['name']} ({named.run['id']}) is no trial of a sweep",
-                mend=f"`runyard rerun {named.run['id']}` runs it once more",
-            )
         number = place["number"]
         return api.sweeps.sweep(place["sweep"]), lambda trial: trial["number"] == number
     job = named.job
     if job is None or job["sweep"] is None:
         raise UsageError(
             f"job {named.number or words} ran no trials that runyard knows",
-            mend="`runyard jobs` lists its jobs with their sweeps",
+            mend="`runyard status --jobs` lists its jobs with their sweeps",
         )
     which = job["job_id"] if named.task is None else f"{job['job_id']}_{named.task}"
 
@@ -121,7 +140,7 @@ def _chosen(request: RetryRequest, sweep: Sweep, failed: list[Trial]) -> list[Tr
         part = f" ({request.what})" if is_part else ""
         raise UsageError(
             f"no trial of sweep {sweep['id']}{part} has failed",
-            mend=f"`runyard show {sweep['id']}` says how it stands; `runyard rerun TRIAL` runs any "
+            mend=f"`runyard show {sweep['id']}` says how it stands; `runyard retry TRIAL` runs any "
             "trial once more",
         )
     chosen = failed
@@ -166,14 +185,16 @@ def _on_cluster(
 
     asked = {} if last is None else last["asked"]
     failed_on = sorted({trial["node"] for trial in chosen if trial["node"]})
-    flags = changed_flags(request.flags, asked, failed_on if request.excludes_nodes else [])
+    flags = changed_flags(request.options.flags, asked, failed_on if request.excludes_nodes else [])
     if request.excludes_nodes and failed_on:
         notify(Notice(f"not on {', '.join(failed_on)}"))
     elif request.excludes_nodes:
         notify(Notice("it is not known where they failed"))
     folder = Path(working_folder(sweep["folder"]))
     submission = plan_submission(
-        SubmissionRequest("retry", folder, len(chosen), flags, request.slots, request.cluster),
+        SubmissionRequest(
+            "retry", folder, len(chosen), flags, request.slots.count or 1, request.cluster
+        ),
         notify,
     )
     if request.cluster.dry_run:

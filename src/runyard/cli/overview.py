@@ -1,6 +1,6 @@
 """What `runyard --help` prints. Without argparse: on a busy file system its import is felt."""
 
-from runyard.cli.catalog import COMMANDS
+from runyard.cli.catalog import GROUPS
 
 OPTIONS = {
     "-h, --help": "show this",
@@ -25,9 +25,7 @@ def overview() -> str:
             "",
             "Take an experiment that works on a laptop to the cluster and back.",
             "",
-            "commands:",
-            *_rows(COMMANDS),
-            "",
+            *(line for group in GROUPS.items() for line in _group(*group)),
             "options:",
             *_rows(OPTIONS),
             "",
@@ -38,6 +36,10 @@ def overview() -> str:
             *_rows(EXIT_CODES),
         )
     )
+
+
+def _group(title: str, texts: dict[str, str]) -> list[str]:
+    return [f"{title}:", *_rows(texts), ""]
 
 
 def _rows(texts: dict[str, str]) -> list[str]:

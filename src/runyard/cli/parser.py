@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, cast
 
-from runyard.cli.catalog import COMMANDS, module_of
-from runyard.cli.help_text import HelpFormatter
+from runyard.cli.catalog import COMMANDS, module_of, now_called
+from runyard.cli.help_text import HelpFormatter, HelpParser
 from runyard.cli.letters import advice_on
 from runyard.errors import UsageError
 from runyard.reading.problems import nearest
@@ -28,7 +28,7 @@ class Command(Protocol):
     def run(args: argparse.Namespace) -> int: ...
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(HelpParser):
     """argparse that raises instead of exiting, and suggests."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -53,6 +53,9 @@ class Parser(argparse.ArgumentParser):
         word = next((word for word in words if word.startswith("-")), words[0])
         name = word.split("=")[0]
         kind = "option" if word.startswith("-") else "argument"
+        command = self.prog.partition(" ")[2]
+        if now := now_called(f"{command} {name}"):
+            raise UsageError(now)
         mend = advice_on(name[:2], options) if re.match(r"-\w", name) else None
         raise UsageError(
             f"{self.prog} has no {kind} {name!r}", mend=mend or _advice(name, options, self.prog)
@@ -82,7 +85,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
-    """The whole parser, and the named command's; only that command's module is loaded."""
+    """The whole parser, and the named command's; only that command's module is loaded.
+
+    A command of two words is a parser of the first word's name, which takes the second one.
+    """
     parser = Parser(
         prog="runyard",
         description="Take an experiment that works on a laptop to the cluster and back.",
@@ -92,10 +98,16 @@ def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
     _add_debug(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = None
+    first, _, second = (command or "").partition(" ")
     for name, help_text in COMMANDS.items():
-        if name == command:
-            module = load(name)
-            chosen = commands.add_parser(name, help=help_text, description=module.__doc__)
+        if name == first:
+            module = load(str(command))
+            chosen = commands.add_parser(
+                name, help=help_text, description=module.__doc__, prog=f"runyard {command}"
+            )
+            chosen.set_defaults(command=command)
+            if second:
+                chosen.add_argument("subcommand", choices=(second,), help=argparse.SUPPRESS)
             _add_debug(chosen)
             module.add_arguments(chosen)
         else:
@@ -137,6 +149,8 @@ def port(text: str) -> int:
 
 
 def unknown_command(word: str) -> UsageError:
+    if now := now_called(word):
+        return UsageError(now)
     kind = "option" if word.startswith("-") else "command"
     known = ["--help", "--version", "--debug"] if kind == "option" else list(COMMANDS)
     return UsageError(f"runyard has no {kind} {word!r}", mend=_advice(word, known, "runyard"))

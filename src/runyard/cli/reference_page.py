@@ -6,7 +6,7 @@ import os
 import sys
 from unittest import mock
 
-from runyard.cli.catalog import COMMANDS
+from runyard.cli.catalog import COMMANDS, FORMER, GROUPS, SUBCOMMANDS
 from runyard.cli.letters import LETTERS
 from runyard.cli.overview import EXIT_CODES
 from runyard.cli.parser import build_parser
@@ -15,7 +15,8 @@ _WIDTH = "100"
 _HEAD = """\
 # Commands
 
-What `runyard COMMAND --help` says, written by `scripts/command_pages.py` from the commands.
+All options of each command, as `runyard COMMAND --help-all` lists them; `--help` leaves rare ones
+out. Written by `scripts/command_pages.py` from the commands.
 
 """
 _LETTERS = """\
@@ -27,6 +28,15 @@ One letter means one thing, behind every command that has it.
 | letter | meaning | option |
 | --- | --- | --- |
 """
+_FORMER = """\
+
+## Former names
+
+They do not run any more, and answer with the new name.
+
+| was | is |
+| --- | --- |
+"""
 _CODES = """\
 
 ## Exit codes
@@ -37,16 +47,22 @@ _CODES = """\
 
 
 def commands_page() -> str:
-    lines = [f"- [`runyard {name}`](#runyard-{name}): {says}" for name, says in COMMANDS.items()]
-    parts = [_HEAD, "\n".join(lines), "\n"]
-    for name in COMMANDS:
-        parts.append(f"\n## runyard {name}\n\n```text\n{_help(name).strip()}\n```\n")
+    parts = [_HEAD]
+    for title, commands in GROUPS.items():
+        lines = [
+            f"- [`runyard {name}`](#runyard-{name}): {text}" for name, text in commands.items()
+        ]
+        parts.append("\n".join((f"**{title.capitalize()}**\n", *lines, "\n")))
+    for command in COMMANDS:
+        for name in (command, *(two for two in SUBCOMMANDS if two.startswith(f"{command} "))):
+            parts.append(f"\n## runyard {name}\n\n```text\n{_help(name).strip()}\n```\n")
     rows = [f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items()]
     letters = [
         f"| `{letter}` | {meaning} | {', '.join(f'`{option}`' for option in options)} |\n"
         for letter, (meaning, options) in LETTERS.items()
     ]
-    return "".join((*parts, _LETTERS, *letters, _CODES, *rows))
+    former = [f"| `runyard {old}` | `runyard {now}` |\n" for old, now in FORMER.items()]
+    return "".join((*parts, _LETTERS, *letters, _FORMER, *former, _CODES, *rows))
 
 
 def _help(name: str) -> str:
@@ -58,4 +74,4 @@ def _help(name: str) -> str:
     ):
         _, parser = build_parser(name)
         assert parser is not None
-        return parser.format_help()
+        return parser.format_help("all")

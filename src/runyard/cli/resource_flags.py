@@ -11,10 +11,25 @@ from collections.abc import Collection
 from dataclasses import Field
 from typing import Any
 
+from runyard.cli.help_text import help_group
 from runyard.config.flags import Flags, Given, flag, flag_fields
 from runyard.reading.kinds import Flag, Items, Kind, Table, Unfit, Word
 from runyard.reading.records import help_of, kind_of_setting
 
+_SLURM, _ENVIRONMENT = "slurm", "environment"
+_RARE = {
+    _SLURM: "more options of a job",
+    _ENVIRONMENT: "options of the environment and the data",
+}
+_OF_ENVIRONMENT = ("environment.", "staging.")
+# What `--help` lists of a job's options.
+_COMMON = {
+    *(f"resources.{name}" for name in ("gpus", "gpu_type", "cpus", "memory", "time", "nodes")),
+    "resources.partition",
+    "resources.account",
+    "agents.count",
+    "agents.at_once",
+}
 _DEST = "request:"
 _SHARED = "request_shared"
 
@@ -28,18 +43,24 @@ def add_resource_flags(
     """Give a command the options, or those of some settings `only`. Call it after its own."""
     taken = parser._option_string_actions
     shared: dict[str, str] = {}
-    group = parser.add_argument_group(f"{title} (each is a key of runyard.yaml too)")
-    for path, one in flag_fields():
+    group = help_group(
+        parser, _SLURM, f"{title} (each is a key of runyard.yaml too)", is_rare=False
+    )
+    rare = {} if only else {name: help_group(parser, name, text) for name, text in _RARE.items()}
+    for path, setting in flag_fields():
         if only is not None and path not in only:
             continue
-        wanted: tuple[str, ...] = one.metadata["flags"]
-        longest = [option for option in wanted if option.startswith("--")]
-        own = next((taken[option] for option in longest if option in taken), None)
-        if own is not None and one.metadata.get("shared"):
+        section = group
+        if rare and path not in _COMMON:
+            section = rare[_ENVIRONMENT if path.startswith(_OF_ENVIRONMENT) else _SLURM]
+        options: tuple[str, ...] = setting.metadata["flags"]
+        long_options = [option for option in options if option.startswith("--")]
+        own = next((taken[option] for option in long_options if option in taken), None)
+        if own is not None and setting.metadata.get("shared"):
             shared[path] = own.dest
-            _add_spellings(group, own, [option for option in longest if option not in taken])
+            _add_spellings(section, own, [word for word in long_options if word not in taken])
         else:
-            _add(group, path, one, list(wanted))
+            _add(section, path, setting, list(options))
     parser.set_defaults(**{_SHARED: shared})
 
 
@@ -55,8 +76,8 @@ def _add_spellings(group: Any, own: argparse.Action, options: list[str]) -> None
         )
 
 
-def _add(group: Any, path: str, one: Field[Any], options: list[str]) -> None:
-    kind = kind_of_setting(one)
+def _add(group: Any, path: str, setting: Field[Any], options: list[str]) -> None:
+    kind = kind_of_setting(setting)
     words: dict[str, Any] = {"dest": f"{_DEST}{path}", "default": argparse.SUPPRESS}
     if isinstance(kind, Flag):
         words["action"] = argparse.BooleanOptionalAction
@@ -71,7 +92,7 @@ def _add(group: Any, path: str, one: Field[Any], options: list[str]) -> None:
     shown = [option for option in options if not option.startswith("--")]
     shown += [option for option in options if option.startswith("--")][:1]
     hidden = [option for option in options if option not in shown]
-    help_text = help_of(one).replace("%", "%%")
+    help_text = help_of(setting).replace("%", "%%")
     actions = [group.add_argument(*shown, help=help_text, **words)]
     if hidden:
         actions.append(group.add_argument(*hidden, help=argparse.SUPPRESS, **words))
@@ -104,13 +125,12 @@ def _typed(kind: Kind) -> Any:
 def given_flags(args: argparse.Namespace) -> Flags:
     """What a command line gave, its own options for the same thing included."""
     values = vars(args)
-    given: dict[str, Given] = {}
-    for path, one in flag_fields():
-        found = values.get(f"{_DEST}{path}")
-        if found is None and path in values.get(_SHARED, {}):
+    flags: dict[str, Given] = {}
+    for path, setting in flag_fields():
+        value = values.get(f"{_DEST}{path}")
+        if value is None and path in values.get(_SHARED, {}):
             own = values.get(values[_SHARED][path])
-            found = None if own == one.default else own
-        if found is None:
-            continue
-        given[path] = flag(path, found if isinstance(found, list) else [found])
-    return Flags(given)
+            value = None if own == setting.default else own
+        if value is not None:
+            flags[path] = flag(path, value if isinstance(value, list) else [value])
+    return Flags(flags)

@@ -36,8 +36,8 @@ def _may_be_meant(parser: argparse.ArgumentParser) -> bool:
     own = words[: words.index("--")] if "--" in words else words
     known = parser._option_string_actions
     options = {word.partition("=")[0] for word in own if word.startswith("-")}
-    asked = options & {"-h", "--help", "--on"} or "help" in own[:1]
-    return bool(asked) or "_ARGCOMPLETE" in os.environ or not options <= set(known)
+    wants_help = options & {"-h", "--help", "--on"} or "help" in own[:1]
+    return bool(wants_help) or "_ARGCOMPLETE" in os.environ or not options <= set(known)
 
 
 def refuse_slurm_options(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from runyard.clusters.profile import GpuSlice, GpuType, Limit, Profile
 from runyard.reading.units import short_time
+from runyard.schedulers.slurm.settings import GPU_OPTIONS, MEMORY_OPTIONS
 
 # A page says between which lines its tables stand, and of which profiles they are.
 _PLACE = re.compile(r"(<!-- facts: ([\w -]+) -->\n).*?(<!-- end of facts -->)", re.DOTALL)
@@ -126,11 +127,7 @@ def _asking(profile: Profile) -> str:
     if gpus.form == "none":
         return "not at all: Slurm does not know of them"
     typed = f"{gpus.default_type or 'TYPE'}:N" if gpus.name_type else "N"
-    return {
-        "gpus_per_node": f"`--gpus-per-node={typed}`",
-        "gpus_per_task": f"`--gpus-per-task={typed}`",
-        "gres": f"`--gres=gpu:{typed}`",
-    }[gpus.form]
+    return f"`{GPU_OPTIONS[gpus.form].format(typed)}`"
 
 
 def _sharing(profile: Profile) -> str:
@@ -143,12 +140,10 @@ def _sharing(profile: Profile) -> str:
 
 
 def _memory(profile: Profile) -> str:
-    return {
-        "per_node": "`--mem`, for a node",
-        "per_cpu": "`--mem-per-cpu`",
-        "per_gpu": "`--mem-per-gpu`",
-        "none": "not at all: it comes with the node",
-    }[profile.memory.form]
+    form = profile.memory.form
+    if form == "none":
+        return "not at all: it comes with the node"
+    return f"`{MEMORY_OPTIONS[form]}`{', for a node' * (form == 'per_node')}"
 
 
 def _scratch(profile: Profile) -> str:
@@ -182,9 +177,11 @@ def _internet(profile: Profile) -> str:
 def _cloud(profile: Profile) -> str:
     if profile.network.internet == "unknown":
         return ""
-    return {"online": "yes", "offline": "no; `runyard push` later", "relay": "by the first node"}[
-        profile.network.wandb
-    ]
+    return {
+        "online": "yes",
+        "offline": "no; `runyard sync --to` later",
+        "relay": "by the first node",
+    }[profile.network.wandb]
 
 
 def _building(profile: Profile) -> str:
@@ -216,9 +213,8 @@ def _variables(profile: Profile) -> str:
 
 
 def _accounting(profile: Profile) -> str:
-    one = profile.accounting
-    known = {"yes": "`sacct`", "no": "none", "unknown": ""}[one.sacct]
-    return ", ".join(filter(None, (known, f"`{one.usage_command}`" if one.usage_command else "")))
+    usage = profile.accounting.usage_command
+    return ", ".join(filter(None, (profile.accounting.database, f"`{usage}`" if usage else "")))
 
 
 FACTS: tuple[tuple[str, Callable[[Profile], str]], ...] = (

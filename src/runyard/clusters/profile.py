@@ -25,6 +25,12 @@ from runyard.reading.kinds import (
     Word,
 )
 from runyard.reading.records import Section, section, setting
+from runyard.schedulers.slurm.settings import (
+    ALWAYS_OPTIONS,
+    CLUSTER_NAMES,
+    LOCAL_FOLDER,
+    Accounting,
+)
 
 GPU_FORMS = ("gpus_per_node", "gres", "gpus_per_task", "none")
 MEMORY_FORMS = ("per_node", "per_cpu", "per_gpu", "none")
@@ -39,9 +45,8 @@ class Identity:
         Items(Text("PATTERN")), "host names of its login and compute nodes; * stands for any", ()
     )
     cluster_names: tuple[str, ...] = setting(
-        Items(Text("PATTERN")), "what Slurm calls the cluster (scontrol show config)", (),
-        probe="cluster",
-    )  # fmt: skip
+        Items(Text("PATTERN")), CLUSTER_NAMES, (), probe="cluster"
+    )
     login: tuple[str, ...] = setting(Items(Text("HOST")), "hosts to log in to", ())
     transfer: tuple[str, ...] = setting(Items(Text("HOST")), "hosts to copy data with", ())
     checked: str | None = setting(Text("DATE"), "when the facts were last looked at")
@@ -63,9 +68,7 @@ class Submission:
     defaults: Mapping[str, str] = setting(
         Table(Setting()), "what an option is where nobody says anything", {}
     )
-    always: tuple[str, ...] = setting(
-        Items(Text("OPTION")), "options of sbatch that every job gets", ()
-    )
+    always: tuple[str, ...] = setting(Items(Text("OPTION")), ALWAYS_OPTIONS, ())
     allowed_from: str = setting(
         Word("anywhere", "scratch"), "the folders from which jobs may be submitted", "anywhere"
     )
@@ -199,7 +202,7 @@ class Storage:
     )  # fmt: skip
     purge_days: int | None = setting(Whole(1), "days after which files there are deleted")
     local: str = setting(
-        Text("PATH"), "the folder of a job on its node's own disk", "${SLURM_TMPDIR}",
+        Text("PATH"), "the folder of a job on its node's own disk", LOCAL_FOLDER,
         probe="local",
     )  # fmt: skip
     local_made_by_us: bool = setting(
@@ -231,8 +234,8 @@ class Network:
     proxy_lets: str | None = setting(Text(), "what the proxy lets through")
     wandb: str = setting(
         Word("online", "offline", "relay"),
-        "what jobs can do about W&B's cloud: log to it (online), or not (offline: `runyard push` "
-        "sends runs there later); relay: all that programs log goes through the first node",
+        "what jobs can do about W&B's cloud: log to it (online), or not (offline: `runyard sync "
+        "--to` sends runs there later); relay: all that programs log goes through the first node",
         "online",
     )
     interface: str | None = setting(Text("NAME"), "network interface for collectives")
@@ -288,20 +291,6 @@ class Containers:
     variables: tuple[str, ...] = setting(Items(Text("NAME")), "variables to pass besides ours", ())
     pull: str | None = setting(
         Text("COMMAND"), "what brings an image to the site before jobs can use it"
-    )
-
-
-@dataclass(frozen=True)
-class Accounting:
-    """What tells about jobs that have ended."""
-
-    sacct: str = setting(
-        Word("yes", "no", "unknown"), "whether there is an accounting database", "unknown",
-        probe="accounting",
-    )  # fmt: skip
-    usage_command: str | None = setting(Text("COMMAND"), "what shows the hours that were used")
-    efficiency_command: str | None = setting(
-        Text("COMMAND"), "what shows a job's efficiency; the job's number follows", "seff"
     )
 
 

@@ -21,16 +21,8 @@ from runyard.config.request import Request, Resources
 from runyard.errors import ConfigError
 from runyard.reading.problems import closest, listed
 from runyard.reading.records import settings_of
-
-# Slurm's long option for what runyard.yaml calls otherwise.
-SLURM_NAMES = {
-    "mem": "memory", "mem-per-gpu": "memory", "mem-per-cpu": "memory", "gres": "gpus",
-    "gpus": "gpus", "gpus-per-node": "gpus", "gpus-per-task": "gpus", "cpus-per-task": "cpus",
-    "mail-type": "mail", "mail-user": "mail_to", "ntasks-per-node": "tasks_per_node",
-}  # fmt: skip
-
-# sbatch's options for the files that a job's output goes to; o and e are their short forms.
-_LOG_FILES = ("output", "error", "o", "e")
+from runyard.schedulers.inside import this_job
+from runyard.schedulers.slurm.settings import EXTRA_FLAG, LOG_FILES, setting_name
 
 
 @dataclass(frozen=True)
@@ -102,10 +94,10 @@ def _without_unwanted(request: Request) -> tuple[Request, list[str]]:
 
 
 def _without_log_files(request: Request) -> tuple[Request, list[str]]:
-    """The request without files for output and errors: where the folder of one is missing, Slurm
-    fails the job and leaves no word."""
+    """The request without files for output and errors: where the folder of one is missing, the
+    job fails and leaves no word."""
     extra = request.resources.extra
-    ours = [word for word in extra if option_name(word) in _LOG_FILES]
+    ours = [word for word in extra if setting_name(word) in LOG_FILES]
     kept = tuple(word for word in extra if word not in ours)
     notes = [
         f"{word} is left out: what a job prints and its errors are in one log, which runyard keeps "
@@ -123,23 +115,17 @@ def _without(request: Request, option: str) -> tuple[Request, str | None]:
         resources, found = replace(resources, **{option: empty}), "setting"
         if option == "memory":
             resources = replace(resources, memory_per_gpu=None)
-    kept = tuple(word for word in resources.extra if option_name(word) != option)
+    kept = tuple(word for word in resources.extra if setting_name(word) != option)
     if kept != resources.extra:
         resources, found = replace(resources, extra=kept), "extra"
     return replace(request, resources=resources), found
-
-
-def option_name(word: str) -> str:
-    """What an option of sbatch is called in a profile: `--mem=4G` is `memory`."""
-    name = word.partition("=")[0].split()[0].lstrip("-")
-    return SLURM_NAMES.get(name, name)
 
 
 def _missing(request: Request) -> Iterator[Refusal]:
     profile = request.profile
     known = settings_of(Resources)
     given = {name for name in known if getattr(request.resources, name) not in (None, ())}
-    given |= {option_name(word) for word in (*request.resources.extra, *profile.submission.always)}
+    given |= {setting_name(word) for word in (*request.resources.extra, *profile.submission.always)}
     if request.environment.image is not None:
         given.add("image")
     for option, reason in profile.submission.mandatory.items():
@@ -152,7 +138,8 @@ def _missing(request: Request) -> Iterator[Refusal]:
             long = next(word for word in flag if word.startswith("--"))
             mend = f"add resources: {{{option}: {example}}} to runyard.yaml, or {long} {example}"
         else:
-            mend = f"add --{option}={example} to resources: extra, or --sbatch=--{option}={example}"
+            word = f"--{option}={example}"
+            mend = f"add {word} to resources: extra, or {EXTRA_FLAG}={word}"
         yield Refusal(f"{option} is missing: {reason}", mend, f"resources.{option}")
 
 
@@ -178,7 +165,7 @@ def _other_server(request: Request) -> Iterator[Refusal]:
     if tracking.server == "cloud" and (network.internet == "no" or network.wandb == "offline"):
         yield Refusal(
             f"programs cannot log to W&B's cloud ({origin}): compute nodes do not reach it",
-            "leave it out; `runyard push RUN --to cloud` sends runs there when they have ended",
+            "leave it out; `runyard sync RUN --to cloud` sends runs there when they have ended",
             "tracking.server",
         )
     if tracking.mode is not None:
@@ -206,9 +193,10 @@ def _throttled(request: Request) -> tuple[Request, list[str]]:
 def _wrong_place(request: Request, environ: Mapping[str, str]) -> Iterator[Refusal]:
     profile = request.profile
     rules = profile.submission
-    if not rules.from_compute_nodes and environ.get("SLURM_JOB_ID"):
+    job = this_job(environ)
+    if not rules.from_compute_nodes and job.is_job:
         yield Refusal(
-            f"jobs cannot be submitted from inside a job ({environ['SLURM_JOB_ID']})",
+            f"jobs cannot be submitted from inside a job ({job.own_id})",
             "submit from a login node",
             "",
         )

@@ -1,13 +1,15 @@
-"""The body of a job script: its environment, and the command that it runs.
+"""A job script that a project has: the shape of what is read from it, and the reading of its body.
 
-Not a shell: what cannot be told for sure is left out and named, so that a person can look at it.
+Its header is in a scheduler's own words, and is read in that scheduler's room (`ScriptReader`). The
+body is read here, without a shell: what is not certain is left out and named, for a person to see.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.config.worker_command import read_worker
@@ -20,25 +22,49 @@ _LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "wandb")
 _PREFIXES = ("time", "nohup", "exec", "env")
 # Python that prepares, and is not what the job is for.
 _PREPARES = re.compile(r"python[\d.]* (-c |-V|--version|-m (pip|venv|ensurepip)|setup\.py )")
-# Options of srun and of containers that take the next word as their value.
-_SRUN_VALUES = frozenset(
-    ("-n", "-N", "-c", "-p", "-A", "-t", "-w", "-J", "-G", "-o", "-e", "--ntasks", "--nodes",
-     "--cpus-per-task", "--gres", "--gpus", "--partition", "--account", "--time", "--mem",
-     "--cpu-bind", "--mpi", "--ntasks-per-node", "--nodelist", "--output", "--error",
-     "--job-name", "--container-image", "--container-mounts", "--gpus-per-task", "--export")
-)  # fmt: skip
 _CONTAINERS = ("apptainer", "singularity")
+# Options of containers that take the next word as their value.
 _CONTAINER_VALUES = frozenset(("-B", "--bind", "--env", "-H", "--home", "--pwd", "--env-file"))
 
 Settings = dict[str, Any]
 
 
+@dataclass
+class Translated:
+    """What a script says, by the paths of runyard.yaml, and what it is worth to know about it."""
+
+    settings: Settings = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ScriptReader:
+    """How a scheduler's job scripts are found and read."""
+
+    endings: tuple[str, ...]
+    """Of their file names, besides those of shell scripts."""
+    header: re.Pattern[str]
+    """A line that only this scheduler's scripts have."""
+    read: Callable[[str], Translated]
+
+
+@dataclass(frozen=True)
+class ScriptWords:
+    """What a scheduler adds to the language of scripts."""
+
+    starters: Mapping[str, frozenset[str]]
+    """Programs that run what follows them, and their options that take the next word."""
+    job_variables: str
+    """How the variables begin that are set in jobs only: `${NAME_`."""
+
+
 class Body:
     """What the lines of a script say, in the order in which they stand."""
 
-    def __init__(self, settings: Settings, notes: list[str]) -> None:
-        self._settings = settings
-        self._notes = notes
+    def __init__(self, translated: Translated, words: ScriptWords) -> None:
+        self._settings = translated.settings
+        self._notes = translated.notes
+        self._scheduler = words
         self._variables: dict[str, str] = {}
         # Those whose values are known when the script runs, NAME=$(hostname), and lists.
         self._computed: set[str] = set()
@@ -89,7 +115,8 @@ class Body:
         elif words[0] in ("source", ".") and len(words) == 2 and words[1].endswith("/bin/activate"):
             folder = words[1].removesuffix("/bin/activate")
             self._settings["environment.kind"] = "venv"
-            if "${SLURM_" in folder:  # Made anew in each job, of the project's requirements.
+            if self._scheduler.job_variables in folder:
+                # Made anew in each job, of the project's requirements.
                 self._settings["environment.build"] = True
             else:
                 self._settings["environment.path"] = folder
@@ -146,7 +173,7 @@ class Body:
         return ["python", *words[place:]]
 
     def _unwrapped(self, words: list[str]) -> list[str]:
-        """The program behind srun, containers, `uv run` and what else starts it."""
+        """The program behind what starts it: the scheduler, a container, `uv run`."""
         while words:
             first = words[0].rsplit("/", 1)[-1]
             variable = _ASSIGNED.fullmatch(words[0])
@@ -155,8 +182,8 @@ class Body:
                 words = words[1:]
             elif first in _PREFIXES:
                 words = words[1:]
-            elif first == "srun":
-                words = _behind_options(words[1:], _SRUN_VALUES)
+            elif first in self._scheduler.starters:
+                words = _behind_options(words[1:], self._scheduler.starters[first])
             elif words[:2] in (["uv", "run"], ["poetry", "run"], ["pipenv", "run"]):
                 words = _behind_options(words[2:], frozenset())
                 words = ["python", *words] if words and words[0].endswith(".py") else words
@@ -184,14 +211,15 @@ class Body:
             self._settings["agents.trials_each"] = worker.count
 
 
-def take_agents_from_nodes(settings: Settings, *, by_srun: bool) -> None:
-    """A script of agents has one in each task of its srun: a trial is not spread over them.
+def take_agents_from_nodes(settings: Settings, *, in_each_task: bool) -> None:
+    """The tasks of a script that starts agents are agents: a trial is not spread over them.
 
-    Without srun there is one on the first node, and more tasks are more CPUs for it.
+    Where none is started in each task there is one on the first node, and more tasks are more CPUs
+    for it.
     """
     nodes = settings.pop("resources.nodes", 1)
     tasks = settings.pop("resources.tasks_per_node", 1)
-    if not by_srun:
+    if not in_each_task:
         if tasks > 1:
             settings["resources.cpus"] = settings.get("resources.cpus", 1) * tasks
         return

@@ -196,15 +196,3 @@ def _set(read: ClusterFile, path: str, value: Any) -> ClusterFile:
     if section:
         value = replace(getattr(read, section), **{name: value})
     return replace(read, **{section or name: value})
-
-
-def with_shell(request: Request, environ: Mapping[str, str]) -> Request:
-    """What the shell says for sbatch where nobody else does: some sites advise an account there."""
-    resources, origins = request.resources, dict(request.origins)
-    for name in ("account", "partition", "qos", "reservation"):
-        variable = f"SBATCH_{name.upper()}"
-        if environ.get(variable) and f"resources.{name}" not in origins:
-            changed: dict[str, Any] = {name: environ[variable]}
-            resources = replace(resources, **changed)
-            origins[f"resources.{name}"] = variable
-    return replace(request, resources=resources, origins=origins)

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from runyard.config.command_file import find_command_file
-from runyard.config.job_script import take_agents_from_nodes
+from runyard.config.job_script import ScriptReader, take_agents_from_nodes
 from runyard.config.project_text import SCRIPTS_FOLDER
-from runyard.config.sbatch_header import translate
 from runyard.reading.documents import DocumentError, read_document
 
 _TRAINERS = ("train.py", "main.py", "run.py", "trainer.py", "experiment.py")
@@ -22,7 +21,7 @@ _FOLDERS = ("", "src", "scripts", "bin")
 _PASSED_OVER = ("venv", "env", "node_modules", "data", "datasets", "wandb", "outputs", "logs",
                 "runs", "checkpoints", "results", "__pycache__", "build", "dist")  # fmt: skip
 _MOST_FOLDERS, _DEEPEST = 200, 3
-_SCRIPTS = (".sh", ".sbatch", ".slurm", ".job", ".batch", ".bash", ".sub")
+_SHELL_SCRIPTS = (".sh", ".bash")
 _SWEEPS = ("sweep.yaml", "sweep.yml", "sweeper.yml", "sweeper.yaml")
 _MOST_ENTRIES = 2000
 _TRAINS = re.compile(r"train|wandb agent", re.IGNORECASE)
@@ -47,11 +46,11 @@ class Look:
             self.reasons[path] = reason
 
 
-def look(folder: Path) -> Look:
-    """What the files of a project say about how to run it."""
+def look(folder: Path, scripts: ScriptReader) -> Look:
+    """What the files of a project say about how to run it. `scripts` reads its job scripts."""
     found = Look()
     _sweep(folder, found)
-    _job_scripts(folder, found)
+    _job_scripts(folder, scripts, found)
     _command(folder, found)
     _environment(folder, found)
     if not {"command", "command_file", "sweep"} & set(found.settings):
@@ -59,17 +58,17 @@ def look(folder: Path) -> Look:
     return found
 
 
-def _job_scripts(folder: Path, found: Look) -> None:
+def _job_scripts(folder: Path, reader: ScriptReader, found: Look) -> None:
     scripts = [
         file
-        for file in _files_below(folder, _SCRIPTS)
-        if re.search(r"^#SBATCH\s", _text(file), re.MULTILINE)
+        for file in _files_below(folder, (*_SHELL_SCRIPTS, *reader.endings))
+        if reader.header.search(_text(file))
     ]
     # What trains is what a cluster is for; a project has scripts for its data as well.
     scripts.sort(key=lambda file: not _TRAINS.search(f"{file.name} {_text(file)}"))
     for script in scripts[:1]:
         name = str(script.relative_to(folder))
-        read = translate(_text(script))
+        read = reader.read(_text(script))
         _place_worker(read.settings, name, found)
         _place_program(read.settings, script, folder, found)
         _place_starter(read.settings, name, folder, found)
@@ -115,7 +114,7 @@ def _place_starter(settings: dict[str, Any], name: str, folder: Path, found: Loo
         return
     if re.search(r"\bwandb\.sweep\(", _text(folder / programs[0])):
         del settings["command"]
-        take_agents_from_nodes(settings, by_srun=True)
+        take_agents_from_nodes(settings, in_each_task=True)
         found.notes.append(
             f"{name}: {programs[0]} makes a sweep and starts its agents; `runyard submit` does so "
             f"with {found.settings['sweep']}"

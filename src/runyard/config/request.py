@@ -26,12 +26,12 @@ from runyard.reading.kinds import (
     Word,
 )
 from runyard.reading.records import setting
+from runyard.schedulers.slurm.settings import EXTRA_FLAG, EXTRA_OPTIONS
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
 
 JOB_TYPES = ("standard", "sweep", "distributed")
-DISTRIBUTED = ("lightning", "torchrun", "srun", "mpi", "accelerate")
 AGENT_FORMS = ("array", "nodes", "jobs")
 MAIL_EVENTS = (
     "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",
@@ -96,10 +96,7 @@ class Resources:
     mail_to: str | None = setting(
         Text("ADDRESS"), "where mails go", flags=("--mail-to", "--mail-user")
     )
-    extra: tuple[str, ...] = setting(
-        Items(Text("OPTION")), "any other option of sbatch, as sbatch takes it", (),
-        flags=("--sbatch",),
-    )  # fmt: skip
+    extra: tuple[str, ...] = setting(Items(Text("OPTION")), EXTRA_OPTIONS, (), flags=(EXTRA_FLAG,))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Variables in runyard.yaml: which are filled in where the file is read, and which on the node.
 
 `command`, `environment.variables` and `environment.before` are for the node: what stands in them is
-left as it is, and `${SLURM_TMPDIR}` means the node's. Everywhere else `${NAME}` is a variable of
-the shell that submits, `~` at the beginning is the home folder, and a variable that is not set is
+left as it is, so `${TMPDIR}` is the node's. Everywhere else `${NAME}` is a variable of the shell
+that submits, `~` at the beginning is the home folder, and a variable that is not set is
 an error.
 """
 

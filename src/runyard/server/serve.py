@@ -26,7 +26,8 @@ from runyard.server.http.connections import GuardedProtocol, allow_many_connecti
 from runyard.server.http.listening import find_listening
 from runyard.server.http.proxies import ProxyMiddleware, ProxyOptions, read_addresses
 from runyard.server.http.tls import Tls, TlsOptions
-from runyard.server.tracker import Tracker, new_key
+from runyard.server.people.accounts import new_key
+from runyard.server.tracker import Tracker
 from runyard.version import __version__
 
 log = logging.getLogger("runyard.server")
@@ -88,7 +89,9 @@ def serve(
         )
         tracker = Tracker(home, before_commit=check_owner)
         tracker.open(discovery.key, discovery.port)
-        discovery = replace(discovery, node_key=tracker.node_key(before.node_key if before else ""))
+        discovery = replace(
+            discovery, node_key=tracker.accounts.node_key(before.node_key if before else "")
+        )
         tracker.url = discovery.url
         notes = [
             _moved(tracker, before, discovery, is_wanted=port is not None),
@@ -182,7 +185,7 @@ def _moved(
     """Retire what clients may send to whoever has our last port; what is to be told of it."""
     if before is None or (before.hostname, before.port) == (now.hostname, now.port):
         return None
-    count = tracker.retire_keys(
+    count = tracker.accounts.retire_keys(
         f"was retired: the server left port {before.port} of {before.hostname}, which anybody can "
         "have now",
         before.port,

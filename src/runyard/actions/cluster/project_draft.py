@@ -23,6 +23,7 @@ from runyard.home import write_whole
 from runyard.reading.kinds import Unfit
 from runyard.reading.problems import closest
 from runyard.reading.records import kind_of_setting, settings_of
+from runyard.schedulers.slurm.script_reader import SCRIPTS
 
 Ask = Callable[[str, str], str]
 """Takes a question and what an empty answer means; gives the answer."""
@@ -59,7 +60,7 @@ def draft_project(request: InitRequest, ask: Ask | None, notify: Notify) -> Proj
     here = recognise(this_place())
     name = request.cluster or here.name
     profile = load_profile(name)
-    look = project_look.look(folder)
+    look = project_look.look(folder, SCRIPTS)
     if ask is not None:
         profile = _ask(look, profile, ask, notify, is_sure=name != "generic")
     if profile.name != here.name:

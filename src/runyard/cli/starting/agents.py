@@ -42,6 +42,7 @@ from runyard.schedulers.choice import has_queue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard agents [options] [ACTION] [AGENT|SWEEP]"
     parser.add_argument(
         "action", nargs="?", default="list", choices=("list", "drain", "add", "send-held"),
         metavar="ACTION",

@@ -55,6 +55,7 @@ _FEW_SEEDS = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard farm [options] [FILE]"
     which = parser.add_argument(
         "file", nargs="?", metavar="FILE", help="one command line a line; - for standard input"
     )
@@ -93,7 +94,7 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     add_slot_arguments(parser, "programs")
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
-    parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
+    parser.add_argument("--metric", metavar="NAME", help="what `runyard show --best` ranks by")
     parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
                         help="whether less or more is better (default: minimize)")  # fmt: skip
     parser.add_argument(*spelled("--name"),

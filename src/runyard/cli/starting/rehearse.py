@@ -3,7 +3,7 @@
   runyard rehearse -- python train.py       the rungs that runyard.yaml names, then a few steps
   runyard rehearse sweep.yaml               the same, then four settings spread over the space
   runyard rehearse --rung 'one sample' -- python train.py    one rung alone
-  runyard rehearse --rung settings sweep.yaml                the settings alone
+  runyard rehearse --rung settings --settings 8 sweep.yaml   the settings alone
 
 A rung makes the program small by words that are added to its command, or the program asks for it
 by itself (`train.rehearsal()`). It passes when the loss has fallen far enough:
@@ -36,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="this rung alone; may be repeated; settings are the last")  # fmt: skip
     parser.add_argument("--settings", type=positive, default=4, metavar="N",
                         help="so many settings of a sweep are tried (default 4)")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="a parameter or a key of the sweep file, as `runyard sweep` takes "
+                        "it; may be repeated")  # fmt: skip
     parser.add_argument("--time", type=duration, default=20.0, metavar="TIME",
                         help="how long each setting may take (default 20s)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -50,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
     def notify(event: Event) -> None:
         if isinstance(event, RungTried) and not args.json:
-            print_tried(event.tried)
+            _print_tried(event.tried)
         elif not (isinstance(event, NoRungsKnown) and args.json):
             show(event)
 
@@ -81,6 +84,7 @@ def _request(args: argparse.Namespace) -> RehearseRequest:
     return RehearseRequest(
         command=words if behind_dashes else (),
         sweep_file=None if behind_dashes else words[0],
+        sets=args.set,
         rungs=args.rung,
         settings=args.settings,
         seconds=args.time,
@@ -96,7 +100,7 @@ def _tell_outcome(rehearsal: Rehearsal, request: RehearseRequest) -> None:
         say(f"next, what it needs:  runyard gauge -- {command}")
 
 
-def print_tried(tried: Tried) -> None:
+def _print_tried(tried: Tried) -> None:
     out = console()
     verdict, style = ("ok", "green") if tried.is_good else ("failed", "red")
     out.print(f"{verdict:<6}  {tried.name}  {tried.how}", style=style, soft_wrap=True)

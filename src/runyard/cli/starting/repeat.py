@@ -4,8 +4,8 @@
   runyard repeat --seeds 3,7,11 -- python train.py rng={seed}
   runyard repeat --seeds 5 --on slurm --gpus 1 -- python train.py
 
-`runyard best` shows mean ± standard deviation of --metric; at the end the same is shown of all that
-the runs have in their summaries. Options are those of `runyard farm`.
+`runyard show --best` shows mean ± standard deviation of --metric; at the end the same is shown of
+all that the runs have in their summaries. Options are those of `runyard farm`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _MOST_SEEDS = 10_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard repeat [options] [--] PROGRAM [ARGUMENTS ...]"
     parser.add_argument("--seeds", type=seeds, default=seeds("5"), metavar="N|LIST",
                         help="how many, or which: 5, 1,2,3 or 10..14 (default 5)")  # fmt: skip
     add_work_arguments(parser)

@@ -1,4 +1,4 @@
-"""Run failed trials again, in their folders and under their names.
+"""Run failed trials again, in their folders and under their names; or any run once more.
 
   runyard retry SWEEP                        all that failed
   runyard retry SWEEP --cause memory --memory +50%    those that ran out of memory, with more
@@ -6,10 +6,13 @@
   runyard retry SWEEP --exclude-node         not on the nodes where they failed
   runyard retry SWEEP --trial NAME           only this one; may be repeated
   runyard retry 4021                         those that failed in a job
+  runyard retry a1b2c3d4                     a run, or a trial that did not fail, once more: the
+                                             same command and values, as a new run
 
 A sweep that ran on Slurm gets a new job for them, with what its last job asked for, changed by what
-is said here. Otherwise an agent that is at work takes them, or they run here. SWEEP and TRIAL are
-an id, a name, or a part of either; without it, the newest sweep.
+is said here. Otherwise an agent that is at work takes them, or they run here. A new run runs here,
+in the folder of the old one, unless --on says otherwise. SWEEP, TRIAL and RUN are an id, a name, or
+a part of either; without it, the newest sweep.
 """
 
 from __future__ import annotations
@@ -20,11 +23,13 @@ from collections.abc import Callable
 from typing import Any
 
 from runyard.actions.retry import More, RetryRequest, name_some, retry
+from runyard.actions.task_lists import ListRequest, submit_list
 from runyard.cli.completers import NAMED, complete_named
+from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
 from runyard.cli.project_options import project_options
-from runyard.cli.resource_flags import given_flags
 from runyard.cli.slurm_options import add_slurm_arguments
+from runyard.cli.starting.farm import preview, start
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
 from runyard.schedulers.choice import has_queue
@@ -34,7 +39,7 @@ _MEMORY, _TIME = "request:resources.memory", "request:resources.time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "runyard retry [options] [SWEEP|TRIAL|JOB]"
+    parser.usage = "runyard retry [options] [SWEEP|TRIAL|RUN|JOB]"
     which = parser.add_argument("what", nargs="?", metavar=NAMED, help="default: the newest sweep")
     which.completer = complete_named  # type: ignore[attr-defined]
     parser.add_argument(
@@ -47,7 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--exclude-node", action="store_true", help="not on the nodes where they failed"
     )
+    parser.add_argument(
+        "--new-run", action="store_true", help="as a new run, also where it is a trial that failed"
+    )
     parser.add_argument("--no-run", action="store_true", help="put them into the queue, no more")
+    parser.add_argument(
+        *spelled("--quiet"), action="store_true", help="of a new run show progress, not the output"
+    )
+    parser.add_argument(*spelled("--project"), help="project of a new run (default: as it was)")
+    parser.add_argument(*spelled("--entity"), help="user or team to whom a new run belongs")
     parser.add_argument(
         "--dry-run",
         action="store_true",
@@ -65,6 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     outcome = retry(_request(args), show_submission)
+    if isinstance(outcome, ListRequest):
+        return _start_new_run(args, outcome)
     sweep = outcome.sweep
     if outcome.submission is not None:
         return tell_outcome(outcome.submission, as_json=args.json)
@@ -82,16 +97,27 @@ def run(args: argparse.Namespace) -> int:
     return work_on(sweep, project_options(args), slots=read_slots(args), as_json=args.json)
 
 
+def _start_new_run(args: argparse.Namespace, request: ListRequest) -> int:
+    if has_queue(args.on):
+        outcome = submit_list(request, "run", cluster_options(args), show_submission)
+        return tell_outcome(outcome, as_json=args.json)
+    if args.dry_run:
+        preview(request.tasks, as_json=args.json)
+        return 0
+    return start(request, as_json=args.json, quiet=args.quiet, no_run=args.no_run)
+
+
 def _request(args: argparse.Namespace) -> RetryRequest:
     return RetryRequest(
         what=args.what,
         cause=args.cause,
         trials=args.trial or (),
-        flags=given_flags(args),
-        slots=args.slots or 1,
+        options=project_options(args),
+        slots=read_slots(args),
         excludes_nodes=args.exclude_node,
         on_cluster=has_queue(args.on) if args.on else None,
         only_queue=args.no_run,
+        as_new_run=args.new_run,
         cluster=cluster_options(args),
     )
 

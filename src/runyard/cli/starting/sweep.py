@@ -4,7 +4,6 @@
   runyard sweep sweep.yaml --per-gpu auto   as many on each GPU as get the most done
   runyard sweep SWEEP                 join it: from another terminal, or go on after Ctrl-C
   runyard sweep sweep.yaml --dry-run  what it would run
-  runyard sweep sweep.yaml --check    try four settings for a few steps each; make nothing
   runyard sweep sweep.yaml --on slurm --gpus 1 --at-once 8    on the cluster; comes back at once
   runyard sweep SWEEP --on slurm      join it with agents on the cluster, as `runyard agents add`
   runyard sweep --pause SWEEP         begin no more trials (--resume goes on)
@@ -28,7 +27,7 @@ from runyard.actions.naming import find_sweep
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import console, print_json, say, show
+from runyard.cli.output import print_json, say, show
 from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
@@ -40,10 +39,11 @@ from runyard.home import locate
 from runyard.schedulers.choice import has_queue
 
 if TYPE_CHECKING:
-    from runyard.actions.sweep_plan import Plan, SweepSource
+    from runyard.actions.sweep_plan import SweepSource
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "runyard sweep [options] [FILE|SWEEP]"
     which = parser.add_argument("sweep", nargs="?", metavar="FILE|SWEEP",
                                 help="a sweep file, or a sweep (or -w SWEEP)")  # fmt: skip
     which.completer = complete_sweep_or_file  # type: ignore[attr-defined]
@@ -64,11 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what it would be; make nothing"
     )
-    parser.add_argument("--check", type=positive, nargs="?", const=4, metavar="N",
-                        help="try N settings spread over the space (default 4) for a few steps "
-                        "each, here and offline; make nothing")  # fmt: skip
-    parser.add_argument("--check-time", type=duration, default=20.0, metavar="TIME",
-                        help="how long each may take with --check (default 20s)")  # fmt: skip
     parser.add_argument("--no-check", action="store_true",
                         help="make it even if the program does not know a parameter")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
@@ -106,13 +101,13 @@ def run(args: argparse.Namespace) -> int:
 
     if looks_like_file(args.sweep):
         return _create(args)
-    for option in ("dry_run", "no_run", "check", "method", "name", "set", "prior_run", "seed"):
+    for option in ("dry_run", "no_run", "method", "name", "set", "prior_run", "seed"):
         # Agents on the cluster have a dry run, and an experiment's name, of their own.
         if getattr(args, option) and not (option in ("dry_run", "name") and has_queue(args.on)):
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
-                mend="`runyard sweep SWEEP` joins a sweep; `runyard sweeps` lists them",
+                mend="`runyard sweep SWEEP` joins a sweep; `runyard runs --sweeps` lists them",
             )
     elsewhere = _elsewhere(args)
     return elsewhere if elsewhere is not None else _join(args)
@@ -158,8 +153,6 @@ def _create(args: argparse.Namespace) -> int:
         from runyard.actions.program_checks import check_plan
 
         check_plan(plan, show, refuses=not args.dry_run or has_queue(args.on))
-    if args.check:
-        return _try(args, plan)
     if has_queue(args.on):
         from runyard.cli.resource_flags import given_flags
         from runyard.cli.starting.submission_view import (
@@ -206,25 +199,6 @@ def _source(args: argparse.Namespace) -> SweepSource:
         sets=tuple(args.set),
     )
     return SweepSource(args.sweep, overrides, project_options(args), not args.no_run)
-
-
-def _try(args: argparse.Namespace, plan: Plan) -> int:
-    from runyard.actions.tryouts import try_settings
-    from runyard.cli.starting.rehearse import print_tried
-
-    tried = []
-    for setting in try_settings(plan, args.check, args.check_time):
-        tried.append(setting)
-        if not args.json:
-            print_tried(setting)
-    failed = sum(not setting.is_good for setting in tried)
-    if args.json:
-        print_json([vars(setting) for setting in tried])
-    else:
-        console().print(
-            f"\n{len(tried)} settings tried, {failed} failed; nothing was made", style="bold"
-        )
-    return 1 if failed else 0
 
 
 def _join(args: argparse.Namespace) -> int:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runyard.config.request import Request
 
 # Of the shell's own settings for sbatch, those that may stand where nobody says anything else: an
 # account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
@@ -35,3 +40,15 @@ def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
         for name, value in environ.items()
         if name in _KEPT or not name.startswith(_DROPPED)
     }
+
+
+def with_shell_options(request: Request, environ: Mapping[str, str]) -> Request:
+    """What the shell says for sbatch where nobody else does: some sites advise an account there."""
+    resources, origins = request.resources, dict(request.origins)
+    for name in ("account", "partition", "qos", "reservation"):
+        variable = f"SBATCH_{name.upper()}"
+        if environ.get(variable) and f"resources.{name}" not in origins:
+            changed: dict[str, Any] = {name: environ[variable]}
+            resources = replace(resources, **changed)
+            origins[f"resources.{name}"] = variable
+    return replace(request, resources=resources, origins=origins)

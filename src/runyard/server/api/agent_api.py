@@ -76,11 +76,11 @@ async def begin_agent(request: Request) -> Response:
 async def _key_for(request: Request, agent: Row, given: Mapping[str, Any]) -> dict[str, str]:
     """A key for an agent that wants one, and for its programs."""
     caller, tracker = caller_of(request), tracker_of(request)
-    if given.get("wants_key") is not True or not tracker.may_hand_out(caller):
+    if given.get("wants_key") is not True or not tracker.accounts.may_hand_out(caller):
         return {}
     kind, what = (JOB, f"job {agent['job']}") if agent["job"] else (RUN, "sweep agent")
     label = f"{what} on {agent['node'] or agent['host']}"
-    made = await tracker.add_key(caller.name, handed_out(kind, label, BEHIND_DOOR))
+    made = await tracker.accounts.add_key(caller.name, handed_out(kind, label, BEHIND_DOOR))
     return {"key": made["key"]}
 
 
@@ -222,7 +222,9 @@ async def leave(request: Request) -> Response:
     tracker_of(request).sweeps.wake(agent["sweep"])
     if given.get("leaves_key") is True:
         # Clients of its programs may still be sending their last rows.
-        await tracker_of(request).end_key(caller_of(request).key_id, time.time() + _LAST_SECONDS)
+        await tracker_of(request).accounts.end_key(
+            caller_of(request).key_id, time.time() + _LAST_SECONDS
+        )
     return answer({})
 
 
@@ -235,7 +237,7 @@ async def own_agent(request: Request) -> Row:
         raise HttpError(404, str(error)) from error
     if not may_read(caller_of(request), agent["entity"]):
         raise HttpError(404, f"there is no agent {key}")
-    if not tracker_of(request).may_write(caller_of(request), agent["entity"]):
+    if not tracker_of(request).accounts.may_write(caller_of(request), agent["entity"]):
         raise HttpError(403, f"the sweeps of {agent['entity']!r} are not yours to write to")
     return agent
 

@@ -33,7 +33,7 @@ async def add_figures(request: Request) -> Response:
         check_project(project)
     except BadName as error:
         raise HttpError(400, str(error)) from error
-    if not tracker.may_write(caller, entity):
+    if not tracker.accounts.may_write(caller, entity):
         raise HttpError(403, f"{entity!r} is not an entity that you may write to")
     kind, hardware = _name(given, "kind"), _name(given, "hardware", empty=True)
     told = _object(given, "figures")

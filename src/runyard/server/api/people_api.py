@@ -18,9 +18,10 @@ from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, need_admin, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.people import api_keys, invitations, people, permissions
+from runyard.server.people.accounts import new_key
 from runyard.server.people.api_keys import Wanted
 from runyard.server.store.names import BadName
-from runyard.server.tracker import Tracker, new_key
+from runyard.server.tracker import Tracker
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -37,7 +38,7 @@ async def note_uses(tracker: Tracker) -> None:
     while True:
         await asyncio.sleep(_NOTE_EVERY)
         try:
-            await tracker.keep_up_keys()
+            await tracker.accounts.keep_up_keys()
         except Exception as error:  # A full disk, say. The next time may be better.
             log.warning("could not note when keys were used: %s", error)
 
@@ -87,7 +88,7 @@ async def remove_user(request: Request) -> Response:
 
 async def list_keys(request: Request) -> Response:
     caller = caller_of(request)
-    await tracker_of(request).store_uses()
+    await tracker_of(request).accounts.store_uses()
     keys = await tracker_of(request).read(api_keys.list_all, time.time())
     return answer([key for key in keys if permissions.may_manage_keys(caller, key["user"])])
 
@@ -96,7 +97,7 @@ async def add_key(request: Request) -> Response:
     given = await read_texts(request)
     owner = _owner(request, given.get("user"))
     try:
-        return answer(await tracker_of(request).add_key(owner, _wanted(request, given)))
+        return answer(await tracker_of(request).accounts.add_key(owner, _wanted(request, given)))
     except people.Missing as error:
         raise HttpError(404, str(error)) from error
 
@@ -111,7 +112,7 @@ def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
     if kind not in (api_keys.SHELL, api_keys.RUN):
         raise HttpError(400, f"there are no keys of kind {kind!r} with scope {scope!r}")
     run = None if given.get("run") is None else arguments.field(given, "run", int)
-    port = tracker_of(request).port if run is None else api_keys.BEHIND_DOOR
+    port = tracker_of(request).accounts.port if run is None else api_keys.BEHIND_DOOR
     wanted = api_keys.handed_out(kind, label, port, run)
     if given.get("days") is None:
         return wanted
@@ -121,7 +122,7 @@ def _wanted(request: Request, given: Mapping[str, Any]) -> Wanted:
 
 async def revoke_key(request: Request) -> Response:
     owner = _owner(request, request.path_params["user"])
-    own = api_keys.hash_key(tracker_of(request).own_key)
+    own = api_keys.hash_key(tracker_of(request).accounts.own_key)
     await _change(request, people.revoke_key, owner, request.path_params["key"], own)
     return answer({})
 
@@ -174,7 +175,7 @@ async def _change(
     **kwargs: Given.kwargs,
 ) -> Result:
     try:
-        return await tracker_of(request).change_people(change, *args, **kwargs)
+        return await tracker_of(request).accounts.change(change, *args, **kwargs)
     except BadName as error:
         raise HttpError(400, str(error)) from error
     except people.Missing as error:

@@ -81,14 +81,14 @@ async def health(request: Request) -> Response:
 async def proof(request: Request) -> Response:
     """Shows, before a key is sent, that this is the server who gave it out (`proof.py`)."""
     asked, tracker = request.query_params, tracker_of(request)
-    hashed = tracker.hash_of(asked.get("key", ""))
-    if hashed is None:
+    key = tracker.accounts.good_key(asked.get("key", ""))
+    if key is None:
         raise HttpError(404, "there is no such key")
     nonce = asked.get("nonce", "")[:100]
     return answer(
         {
-            "proof": prove(hashed, nonce, tracker.url),
-            "proof_here": prove(hashed, nonce, on_this_machine(tracker.url)),
+            "proof": prove(key.hashed, nonce, tracker.url),
+            "proof_here": prove(key.hashed, nonce, on_this_machine(tracker.url)),
         }
     )
 
@@ -125,7 +125,7 @@ async def create_run(request: Request) -> Response:
     new = arguments.new_run(await read_texts(request))
     caller = caller_of(request)
     entity = new.get("entity") or caller.name
-    if not tracker_of(request).may_write(caller, entity):
+    if not tracker_of(request).accounts.may_write(caller, entity):
         raise HttpError(403, f"{entity!r} is not an entity that you may write to")
     row = await tracker_of(request).write(
         runs.create_launched,

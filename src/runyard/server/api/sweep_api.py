@@ -47,7 +47,7 @@ async def create_sweep(request: Request) -> Response:
         check_project(project)
     except BadName as error:
         raise HttpError(400, str(error)) from error
-    if not tracker_of(request).may_write(caller, entity):
+    if not tracker_of(request).accounts.may_write(caller, entity):
         raise HttpError(403, f"{entity!r} is not an entity that you may write to")
     seed = given.get("seed")
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:

@@ -45,9 +45,9 @@ def is_still_in(request: Request) -> bool:
     Not after a logout, with a revoked key, or when the caller's teams are others.
     """
     tracker, caller, session = tracker_of(request), caller_of(request), session_of(request)
-    if session is not None and not tracker.sessions.is_open(session, time.time()):
+    if session is not None and not tracker.accounts.sessions.is_open(session, time.time()):
         return False
-    return tracker.by_key_id(caller.key_id) == caller
+    return tracker.accounts.by_key_id(caller.key_id) == caller
 
 
 def need_admin(request: Request, what: str) -> None:
@@ -58,7 +58,7 @@ def need_admin(request: Request, what: str) -> None:
 def signed(request: Request, kind: Kind) -> tuple[Caller, list[Any]]:
     """Who asked for the address of a request without a key, and what for."""
     try:
-        caller, claim = tracker_of(request).signed(kind, request.path_params["token"])
+        caller, claim = tracker_of(request).accounts.signed(kind, request.path_params["token"])
     except BadAddress as error:
         raise HttpError(403, str(error)) from error
     # From here on the request is the caller's, as if it had come with their key.
@@ -67,7 +67,7 @@ def signed(request: Request, kind: Kind) -> tuple[Caller, list[Any]]:
 
 
 def must_write(request: Request, caller: Caller, entity: str) -> None:
-    if not tracker_of(request).may_write(caller, entity):
+    if not tracker_of(request).accounts.may_write(caller, entity):
         raise HttpError(403, f"{entity!r} is not an entity that you may write to")
 
 
@@ -102,7 +102,7 @@ async def own_sweep(request: Request, key: int | None = None) -> Row:
 
 
 def _own(request: Request, what: str, row: Row) -> Row:
-    if not tracker_of(request).may_write(caller_of(request), row["entity"]):
+    if not tracker_of(request).accounts.may_write(caller_of(request), row["entity"]):
         raise HttpError(403, f"the {what} of {row['entity']!r} are not yours to write to")
     return row
 

@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runyard.server.http.answers import answer
 from runyard.server.http.cookies import cookie_of, is_from_browser, proof_of, ticket_of
-from runyard.server.people.open_sessions import is_confirmed
 from runyard.server.people.permissions import Caller
+from runyard.server.people.sessions import is_confirmed
 from runyard.server.tracker import Tracker
 
 # Where the stock client comes, which asks for no proof.
@@ -52,7 +52,7 @@ class AuthMiddleware:
         if scope["type"] == "http":
             key = key_of(scope)
             is_stock = scope["path"].startswith(_STOCK)
-            caller = self._tracker.caller(key, _address_of(scope), is_stock=is_stock)
+            caller = self._tracker.accounts.caller(key, _address_of(scope), is_stock=is_stock)
             if caller is None:
                 caller = self._visitor(scope)
                 refusal = None if caller is None else self._page_refusal(scope)
@@ -62,13 +62,13 @@ class AuthMiddleware:
             if caller is not None:
                 scope["caller"] = caller
             elif id(self._route_of(scope)) not in self._open:
-                await _refusal(scope, self._tracker.why_refused(key))(scope, receive, send)
+                await _refusal(scope, self._tracker.accounts.why_refused(key))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
     def _visitor(self, scope: Scope) -> Caller | None:
         """Who is logged in on the page that asks; the cookie alone lets nobody in."""
-        sessions, now = self._tracker.sessions, time.time()
+        sessions, now = self._tracker.accounts.sessions, time.time()
         cookie = cookie_of(scope, sessions.cookie)
         session = sessions.by_cookie(cookie, now) if cookie else None
         if session is None:
@@ -77,7 +77,7 @@ class AuthMiddleware:
             _is_one_of(scope, self._access.files) and sessions.admits(session, ticket_of(scope))
         ):
             return None
-        caller = self._tracker.by_key_id(session.key_id)
+        caller = self._tracker.accounts.by_key_id(session.key_id)
         if caller is not None:
             sessions.use(session, _address_of(scope), now)
             scope["session"] = session

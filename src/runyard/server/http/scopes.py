@@ -17,7 +17,7 @@ from runyard.server.people.permissions import ALL
 
 REFUSAL = (
     "this needs your own key: the one in the environment of shells, runs and jobs is for logging "
-    "and reading runs; commands like `runyard keys` use your own"
+    "and reading runs; commands like `runyard users keys` use your own"
 )
 
 # Method and path, as the route has it.

@@ -14,8 +14,8 @@ from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.http.cookies import cookie_path, is_own_login, set_cookie
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people import sessions as stored
-from runyard.server.people.open_sessions import CODE_SECONDS, LONGEST_SECONDS
 from runyard.server.people.permissions import RUNS, Caller
+from runyard.server.people.sessions import CODE_SECONDS, LONGEST_SECONDS
 
 # A wrong code or key is answered late. There is no limit by address: on a login node a stranger
 # has the address of the owner, who would be the one that it keeps out.
@@ -24,7 +24,7 @@ REFUSAL_SECONDS = 1.0
 
 async def make_code(request: Request) -> Response:
     """A code that logs one browser in as the caller, or confirms that it is them."""
-    code = tracker_of(request).codes.make(caller_of(request).key_id, time.time())
+    code = tracker_of(request).accounts.codes.make(caller_of(request).key_id, time.time())
     return answer({"code": code, "seconds": int(CODE_SECONDS)})
 
 
@@ -33,20 +33,20 @@ async def log_in(request: Request) -> Response:
     if not is_own_login(request.scope):
         raise HttpError(403, "log in on runyard's own page")
     body = await read_texts(request)
-    tracker, now = tracker_of(request), time.time()
+    accounts, now = tracker_of(request).accounts, time.time()
     caller = await _shown(request, body.get("code"))
-    session, cookie, proof = tracker.sessions.make(
+    session, cookie, proof = accounts.sessions.make(
         caller.key_id, request.headers.get("user-agent", ""), _address(request), now
     )
-    if not await tracker.open_session(session):
+    if not await accounts.open_session(session):
         raise _refused()
     before = session_of(request)
     if before is not None:  # The browser forgets its cookie for the new one.
-        await tracker.end_sessions([before])
-    ticket = tracker.sessions.ticket(session)
+        await accounts.end_sessions([before])
+    ticket = accounts.sessions.ticket(session)
     response = answer({"name": caller.name, "proof": proof, "ticket": ticket})
     response.headers["Set-Cookie"] = set_cookie(
-        tracker.sessions.cookie,
+        accounts.sessions.cookie,
         cookie,
         cookie_path(body.get("path")),
         LONGEST_SECONDS,
@@ -71,22 +71,24 @@ async def confirm(request: Request) -> Response:
 
 async def log_out(request: Request) -> Response:
     body = await read_texts(request)
-    tracker, session = tracker_of(request), session_of(request)
+    accounts, session = tracker_of(request).accounts, session_of(request)
     if session is not None:
-        await tracker.end_sessions([session])
+        await accounts.end_sessions([session])
     response = answer({})
     response.headers["Set-Cookie"] = set_cookie(
-        tracker.sessions.cookie, "", cookie_path(body.get("path")), 0, secure=False
+        accounts.sessions.cookie, "", cookie_path(body.get("path")), 0, secure=False
     )
     return response
 
 
 async def _shown(request: Request, secret: object) -> Caller:
     """Whose code or key this is. A code is worth nothing afterwards."""
-    tracker = tracker_of(request)
+    accounts = tracker_of(request).accounts
     if isinstance(secret, str) and secret:
-        key_id = tracker.codes.take(secret, time.time())
-        caller = tracker.by_key_id(key_id) if key_id else tracker.caller(secret, _address(request))
+        key_id = accounts.codes.take(secret, time.time())
+        caller = (
+            accounts.by_key_id(key_id) if key_id else accounts.caller(secret, _address(request))
+        )
         if caller is not None:
             if caller.scope == RUNS:
                 raise HttpError(403, f"{REFUSAL}; `runyard ui` prints a link")

@@ -11,9 +11,8 @@ from starlette.routing import Route
 
 from runyard.server.http.access import caller_of, session_of, tracker_of
 from runyard.server.http.answers import HttpError, answer
-from runyard.server.people.open_sessions import ends_at
 from runyard.server.people.permissions import may_manage_keys
-from runyard.server.people.sessions import Session
+from runyard.server.people.sessions import Session, ends_at
 
 
 async def list_sessions(request: Request) -> Response:
@@ -41,7 +40,7 @@ async def end_session(request: Request) -> Response:
     ended = [session for session, _ in _manageable(request) if session.id == name]
     if not ended:
         raise HttpError(404, f"there is no session {name!r}")
-    await tracker_of(request).end_sessions(ended)
+    await tracker_of(request).accounts.end_sessions(ended)
     return answer({"ended": len(ended)})
 
 
@@ -51,7 +50,7 @@ async def end_others(request: Request) -> Response:
     ended = [
         session for session, user in _manageable(request) if user == name and session is not current
     ]
-    await tracker_of(request).end_sessions(ended)
+    await tracker_of(request).accounts.end_sessions(ended)
     return answer({"ended": len(ended)})
 
 
@@ -59,8 +58,8 @@ def _manageable(request: Request) -> list[tuple[Session, str]]:
     """Open sessions that the caller may see and end, each with its user."""
     tracker, caller = tracker_of(request), caller_of(request)
     pairs = []
-    for session in tracker.sessions.all(time.time()):
-        owner = tracker.by_key_id(session.key_id)
+    for session in tracker.accounts.sessions.all(time.time()):
+        owner = tracker.accounts.by_key_id(session.key_id)
         if owner is not None and may_manage_keys(caller, owner.name):
             pairs.append((session, owner.name))
     return pairs

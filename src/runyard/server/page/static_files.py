@@ -120,7 +120,7 @@ def _command(request: Request) -> str:
     # Quoted: the address may come from anybody, and the command is there to be copied.
     named = f" {shlex.quote(name)}" if name.isprintable() and name else ""
     if "sweep" in path:
-        return f"runyard best{named}" if named else "runyard sweeps"
+        return f"runyard show{named} --best" if named else "runyard runs --sweeps"
     return f"runyard show{named}" if named else "runyard runs"
 
 

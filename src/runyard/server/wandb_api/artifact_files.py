@@ -60,7 +60,7 @@ async def put_manifest(request: Request) -> Response:
     tracker: Tracker = request.app.state.tracker
     caller, (key, digest) = signed(request, Kind.MANIFEST_UP)
     row = await tracker.read(manifests.by_key, key)
-    if row is None or not tracker.may_write(caller, row["entity"]):
+    if row is None or not tracker.accounts.may_write(caller, row["entity"]):
         raise HttpError(404, "the artifact of this manifest is gone")
     text = await read_bytes(request, _LARGEST_MANIFEST)
     try:

@@ -25,7 +25,7 @@ async def upload(request: Request) -> Response:
     caller, (run, name) = signed(request, Kind.RUN_FILE_UP)
     row = await tracker.read(runs.by_key, run)
     # To somebody who may not write there any more, nothing is told of where the run is now.
-    if row is None or not tracker.may_write(caller, row["entity"]):
+    if row is None or not tracker.accounts.may_write(caller, row["entity"]):
         raise HttpError(404, "the run of this upload is gone")
     digest = hashlib.md5(usedforsecurity=False)
     size = await tracker.uploads.receive(run, name, _hashed(request.stream(), digest))

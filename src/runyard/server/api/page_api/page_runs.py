@@ -92,7 +92,7 @@ async def edit(request: Request) -> Response:
 async def tag_runs(request: Request) -> Response:
     """Add tags to many runs of a project, or take them off."""
     project = await readable_project(request)
-    if not tracker_of(request).may_write(request.scope["caller"], project["entity"]):
+    if not tracker_of(request).accounts.may_write(request.scope["caller"], project["entity"]):
         raise HttpError(403, f"the runs of {project['entity']!r} are not yours to write to")
     given = await read_texts(request)
     keys = _keys(given)

@@ -81,7 +81,7 @@ def mutations(request: Request) -> Source:
 
     async def generate_api_key(arguments: Mapping[str, Any]) -> Source:
         label = as_text(as_object(arguments, "input"), "description") or ""
-        made = await request.tracker.add_key(caller.name, api_keys.Wanted(label))
+        made = await request.tracker.accounts.add_key(caller.name, api_keys.Wanted(label))
         # The one time that the key is told: clients look for it in the name.
         return {"apiKey": {**_key(made), "name": made["key"]}}
 
@@ -90,9 +90,9 @@ def mutations(request: Request) -> Source:
         owner, _, key = place.partition("/")
         if not permissions.may_manage_keys(caller, owner):
             raise Refusal("there is no such key")
-        own = api_keys.hash_key(request.tracker.own_key)
+        own = api_keys.hash_key(request.tracker.accounts.own_key)
         try:
-            await request.tracker.change_people(people.revoke_key, owner, key, own)
+            await request.tracker.accounts.change(people.revoke_key, owner, key, own)
         except (people.Missing, people.Needed) as error:
             raise Refusal(str(error)) from error
         return {"success": True}

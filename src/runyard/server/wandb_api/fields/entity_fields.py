@@ -136,6 +136,6 @@ def _team(request: Request, given: Mapping[str, Any]) -> str:
 
 async def _change(request: Request, change: Any, *args: Any, **more: Any) -> None:
     try:
-        await request.tracker.change_people(change, *args, **more)
+        await request.tracker.accounts.change(change, *args, **more)
     except (BadName, people.Missing, people.Taken, people.Needed) as error:
         raise Refusal(str(error)) from error

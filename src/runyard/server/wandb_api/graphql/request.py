@@ -30,7 +30,7 @@ class Request:
 
     def address(self, kind: Kind, *claim: Any) -> str:
         """An address that needs no key, as long as the caller's own is good."""
-        return self.tracker.addresses.url(self.base_url, kind, self.caller.key_id, *claim)
+        return self.tracker.accounts.addresses.url(self.base_url, kind, self.caller.key_id, *claim)
 
     async def see(self, load: Load, key: int | None) -> Row | None:
         """An object of `artifacts.visibility` by its key, if it is there for the caller."""
@@ -42,4 +42,4 @@ class Request:
         return may_read(self.caller, entity)
 
     def may_write(self, entity: str) -> bool:
-        return self.tracker.may_write(self.caller, entity)
+        return self.tracker.accounts.may_write(self.caller, entity)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runyard.config.sbatch_header import translate
+from runyard.schedulers.slurm.script_reader import translate
 
 # As the seed groups wrote them, in their own words and with their own mistakes.
 SCRIPT = """\

@@ -1,15 +1,20 @@
-"""An existing job script, translated: its `#SBATCH` lines here, its body by `job_script`."""
+"""Job scripts that people have for Slurm, read: `#SBATCH` lines here, the body by `job_script`."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from runyard.config.command_file import LONGEST_LINE
-from runyard.config.job_script import Body, take_agents_from_nodes
+from runyard.config.job_script import (
+    Body,
+    ScriptReader,
+    ScriptWords,
+    Translated,
+    take_agents_from_nodes,
+)
 from runyard.reading.units import read_seconds, read_whole, short_memory, short_time
 
 _SHORT = {
@@ -33,19 +38,19 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _NAMES = ("account", "partition", "qos", "reservation", "mail-user", "constraint")
-
-
-@dataclass
-class Translated:
-    """What a script says, by the paths of runyard.yaml, and what it is worth to know about it."""
-
-    settings: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+# Options of srun that take the next word as their value.
+_SRUN_VALUES = frozenset(
+    ("-n", "-N", "-c", "-p", "-A", "-t", "-w", "-J", "-G", "-o", "-e", "--ntasks", "--nodes",
+     "--cpus-per-task", "--gres", "--gpus", "--partition", "--account", "--time", "--mem",
+     "--cpu-bind", "--mpi", "--ntasks-per-node", "--nodelist", "--output", "--error",
+     "--job-name", "--container-image", "--container-mounts", "--gpus-per-task", "--export")
+)  # fmt: skip
+_WORDS = ScriptWords({"srun": _SRUN_VALUES}, "${SLURM_")
 
 
 def translate(text: str) -> Translated:
     """A job script's header and the lines that a person would copy into runyard.yaml."""
-    found = Translated()
+    translated = Translated()
     header: dict[str, str] = {}
     body: list[str] = []
     for line in _joined(text):
@@ -54,13 +59,13 @@ def translate(text: str) -> Translated:
             header |= _options(option[1])
         elif line and not line.startswith("#"):
             body.append(line)
-    _read_header(header, found)
-    Body(found.settings, found.notes).read(body)
+    _read_header(header, translated)
+    Body(translated, _WORDS).read(body)
     workers = [line for line in body if re.search(r"\bwandb agent\b", line)]
     if workers:
         by_srun = any(re.search(r"\bsrun\b", line) for line in workers)
-        take_agents_from_nodes(found.settings, by_srun=by_srun)
-    return found
+        take_agents_from_nodes(translated.settings, in_each_task=by_srun)
+    return translated
 
 
 def _joined(text: str) -> list[str]:
@@ -89,31 +94,32 @@ def _options(words: str) -> dict[str, str]:
     return options
 
 
-def _read_header(header: Mapping[str, str], found: Translated) -> None:
+def _read_header(header: Mapping[str, str], translated: Translated) -> None:
     extra = []
     for name, value in header.items():
         if name in _OURS:
-            found.notes.append(f"--{name} is left out: {_OURS[name]}")
+            translated.notes.append(f"--{name} is left out: {_OURS[name]}")
         elif name in _NAMES and _PLACEHOLDER.fullmatch(value):
-            found.notes.append(f"--{name}={value} is a placeholder, and is left out")
+            translated.notes.append(f"--{name}={value} is a placeholder, and is left out")
         elif name in _READERS:
-            if not _READERS[name](value, found.settings):
-                found.notes.append(f"--{name}={value} could not be read")
+            if not _READERS[name](value, translated.settings):
+                translated.notes.append(f"--{name}={value} could not be read")
         else:
             extra.append(f"--{name}={value}" if value else f"--{name}")
     if extra:
-        found.settings["resources.extra"] = extra
-    tasks, nodes = found.settings.pop("ntasks", None), found.settings.get("resources.nodes", 1)
-    if tasks is not None and "resources.tasks_per_node" not in found.settings and tasks > 1:
+        translated.settings["resources.extra"] = extra
+    tasks = translated.settings.pop("ntasks", None)
+    nodes = translated.settings.get("resources.nodes", 1)
+    if tasks is not None and "resources.tasks_per_node" not in translated.settings and tasks > 1:
         if nodes and tasks % nodes == 0:
-            found.settings["resources.tasks_per_node"] = tasks // nodes
+            translated.settings["resources.tasks_per_node"] = tasks // nodes
         else:
-            found.notes.append(f"--ntasks={tasks} does not go into {nodes} nodes evenly")
-    per_cpu = found.settings.pop("memory_per_cpu", None)
+            translated.notes.append(f"--ntasks={tasks} does not go into {nodes} nodes evenly")
+    per_cpu = translated.settings.pop("memory_per_cpu", None)
     if per_cpu is not None:
-        cpus = found.settings.get("resources.cpus", 1)
-        tasks_a_node = found.settings.get("resources.tasks_per_node", 1)
-        found.settings["resources.memory"] = short_memory(per_cpu * cpus * tasks_a_node)
+        cpus = translated.settings.get("resources.cpus", 1)
+        tasks_a_node = translated.settings.get("resources.tasks_per_node", 1)
+        translated.settings["resources.memory"] = short_memory(per_cpu * cpus * tasks_a_node)
 
 
 _Reader = Callable[[str, dict[str, Any]], bool]
@@ -231,3 +237,9 @@ _READERS: dict[str, _Reader] = {
     "mail-user": _text("resources.mail_to"),
     "exclude": _words("resources.exclude"),
 }
+
+SCRIPTS = ScriptReader(
+    (".sbatch", ".slurm", ".job", ".batch", ".sub"),
+    re.compile(r"^#SBATCH\s", re.MULTILINE),
+    translate,
+)

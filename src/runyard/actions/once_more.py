@@ -4,46 +4,45 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from runyard.actions.naming import find_run
+from runyard.actions.slots import Slots
+from runyard.actions.task_lists import ListRequest
+from runyard.actions.tracking import ProjectOptions
 from runyard.client.api import Api, RunDetail
 from runyard.client.sweeps import Sweep, Trial
-from runyard.config.task_list import Line, TaskList, make_tasks
+from runyard.config.task_list import Line, make_tasks
 from runyard.errors import NotFoundError, UsageError
 from runyard.node.attempt.command_line import expand
 from runyard.search.tasks import COMMAND_LINE
 
 
-@dataclass(frozen=True)
-class OnceMore:
-    """What ran, as a list of one line."""
-
-    run: RunDetail
-    tasks: TaskList
-
-    @property
-    def folder(self) -> Path:
-        """Where it ran: a trial's own folder lies in there, under sweeps/SWEEP."""
-        if self.run["folder"] is None:
-            return Path.cwd()
-        folder = Path(self.run["folder"])
-        if folder.parent.parent.name == "sweeps":
-            folder = folder.parent.parent.parent
-        if not folder.is_dir():
-            raise UsageError(
-                f"run {self.run['id']} ran in {folder}, which is not there",
-                mend="make the folder, or run elsewhere what --dry-run shows",
-            )
-        return folder
+def once_more(api: Api, run: RunDetail, options: ProjectOptions, slots: Slots) -> ListRequest:
+    """Its command as a list of one, under a new name, in its project and its folder."""
+    line = Line(1, _command_line(api, run))
+    tasks = make_tasks(run["id"], [line]).renamed(f"{run['name']}_again")
+    options = replace(
+        options,
+        project=options.project or run["project"],
+        entity=options.entity or run["entity"],
+    )
+    return ListRequest(tasks, _folder(run), options, slots, options.flags["name"])
 
 
-def once_more(api: Api, words: str) -> OnceMore:
-    """The run that is meant, and its command under a new name."""
-    run = find_run(api, words)
-    tasks = make_tasks(run["id"], [Line(1, _command_line(api, run))])
-    return OnceMore(run, tasks.renamed(f"{run['name']}_again"))
+def _folder(run: RunDetail) -> Path:
+    """Where it ran: a trial's own folder lies in there, under sweeps/SWEEP."""
+    if run["folder"] is None:
+        return Path.cwd()
+    folder = Path(run["folder"])
+    if folder.parent.parent.name == "sweeps":
+        folder = folder.parent.parent.parent
+    if not folder.is_dir():
+        raise UsageError(
+            f"run {run['id']} ran in {folder}, which is not there",
+            mend="make the folder, or run its command elsewhere: `runyard show` has it",
+        )
+    return folder
 
 
 def _command_line(api: Api, run: RunDetail) -> str:
