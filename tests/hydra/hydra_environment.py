@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -46,14 +47,14 @@ def hydra_examples() -> Path:
 
 
 def hydra_variables(**more: str) -> dict[str, str]:
-    """The variables of a Hydra program under test: it finds this checkout's runyard and launcher,
-    and `python` is the one that has Hydra."""
+    """The variables of a Hydra program under test: it finds this checkout's runyard and launcher;
+    `python` is the one that has Hydra, and `runyard` the command of this environment."""
     python = hydra_python()
     environ = {**os.environ, **more}
     modules = [ROOT / "src", ROOT / "plugins" / "hydra", more.get("PYTHONPATH", "")]
     return {
         **environ,
-        "PATH": f"{python.parent}:{environ['PATH']}",
+        "PATH": f"{python.parent}:{Path(sys.executable).parent}:{environ['PATH']}",
         "PYTHONPATH": ":".join(str(place) for place in modules if place),
     }
 
