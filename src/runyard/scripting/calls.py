@@ -182,7 +182,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def _module_paths(project: Path) -> Iterator[str]:
-    """Where modules are found; places in the project are relative, because jobs run a copy of it."""
+    """Where modules are found; those in the project are relative, as jobs run a copy."""
     root = project.resolve()
     for place in map(Path, sys.path):
         full = (Path.cwd() / place).resolve()

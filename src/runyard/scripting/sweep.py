@@ -133,8 +133,8 @@ def sweep(
     `gpus` and `mps` are those of `runyard sweep`.
 
     By default the sweep runs here, and the call returns at its end, as the command does. With
-    on="slurm" it is submitted with the requested resources, and the call returns at once. wait=False
-    runs it here in the background; wait=True waits for the jobs.
+    on="slurm" it is submitted with the requested resources, and the call returns at once.
+    wait=False runs it here in the background; wait=True waits for the jobs.
     """
     gpu_words = None if gpus is None else str(gpus)
     slot_words = {"slots": slots, "per-gpu": per_gpu, "gpus": gpu_words, "mps": mps}
