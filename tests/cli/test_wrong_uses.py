@@ -17,7 +17,7 @@ from runyard.cli.output import show
 from runyard.client.sweeps import Sweep
 from runyard.errors import RunyardError
 from runyard.report.export import write_table
-from runyard.schedulers.slurm import commands
+from runyard.schedulers import commands
 from runyard.schedulers.slurm.commands import ask
 
 

@@ -54,7 +54,7 @@ def records(
 
 def flush_seconds(environ: Mapping[str, str]) -> float:
     """How long after a job's end its record may be written."""
-    answer = ask(["qconf", "-sconf"], environ, patience=0.0)
+    answer = ask(["qconf", "-sconf"], environ=environ, patience=0.0)
     # Long values go on in the next line.
     text = answer.output.replace("\\\n", " ")
     params = re.search(r"^reporting_params\s+(.*)", text, re.MULTILINE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from runyard.reading.units import read_seconds, read_whole
-from runyard.schedulers.gridengine.commands import ask, ask_xml, refused
+from runyard.schedulers.gridengine.commands import ask, ask_xml
 from runyard.schedulers.partitions import Count, Partition
 
 # Letters of a queue's state on a host that takes no jobs: unknown, disabled, suspended, error.
@@ -30,9 +30,9 @@ def list_queues(environ: Mapping[str, str]) -> list[Partition]:
     """The cluster queues. None is the default: a job that names no queue may run in each."""
     what = "Grid Engine does not tell what queues there are"
     hosts = ask_xml(["qhost", "-q", "-F", "gpu", "-xml"], environ, what)
-    answer = ask(["qconf", "-sq", "*"], environ)
+    answer = ask(["qconf", "-sq", "*"], environ=environ)
     if not answer.is_good:
-        raise refused(what, answer)
+        raise answer.refused(what)
     limits = read_limits(answer.output)
     queues = read_queues(hosts)
     return [
@@ -51,7 +51,7 @@ def list_queues(environ: Mapping[str, str]) -> list[Partition]:
 
 def array_size(environ: Mapping[str, str]) -> int | None:
     """The first index that a task cannot have; None where there is no limit."""
-    answer = ask(["qconf", "-sconf"], environ, patience=5.0)
+    answer = ask(["qconf", "-sconf"], environ=environ, patience=5.0)
     match = re.search(r"^max_aj_tasks\s+(\d+)", answer.output, re.MULTILINE)
     most = read_whole(match[1]) if match else None
     return most + 1 if most else None

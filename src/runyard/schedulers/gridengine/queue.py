@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 from runyard.reading.units import read_seconds
 from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.gridengine.accounting import flush_seconds, records
-from runyard.schedulers.gridengine.commands import ask, ask_xml, refused
+from runyard.schedulers.gridengine.commands import ask, ask_xml
 from runyard.schedulers.gridengine.states import read_letters
 from runyard.schedulers.jobs import JobState, Record, Tasks
 from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS
@@ -142,10 +142,10 @@ def _change(command: str, parts: list[str], environ: Mapping[str, str]) -> None:
         [job_id, "-t", task] for job_id, _, task in (part.partition("_") for part in parts) if task
     ]
     for words in calls:
-        answer = ask([command, *words], environ)
+        answer = ask([command, *words], environ=environ)
         complaints = [line for line in f"{answer.output}\n{answer.complaint}".splitlines() if line]
         if not answer.is_good and not any(_GONE.search(line) for line in complaints):
-            raise refused(f"Grid Engine's {command} fails for {', '.join(words[:5])}", answer)
+            raise answer.refused(f"Grid Engine's {command} fails for {', '.join(words[:5])}")
 
 
 def _waiting_parts(wanted: Iterable[str], waiting: Iterable[Row]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from runyard.schedulers.gridengine import cell, queue, sending
 from runyard.schedulers.gridengine import header as headers
-from runyard.schedulers.gridengine.commands import missing
+from runyard.schedulers.gridengine.commands import Answer
 from runyard.schedulers.gridengine.script_words import WORDS
 from runyard.schedulers.gridengine.states import read_reason
 from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Reply
@@ -45,7 +45,7 @@ class GridEngine(Scheduler):
 
     def demand(self) -> None:
         if shutil.which("qsub", path=self._environ.get("PATH")) is None:
-            raise missing("qsub")
+            raise Answer.missing("qsub")
 
     def cluster_name(self) -> str | None:
         return cell.cluster_name(self._environ)

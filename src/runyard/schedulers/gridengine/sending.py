@@ -7,27 +7,21 @@ accounting both show. After a lost answer they are asked for the mark before any
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from runyard.schedulers import commands
+from runyard.schedulers.commands import send_once
 from runyard.schedulers.errors import NoAccounting, SchedulerError, SchedulerSilent
 from runyard.schedulers.gridengine.accounting import find_marked
-from runyard.schedulers.gridengine.commands import (
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
-    Answer,
-    ask_xml,
-    refused,
-    run,
-)
+from runyard.schedulers.gridengine.commands import Answer, ask, ask_xml
 from runyard.schedulers.gridengine.header import job_name
 from runyard.schedulers.gridengine.queue import ask_queue, cancel
 from runyard.schedulers.gridengine.script_words import WORDS
 from runyard.schedulers.gridengine.variables import clean_environment
 from runyard.schedulers.jobs import Batch, Reply
-from runyard.schedulers.protocol import PATIENCE_SECONDS, Notice
+from runyard.schedulers.protocol import Notice
 
 _TOO_MANY_JOBS = 25
 _HAS_ACCOUNT = re.compile(r"^#\$.* -A ", re.MULTILINE)
@@ -37,8 +31,7 @@ _SHEBANG = re.compile(r"#!\s*(/\S+)(?:[ \t]+(\S+))?")
 
 
 def mark_of(key: str) -> str:
-    """What a job carries by which it is found again; the same for the same key."""
-    return f"runyard.{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:16]}"
+    return commands.mark_of(key, ".")
 
 
 def command(batch: Batch) -> list[str]:
@@ -82,35 +75,23 @@ def send(
 ) -> Reply:
     """Send a job; `Scheduler.submit` says what is guaranteed."""
     inherited, words, mark = clean_environment(environ), command(batch), mark_of(batch.key)
-    began, waited, pause = time.monotonic(), 0.0, FIRST_PAUSE
-    may_be_sent = may_be_there
-    while True:
-        ids = _find(mark, inherited) if may_be_sent else []
-        if ids:
-            return Reply("taken", _keep_first(ids, inherited))
-        answer = Answer(1, "", "qstat: got no response")
-        if ids is not None:
-            answer = run(words, inherited, stdin=with_path(batch.text))
-            if not answer.is_busy:
-                # The one whose answer was lost may have come through since the queue was asked.
-                ids = _find(mark, inherited) if may_be_sent else None
-                if ids:
-                    return Reply("taken", _keep_first(ids, inherited))
-                return reply_of(answer, batch.name)
-            may_be_sent = True
-        if max(waited, time.monotonic() - began) + pause > PATIENCE_SECONDS:
-            return reply_of(answer, batch.name)
-        if notice is not None:
-            notice(f"Grid Engine is busy ({answer.words}); asking again in {pause:.0f} s")
-        sleep(pause)
-        waited, pause = waited + pause, min(LONGEST_PAUSE, pause * 2)
+    text = with_path(batch.text)
+    answer = send_once(
+        lambda: ask(words, environ=inherited, stdin=text, patience=0.0, notice=notice),
+        lambda: _find(mark, inherited),
+        lambda ids: Answer(0, _keep_first(ids, inherited), ""),
+        Answer(1, "", "qstat: got no response"),
+        may_be_there=may_be_there,
+        notice=notice,
+        sleep=sleep,
+    )
+    return reply_of(answer, batch.name)
 
 
 def try_out(batch: Batch, environ: Mapping[str, str]) -> Reply:
     """What Grid Engine would say; nothing is submitted."""
-    answer = run(
-        [*command(batch), "-w", "v"], clean_environment(environ), stdin=with_path(batch.text)
-    )
+    words, text = [*command(batch), "-w", "v"], with_path(batch.text)
+    answer = ask(words, environ=clean_environment(environ), stdin=text, patience=0.0)
     said = f"{answer.output}\n{answer.complaint}"
     if answer.is_good and "no suitable queue" not in said:
         return Reply("taken", words=answer.words)
@@ -131,9 +112,8 @@ def reply_of(answer: Answer, name: str) -> Reply:
             mend="wait until `qstat` answers; run the same again if the job is not there",
         )
         return Reply("unknown", words=answer.words, error=error)
-    error = refused(
+    error = answer.refused(
         f"Grid Engine does not take the job {name}; nothing was submitted",
-        answer,
         _mend(answer.words),
     )
     is_full = answer.code == _TOO_MANY_JOBS

@@ -75,11 +75,11 @@ def _sacct(words: Sequence[str], environ: Mapping[str, str] | None, seconds: flo
     )
     if not answer.is_good:
         raise NoAccounting(_why_not(answer))
-    return answer.said
+    return answer.output
 
 
 def _why_not(answer: Answer) -> str:
-    if "disabled" in answer.complained:
+    if "disabled" in answer.complaint:
         return "the site keeps no accounting (Slurm accounting storage is disabled)"
     return f"sacct does not answer ({answer.words})"
 
@@ -126,7 +126,7 @@ def fair_shares(environ: Mapping[str, str] | None = None) -> dict[str, float]:
         answer = ask(words, environ=for_reading(environ), patience=0.0, seconds=_SHARE_SECONDS)
     except SchedulerError:
         return {}
-    return dict(_shares(answer.said.splitlines()))
+    return dict(_shares(answer.output.splitlines()))
 
 
 def _shares(lines: Iterable[str]) -> Iterable[tuple[str, float]]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.jobs import Header
-from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading
 from runyard.schedulers.slurm.header import option_words
 from runyard.schedulers.slurm.variables import clean_environment
 
@@ -61,7 +61,7 @@ def allocate(header: Header, environ: Mapping[str, str]) -> str:
     found = _GRANTED.search("".join(said))
     if process.returncode or found is None:
         answer = Answer(process.returncode or 1, "", "".join(said))
-        raise refused("Slurm gives no allocation", answer, "`--dry-run` shows what was asked")
+        raise answer.refused("Slurm gives no allocation", "`--dry-run` shows what was asked")
     return found[1]
 
 
@@ -71,7 +71,7 @@ def raw_number(job: str, task: str | None, environ: Mapping[str, str]) -> str:
         return job
     words = ["squeue", "--noheader", "--format=%A", "--jobs", f"{job}_{task}"]
     answer = ask(words, environ=for_reading(environ), patience=0.0, seconds=10.0)
-    number = answer.said.strip()
+    number = answer.output.strip()
     if not answer.is_good or not number.isdecimal():
-        raise refused(f"task {job}_{task} does not run", answer, f"`runyard status {job}`")
+        raise answer.refused(f"task {job}_{task} does not run", f"`runyard status {job}`")
     return number

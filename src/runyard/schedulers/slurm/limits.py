@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from runyard.reading.units import read_whole
 from runyard.schedulers.errors import SchedulerError, SchedulerSilent
-from runyard.schedulers.slurm.commands import Answer, ask, refused
+from runyard.schedulers.slurm.commands import Answer, ask
 
 # Slurm's words for "there are enough jobs in the queue": yours, your account's, a QOS's, or all.
 # The general ones stand for limits of size and time as well; a line before them says which, where
@@ -21,7 +21,7 @@ _ANY_LIMIT, _NAMED_LIMIT = "job submit limit", re.compile(r"error: (QOS|Assoc)\w
 def ask_array_size(environ: Mapping[str, str]) -> int | None:
     """MaxArraySize, as the cluster has it; None where it does not say."""
     answer = ask(["scontrol", "show", "config"], environ=environ, patience=5)
-    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", answer.said, re.MULTILINE)
+    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", answer.output, re.MULTILINE)
     return read_whole(found[1]) if found else None
 
 
@@ -52,10 +52,9 @@ def refusal(answer: Answer, name: str) -> SchedulerError:
         "invalid job array": "the array is too large for this cluster: limits.array_size in its "
         "profile is to be MaxArraySize (`scontrol show config`)",
     }
-    said = answer.complained.lower()
+    said = answer.complaint.lower()
     mend = next((mend for words, mend in mends.items() if words in said), None)
-    return refused(
+    return answer.refused(
         f"Slurm does not take the job {name}; nothing was submitted",
-        answer,
         mend or "`--dry-run` shows what was sent",
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from runyard.reading.units import read_whole
 from runyard.schedulers.jobs import RunningTask
-from runyard.schedulers.slurm.commands import ask, for_reading, refused
+from runyard.schedulers.slurm.commands import ask, for_reading
 from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
 _FIELDS = "%A|%F|%K|%S|%C|%m|%N|%b|%j"
@@ -22,9 +22,9 @@ def running_tasks(
     words = ["squeue", "--me", "--noheader", "--states=RUNNING", f"--format={_FIELDS}"]
     answer = ask(words, environ=env, patience=0.0, seconds=_SECONDS)
     if not answer.is_good:
-        raise refused("Slurm does not tell what runs", answer)
+        raise answer.refused("Slurm does not tell what runs")
     wanted = None if only is None else set(only)
-    lines = [line.split("|", 8) for line in answer.said.splitlines()]
+    lines = [line.split("|", 8) for line in answer.output.splitlines()]
     found = [one for one in lines if len(one) == 9 and (wanted is None or one[1] in wanted)]
     figures = _figures([one[0] for one in found], env)
     return [_task(one, figures.get(one[0])) for one in found]
@@ -53,7 +53,7 @@ def _figures(ids: list[str], environ: Mapping[str, str]) -> dict[str, tuple[floa
         words.append("--format=JobID,AveCPU,MaxRSS,NTasks")
         # One that has just ended makes it an error; what it says of the others counts.
         answer = ask(words, environ=environ, patience=0.0, seconds=_SECONDS)
-        found |= read_figures(answer.said)
+        found |= read_figures(answer.output)
     return found
 
 

@@ -121,4 +121,4 @@ def words_for(maintenance: Maintenance, seconds: float, link: float, now: float)
 
 def _ask(environ: Mapping[str, str], *words: str) -> str:
     answer = ask(list(words), environ=for_reading(environ), patience=0.0, seconds=_SECONDS)
-    return answer.said if answer.is_good else ""
+    return answer.output if answer.is_good else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from runyard.reading.units import read_whole
 from runyard.schedulers.partitions import Count, Partition
-from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading
 from runyard.schedulers.slurm.facts import read_partition_rules
 from runyard.schedulers.slurm.values import read_gres, read_span
 
@@ -30,7 +30,7 @@ def list_partitions(environ: Mapping[str, str] | None = None) -> list[Partition]
     columns = ",".join(f"{name}:{width}" for name, width in _COLUMNS)
     nodes = _ask(["sinfo", "--noheader", "--Node", f"--Format={columns}"], env)
     rules = _ask(["scontrol", "--oneliner", "show", "partition"], env)
-    found = read_partitions(nodes.said, rules.said)
+    found = read_partitions(nodes.output, rules.output)
     if any(one.denied for one in found):
         mine = ask(
             ["sacctmgr", "--noheader", "--parsable2", "show", "association",
@@ -38,7 +38,7 @@ def list_partitions(environ: Mapping[str, str] | None = None) -> list[Partition]
              "format=account,qos"],
             environ=env, patience=0.0, seconds=_SECONDS,
         )  # fmt: skip
-        found = read_partitions(nodes.said, rules.said, accounts_of(mine))
+        found = read_partitions(nodes.output, rules.output, accounts_of(mine))
     return found
 
 
@@ -77,10 +77,10 @@ def nodes_of(partition: str | None, environ: Mapping[str, str]) -> tuple[list[st
     answer = ask([*words, *([f"--partition={partition}"] if partition else [])],
                  environ=for_reading(environ), patience=10)  # fmt: skip
     if not answer.is_good:
-        raise refused("the nodes cannot be listed", answer, "`sinfo -s` shows the partitions")
+        raise answer.refused("the nodes cannot be listed", "`sinfo -s` shows the partitions")
     up: dict[str, None] = {}
     away: dict[str, None] = {}
-    for line in answer.said.splitlines():
+    for line in answer.output.splitlines():
         # A site's greeting is no line of the table.
         if line.count("|") != 2:
             continue
@@ -95,7 +95,7 @@ def accounts_of(answer: Answer) -> list[str] | None:
     """The accounts that sacctmgr lists; None where it cannot say."""
     if not answer.is_good:
         return None
-    names = [line.partition("|")[0] for line in answer.said.splitlines()]
+    names = [line.partition("|")[0] for line in answer.output.splitlines()]
     return sorted({name for name in names if name}) or None
 
 
@@ -161,7 +161,7 @@ def _short(names: Sequence[str]) -> str:
 def _ask(words: Sequence[str], environ: Mapping[str, str]) -> Answer:
     answer = ask(words, environ=environ, patience=0.0, seconds=_SECONDS)
     if not answer.is_good:
-        raise refused("Slurm does not tell what partitions there are", answer)
+        raise answer.refused("Slurm does not tell what partitions there are")
     return answer
 
 

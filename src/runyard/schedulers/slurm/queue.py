@@ -6,14 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from runyard.schedulers.jobs import JobState, Tasks
-from runyard.schedulers.slurm.commands import (
-    ANSWER_SECONDS,
-    PATIENCE_SECONDS,
-    Answer,
-    ask,
-    for_reading,
-    refused,
-)
+from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading
 from runyard.schedulers.slurm.states import read_state
 from runyard.schedulers.slurm.values import read_time
 
@@ -43,8 +37,8 @@ def poll(
     words = ["squeue", "--me", "--noheader", "--states=all", f"--format={_FIELDS}"]
     answer = ask(words, environ=for_reading(environ), patience=patience, seconds=seconds)
     if not answer.is_good:
-        raise refused("Slurm does not tell how the jobs stand", answer)
-    return read_states(wanted, answer.said)
+        raise answer.refused("Slurm does not tell how the jobs stand")
+    return read_states(wanted, answer.output)
 
 
 def read_states(wanted: Sequence[str], text: str) -> dict[str, JobState]:
@@ -70,7 +64,7 @@ def cancel(
         some = wanted[begin : begin + _AT_A_TIME]
         answer = ask(["scancel", *states, *some], environ=environ)
         if not answer.is_good and not _is_gone(answer):
-            raise refused(f"Slurm does not cancel {', '.join(some[:5])}", answer)
+            raise answer.refused(f"Slurm does not cancel {', '.join(some[:5])}")
 
 
 def change(command: str, ids: Iterable[str], environ: Mapping[str, str] | None = None) -> None:
@@ -78,7 +72,7 @@ def change(command: str, ids: Iterable[str], environ: Mapping[str, str] | None =
     for job_id in dict.fromkeys(ids):
         answer = ask(["scontrol", command, job_id], environ=environ)
         if not answer.is_good and not _is_gone(answer):
-            raise refused(f"Slurm does not {command} {job_id}", answer)
+            raise answer.refused(f"Slurm does not {command} {job_id}")
 
 
 def count_tasks(spec: str) -> int:
@@ -117,4 +111,4 @@ def _told(text: str) -> str | None:
 
 
 def _is_gone(answer: Answer) -> bool:
-    return "invalid job id" in answer.complained.lower()
+    return "invalid job id" in answer.complaint.lower()

@@ -221,9 +221,9 @@ def _options(batch: Batch) -> list[str]:
 
 def _reply(answer: Answer, batch: Batch) -> Reply:
     if answer.is_good:
-        return Reply("taken", answer.said, answer.words)
+        return Reply("taken", answer.output, answer.words)
     error = refusal(answer, batch.name)
-    if is_limit(answer.complained):
+    if is_limit(answer.complaint):
         return Reply("full", "", answer.words, error)
     if not answer.is_busy:
         return Reply("refused", "", answer.words, error)

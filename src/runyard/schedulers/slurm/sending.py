@@ -1,32 +1,29 @@
 """One script into Slurm's queue: once, although the controller may lose its answer.
 
-"Socket timed out" does not say whether the job was taken, and a controller that was stopped for a
-while takes every request that piled up meanwhile. So each job carries a mark of its own. After a
-lost answer the queue and accounting are asked for that mark, and nothing is sent again before the
-queue has answered that it is not there.
+Each job carries a mark of its own. After a lost answer the queue and accounting are asked for that
+mark, and nothing is sent again before the queue has answered that it is not there.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from runyard.schedulers import commands
+from runyard.schedulers.commands import send_once
 from runyard.schedulers.errors import SchedulerMissing
-from runyard.schedulers.slurm.commands import PATIENCE_SECONDS, Answer, ask, for_reading
+from runyard.schedulers.slurm.commands import Answer, ask, for_reading
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _OWN_COMMENT = re.compile(r"^#SBATCH --comment=", re.MULTILINE)
 _NAME = re.compile(r"^#SBATCH --job-name=\"?([^\"\n]*)", re.MULTILINE)
 
 
 def mark_of(key: str) -> str:
-    """What a job carries by which it is found again; the same for the same key."""
-    return f"runyard:{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:16]}"
+    return commands.mark_of(key, ":")
 
 
 def command(text: str, key: str, options: Sequence[str] = ()) -> list[str]:
@@ -50,8 +47,8 @@ def try_out(text: str, key: str, options: Sequence[str], environ: Mapping[str, s
     words = [*command(text, key, options), "--test-only"]
     answer = ask(words, stdin=text, environ=environ, patience=0.0)
     # Its name for the same refusal, which is quoted in the words of the real one.
-    said = answer.complained.replace("allocation failure:", "Batch job submission failed:")
-    return replace(answer, complained=said)
+    said = answer.complaint.replace("allocation failure:", "Batch job submission failed:")
+    return replace(answer, complaint=said)
 
 
 def send(
@@ -71,43 +68,22 @@ def send(
     must be sent with `may_be_there` the next time.
     """
     mark, words = mark_of(key), command(text, key, options)
-    answer = Answer(1, "", "squeue: error: Slurm does not answer (Socket timed out)")
-    is_lost, waited, pause, began = may_be_there, 0.0, _FIRST_PAUSE, time.monotonic()
-    is_answered, tries = False, 0
-    while True:
-        ids = _find(mark, environ) if is_lost else []
-        if ids and len(ids) < tries:
-            # Another may be on its way still. It has until the next look.
-            tries = 0
-            sleep(pause)
-            continue
-        if ids:
-            return Answer(0, _keep_first(ids, environ), "")
-        if ids is not None:
-            if is_answered:
-                return answer
-            answer = _read_id(
-                ask(
-                    words,
-                    stdin=text,
-                    environ=environ,
-                    umask=closed_umask(),
-                    patience=0.0,
-                    notice=notice,
-                )
-            )
-            is_answered, tries = not answer.is_busy, tries + 1
-            if is_answered and not is_lost:
-                return answer
-            if is_answered:
-                continue  # The lost one may have come through since the queue was asked.
-            is_lost = True
-        if max(waited, time.monotonic() - began) + pause > PATIENCE_SECONDS:
-            return answer
-        if notice is not None:
-            notice(f"Slurm is busy ({answer.words}); asking again in {pause:.0f} s")
-        sleep(pause)
-        waited, pause = waited + pause, min(_LONGEST_PAUSE, pause * 2)
+
+    def send_it() -> Answer:
+        umask = closed_umask()
+        return _read_id(
+            ask(words, stdin=text, environ=environ, umask=umask, patience=0.0, notice=notice)
+        )
+
+    return send_once(
+        send_it,
+        lambda: _find(mark, environ),
+        lambda ids: Answer(0, _keep_first(ids, environ), ""),
+        Answer(1, "", "squeue: error: Slurm does not answer (Socket timed out)"),
+        may_be_there=may_be_there,
+        notice=notice,
+        sleep=sleep,
+    )
 
 
 def _carrier(text: str, mark: str) -> list[str]:
@@ -122,10 +98,10 @@ def _read_id(answer: Answer) -> Answer:
     """Behind greetings of the site, and before the cluster's name."""
     if not answer.is_good:
         return answer
-    job_id = answer.said.strip().rpartition("\n")[2].partition(";")[0]
+    job_id = answer.output.strip().rpartition("\n")[2].partition(";")[0]
     if not job_id.isdecimal():
-        return Answer(1, "", f"sbatch: error: it answered {answer.said.strip()!r}")
-    return Answer(0, job_id, answer.complained)
+        return Answer(1, "", f"sbatch: error: it answered {answer.output.strip()!r}")
+    return Answer(0, job_id, answer.complaint)
 
 
 def _find(mark: str, environ: Mapping[str, str]) -> list[str] | None:
@@ -135,7 +111,7 @@ def _find(mark: str, environ: Mapping[str, str]) -> list[str] | None:
     queue = ask(words, environ=env, patience=0.0)
     if not queue.is_good:
         return None
-    ids = _marked(queue.said, mark)
+    ids = _marked(queue.output, mark)
     if not ids:
         # One that was quick has left the queue. Comments are kept by some sites only, the line that
         # was typed by all (since 21.08).
@@ -145,7 +121,7 @@ def _find(mark: str, environ: Mapping[str, str]) -> list[str] | None:
             records = ask([*words, fields], environ=env, patience=0.0)
             if records.is_busy:
                 return None
-            ids = _marked(records.said, mark)
+            ids = _marked(records.output, mark)
     return ids
 
 

@@ -109,7 +109,7 @@ def run_probe(
         if not sent.is_good:
             return Outcome(None, f"Slurm did not take the job: {sent.words}",
                            "give what the site wants: --partition, --account, --qos")  # fmt: skip
-        job_id = sent.said
+        job_id = sent.output
         try:
             return _wait(environ, job_id, [Path(mark) for mark in marks.values()], wait, say)
         finally:
