@@ -22,7 +22,7 @@ from .cluster import GridEngineCell
 
 pytestmark = pytest.mark.slurm
 
-TRIALS, STEPS, LANES, LINKS = 20, 20, 3, 12
+TRIALS, STEPS, LANES, LINKS = 20, 20, 3, 20
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Yard:
     def api(self) -> Api:
         return ensure_server(self.home).api
 
-    def ended(self, sweep: str, seconds: float = 240) -> str:
+    def ended(self, sweep: str, seconds: float = 600) -> str:
         """How the sweep ended."""
 
         def state() -> str:
@@ -81,7 +81,7 @@ def test_twenty_trials_are_cut_off_by_time_and_all_of_them_end_as_if_they_were_n
     lrs = list(range(1, TRIALS + 1))
     (yard.project / "sweep.json").write_text(sweep_file(lrs, steps=STEPS, pause=0.3))
     said = yard.submit(
-        "sweep", "sweep.json", "--on", "gridengine", "--time", "25s", "--grace", "8s",
+        "sweep", "sweep.json", "--on", "gridengine", "--time", "45s", "--grace", "8s",
         "--agents", str(LANES), "--chain", str(LINKS), "--yes",
     )  # fmt: skip
     assert yard.ended(said["sweep"]) == "finished", yard.logs(said)
