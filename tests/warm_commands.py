@@ -24,7 +24,7 @@ from pathlib import Path
 
 # Read once, by Python or by modules that are loaded already.
 _READ_AT_START = (
-    "PYTHON", "LANG", "LC_", "LD_", "TZ", "COVERAGE", "RUNYARD_SLURM_SECONDS", "NO_COLOR",
+    "PYTHON", "LANG", "LC_", "LD_", "TZ", "COVERAGE", "RUNYARD_SCHEDULER_SECONDS", "NO_COLOR",
     "FORCE_COLOR", "TERM",
 )  # fmt: skip
 _SERVER = Path(__file__).with_name("warm_server.py")

@@ -59,7 +59,7 @@ def test_a_controller_that_hangs_is_told_and_what_is_known_is_shown(yard: Yard) 
     controller = int((yard.cluster.folder / "slurmctld.pid").read_text())
     os.kill(controller, signal.SIGSTOP)
     try:
-        shown = yard.type("status", sweep, env={"RUNYARD_SLURM_SECONDS": "1"})
+        shown = yard.type("status", sweep, env={"RUNYARD_SCHEDULER_SECONDS": "1"})
     finally:
         os.kill(controller, signal.SIGCONT)
     assert "1 running" in shown

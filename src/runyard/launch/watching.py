@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runyard.schedulers.protocol import Scheduler
 
 # A person waits for it: a controller that takes longer is said to hang, and what is known is shown.
-ANSWER_SECONDS = float(os.environ.get("RUNYARD_SLURM_SECONDS") or 10.0)
+ANSWER_SECONDS = float(os.environ.get("RUNYARD_SCHEDULER_SECONDS") or 10.0)
 _ACCOUNTED_AFTER = 60.0
 
 

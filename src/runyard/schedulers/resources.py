@@ -113,7 +113,7 @@ def _cpus(
                 f"{together} programs at a time in a job with {given} CPU{'s' * (given > 1)} "
                 f"({request.origin('resources.cpus')}): each needs one at least",
                 mend=f"write cpus: {together}, or -c {together} (it counts those of the whole "
-                "job, as sbatch does), or fewer programs at a time",
+                "job), or fewer programs at a time",
             )
         return given, ()
     # A core for each program at least, however many CPUs Slurm counts it as; a site's share of a
