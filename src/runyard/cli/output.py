@@ -38,6 +38,14 @@ def print_json(content: Any) -> None:
     print(json_escaped(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode())))
 
 
+def print_answer(content: Any, text: str, *, as_json: bool) -> None:
+    """For a program or for a person."""
+    if as_json:
+        print_json(content)
+    else:
+        print(text)
+
+
 def say(text: str) -> None:
     """A word of runyard's own, beside what is asked for: never on stdout."""
     try:

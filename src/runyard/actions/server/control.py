@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runyard.actions.events import Notify
 from runyard.actions.server import jobs as server_jobs
@@ -41,6 +42,17 @@ class ServerStatus:
     health: Health | None
     discovery: Discovery | None
     jobs: ServerJobs | None
+
+    def to_json(self) -> dict[str, Any]:
+        health = self.health
+        return {
+            "running": health is not None,
+            "url": self.discovery.url if self.discovery else None,
+            "state_folder": str(self.home.path),
+            "log": str(self.home.log),
+            "jobs": self.jobs.ids if self.jobs else None,
+            **({**health, "running": True, "running_runs": health["running"]} if health else {}),
+        }
 
     def is_held(self) -> bool:
         """Whether a process that does not answer holds the folder; takes some seconds."""

@@ -7,12 +7,11 @@ import argparse
 from runyard.errors import UsageError
 
 
-def add_action(parser: argparse.ArgumentParser, name: str, explained: str, *more: str) -> None:
-    """`more` are actions besides listing, adding and removing."""
-    actions = ("list", "add", *more, "remove")
+def add_action(parser: argparse.ArgumentParser, name: str, explained: str, *actions: str) -> None:
+    """`actions`: besides listing, which is what is done without one."""
     parser.add_argument(
-        "action", nargs="?", default="list", choices=actions, metavar="ACTION",
-        help=f"list (the default), {', '.join(actions[1:-1])} or remove",
+        "action", nargs="?", default="list", choices=("list", *actions), metavar="ACTION",
+        help=f"{', '.join(('list (the default)', *actions[:-1]))} or {actions[-1]}",
     )  # fmt: skip
     parser.add_argument(name, nargs="?", metavar=name.upper(), help=explained)
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -40,15 +40,7 @@ def run(args: argparse.Namespace) -> int:
         return _check(request, as_json=args.json)
     login = log_in(request, server, _ask)
     if args.json:
-        print_json(
-            {
-                "url": login.url,
-                "user": login.user,
-                "netrc": str(login.netrc),
-                "machines": login.machines,
-                "project_keys": login.project_keys and str(login.project_keys),
-            }
-        )
+        print_json(login.to_json())
         return 0
     print(f"logged in at {login.url} as {login.user} (key in {login.netrc})")
     if login.project_keys is not None:

@@ -29,7 +29,6 @@ from runyard.actions.server.control import (
 )
 from runyard.actions.server.jobs import status_line
 from runyard.cli.admin import server_jobs
-from runyard.cli.admin.server_access import access_of, add_access_arguments, print_authority
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say, show
 from runyard.cli.parser import port
@@ -57,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "127.0.0.1)",
     )
     parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
-    add_access_arguments(parser)
+    server_jobs.add_access_arguments(parser)
     parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
     parser.add_argument("--json", action="store_true", help="with status and submit: print JSON")
     server_jobs.add_submit_arguments(parser)
@@ -101,7 +100,7 @@ def _start(home: Home, args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace) -> ServerRequest:
-    return ServerRequest(args.listen, args.port, access_of(args))
+    return ServerRequest(args.listen, args.port, server_jobs.access_of(args))
 
 
 def _stop(home: Home, args: argparse.Namespace) -> int:
@@ -131,18 +130,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
     found = status(home)
     health, discovery, jobs = found.health, found.discovery, found.jobs
     if args.json:
-        print_json(
-            {
-                "running": health is not None,
-                "url": discovery.url if discovery else None,
-                "state_folder": str(home.path),
-                "log": str(home.log),
-                "jobs": jobs.ids if jobs else None,
-                **(
-                    {**health, "running": True, "running_runs": health["running"]} if health else {}
-                ),
-            }
-        )
+        print_json(found.to_json())
     elif health is not None and discovery is not None:
         print(f"running at {discovery.url}, process {health['pid']} on {health['hostname']}")
         print(f"  started {ago(health['started_at'])}, runyard {health['version']}")
@@ -188,7 +176,7 @@ _ACTIONS = {
     "restart": _restart,
     "status": _status,
     "backup": _backup,
-    "ca": print_authority,
+    "ca": server_jobs.print_authority,
     "submit": server_jobs.submit,
     "run": server_jobs.run,
 }

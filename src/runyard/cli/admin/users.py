@@ -17,29 +17,27 @@ import argparse
 
 from runyard.cli.admin.list_actions import add_action, check_name
 from runyard.cli.connect import server
-from runyard.cli.output import ago, print_json, print_table, say
+from runyard.cli.output import ago, print_answer, print_json, print_table, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, "name", "whom to add or remove", "keys", "teams", "sessions")
+    add_action(
+        parser, "name", "whom to add or remove", "add", "remove", "keys", "teams", "sessions"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     check_name(args, "name", "whom?")
     people = server().people
     if args.action == "add":
-        made = people.add_user(args.name)
-        if args.json:
-            print_json(made)
-        else:
-            print(made["key"])
+        user = people.add_user(args.name)
+        print_answer(user, user["key"], as_json=args.json)
+        if not args.json:
             say(f"this is the key of {args.name}; it is not shown again")
     elif args.action == "remove":
         people.remove_user(args.name)
-        if args.json:
-            print_json({"removed": args.name})
-        else:
-            print(f"removed {args.name}: the keys are void, the runs stay")
+        text = f"removed {args.name}: the keys are void, the runs stay"
+        print_answer({"removed": args.name}, text, as_json=args.json)
     elif args.json:
         print_json(people.users())
     else:

@@ -39,7 +39,6 @@ from runyard.cli.output import ago, duration, number, print_json, say, show
 from runyard.cli.parser import count, positive
 from runyard.cli.streams import unfiltered
 from runyard.cli.watching import job_tables, live_view
-from runyard.cli.watching.attempt_usage import usage_text
 from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.job_view import (
     Line,
@@ -50,6 +49,7 @@ from runyard.cli.watching.job_view import (
     jobs_lines,
     print_lines,
     task_lines,
+    usage_text,
 )
 from runyard.cli.watching.runs import progress
 from runyard.cli.watching.sweep_view import STATES
