@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from runyard.actions.cluster.profiles import list_profiles, section_lines
-from runyard.cli.output import print_json, print_table, say
+from runyard.cli.output import Columns, print_json, print_records, say
 from runyard.clusters.load import SHIPPED, load_profile, profile_folders, profile_names
 from runyard.clusters.place import Recognised, recognise, this_place
 from runyard.clusters.profile import Profile
@@ -74,20 +74,8 @@ def _list(*, as_json: bool) -> int:
     if as_json:
         print_json(listed.to_json())
     else:
-        print_table(
-            ("", "NAME", "GPUS", "LONGEST", "INTERNET", "TITLE"),
-            (
-                (
-                    "*" if profile.name == here.name else "",
-                    profile.name,
-                    ", ".join(profile.gpus.types) or "-",
-                    short_time(profile.limits.longest) if profile.limits.longest else "-",
-                    profile.network.internet,
-                    _title(profile),
-                )
-                for profile in listed.profiles
-            ),
-        )
+        print_records({"": lambda profile: "*" if profile.name == here.name else "", **_COLUMNS},
+                      listed.profiles)  # fmt: skip
         say(f"this is {here.name}: {here.because}")
     for _, error in listed.broken:
         say(f"left out: {error.what}; {error.mend}")
@@ -119,3 +107,14 @@ def _show(name: str, *, as_json: bool) -> int:
 def _shown_file(file: str) -> str:
     path = Path(file)
     return path.name if path.parent == SHIPPED else file
+
+
+_COLUMNS: Columns = {
+    "NAME": lambda profile: profile.name,
+    "GPUS": lambda profile: ", ".join(profile.gpus.types) or "-",
+    "LONGEST": lambda profile: (
+        short_time(profile.limits.longest) if profile.limits.longest else "-"
+    ),
+    "INTERNET": lambda profile: profile.network.internet,
+    "TITLE": _title,
+}

@@ -20,13 +20,25 @@ from collections import Counter
 from runyard.actions.server.people import revoke_key
 from runyard.cli.admin.list_actions import add_action
 from runyard.cli.connect import server
-from runyard.cli.output import ago, duration, print_answer, print_json, print_table, say
+from runyard.cli.output import Columns, ago, duration, print_answer, print_json, print_records, say
 from runyard.client.people import Key
 from runyard.errors import UsageError
 
 _HANDED_OUT = ("shell", "run", "job")
 # There can be many of these, and they come and go.
 _SUMMED_UP = ("run", "job")
+
+_COLUMNS: Columns = {
+    "KEY": "id",
+    "USER": "user",
+    "KIND": "kind",
+    "OPENS": "scope",
+    "MADE": lambda key: ago(key["created_at"]),
+    "USED": lambda key: "never" if key["used_at"] is None else ago(key["used_at"]),
+    "FROM": lambda key: key["used_from"] or "",
+    "ENDS": lambda key: _in(key["expires_at"]),
+    "LABEL": "label",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,26 +87,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_keys(keys: list[Key], *, shows_all: bool) -> None:
     shown = [key for key in keys if shows_all or key["kind"] not in _SUMMED_UP]
-    print_table(
-        ("KEY", "USER", "KIND", "OPENS", "MADE", "USED", "FROM", "ENDS", "LABEL"),
-        (
-            (
-                key["id"],
-                key["user"],
-                key["kind"],
-                key["scope"],
-                ago(key["created_at"]),
-                "never" if key["used_at"] is None else ago(key["used_at"]),
-                key["used_from"] or "",
-                ""
-                if key["expires_at"] is None
-                else f"in {duration(key['expires_at'] - time.time())}",
-                key["label"],
-            )
-            for key in shown
-        ),
-    )
+    print_records(_COLUMNS, shown)
     rest = Counter(key["kind"] for key in keys if key not in shown)
     if rest:
         counts = " and ".join(f"{count} keys of {kind}s" for kind, count in sorted(rest.items()))
         say(f"and {counts}: `runyard users keys --all` lists them")
+
+
+def _in(then: float | None) -> str:
+    return "" if then is None else f"in {duration(then - time.time())}"

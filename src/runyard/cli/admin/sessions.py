@@ -15,8 +15,17 @@ import argparse
 from runyard.actions.server.people import end_session
 from runyard.cli.admin.list_actions import add_action
 from runyard.cli.connect import server
-from runyard.cli.output import ago, print_answer, print_json, print_table
+from runyard.cli.output import Columns, ago, print_answer, print_json, print_records
 from runyard.errors import UsageError
+
+_COLUMNS: Columns = {
+    "SESSION": "id",
+    "USER": "user",
+    "LOGGED IN": lambda session: ago(session["created_at"]),
+    "USED": lambda session: ago(session["used_at"]),
+    "FROM": lambda session: session["used_from"] or "-",
+    "BROWSER": "browser",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,18 +51,5 @@ def run(args: argparse.Namespace) -> int:
     elif args.json:
         print_json(people.sessions())
     else:
-        print_table(
-            ("SESSION", "USER", "LOGGED IN", "USED", "FROM", "BROWSER"),
-            (
-                (
-                    session["id"],
-                    session["user"],
-                    ago(session["created_at"]),
-                    ago(session["used_at"]),
-                    session["used_from"] or "-",
-                    session["browser"],
-                )
-                for session in people.sessions()
-            ),
-        )
+        print_records(_COLUMNS, people.sessions())
     return 0

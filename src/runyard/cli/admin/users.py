@@ -17,7 +17,15 @@ import argparse
 
 from runyard.cli.admin.list_actions import add_action, check_name
 from runyard.cli.connect import server
-from runyard.cli.output import ago, print_answer, print_json, print_table, say
+from runyard.cli.output import Columns, ago, print_answer, print_json, print_records, say
+
+_COLUMNS: Columns = {
+    "USER": "name",
+    "ROLE": lambda user: "admin" if user["admin"] else "user",
+    "KEYS": lambda user: str(user["keys"]),
+    "SINCE": lambda user: ago(user["created_at"]),
+    "TEAMS": lambda user: ", ".join(user["teams"]) or "-",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,17 +49,5 @@ def run(args: argparse.Namespace) -> int:
     elif args.json:
         print_json(people.users())
     else:
-        print_table(
-            ("USER", "ROLE", "KEYS", "SINCE", "TEAMS"),
-            (
-                (
-                    user["name"],
-                    "admin" if user["admin"] else "user",
-                    str(user["keys"]),
-                    ago(user["created_at"]),
-                    ", ".join(user["teams"]) or "-",
-                )
-                for user in people.users()
-            ),
-        )
+        print_records(_COLUMNS, people.users())
     return 0
