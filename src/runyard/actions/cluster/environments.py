@@ -110,8 +110,8 @@ def build(request: EnvironmentRequest, notify: Notify) -> EnvironmentBuilt | Non
     own = builder()
     setting, plan = plan_environment(project, work=request.folder, home=own.home)
     if plan is None:
-        found = setting.found or f"kind {project.environment.kind}"
-        notify(Notice(f"there is nothing to build: {found} is used as it is"))
+        name = setting.found or f"kind {project.environment.kind}"
+        notify(Notice(f"there is nothing to build: {name} is used as it is"))
         return None
     if plan.inside:
         name = project.profile.name

@@ -63,8 +63,8 @@ def start(home: Home, request: ServerRequest, notify: Notify) -> Found:
     """Start it, or find it as it was asked for; one that runs otherwise is an error."""
     server_jobs.forget_ended(home, notify)
     access = request.access
-    found = start_server(home, listen=request.listen, port=request.port, options=access.options())
-    discovery = None if found.started else read_discovery(home)
+    server = start_server(home, listen=request.listen, port=request.port, options=access.options())
+    discovery = None if server.started else read_discovery(home)
     is_elsewhere = discovery is not None and (
         request.listen not in (None, discovery.listen)
         or request.port not in (None, discovery.port)
@@ -75,10 +75,10 @@ def start(home: Home, request: ServerRequest, notify: Notify) -> Found:
     )
     if is_elsewhere:
         raise ServerError(
-            f"the server already runs at {found.api.url}",
+            f"the server already runs at {server.api.url}",
             mend="`runyard server restart` with the same options moves it",
         )
-    return found
+    return server
 
 
 def stop(home: Home, *, force: bool = False) -> ServerJobs | bool:

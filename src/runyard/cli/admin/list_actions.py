@@ -19,8 +19,8 @@ def add_action(parser: argparse.ArgumentParser, name: str, explained: str, *acti
 
 def check_name(args: argparse.Namespace, name: str, question: str) -> None:
     """Refuse an action without the name that it needs, and a list with one."""
-    given = getattr(args, name)
-    if (args.action == "list") != (given is None):
+    value = getattr(args, name)
+    if (args.action == "list") != (value is None):
         command = f"runyard {args.command}"
-        wrong = "list takes no name" if given else question
+        wrong = "list takes no name" if value else question
         raise UsageError(f"{command} {args.action}: {wrong}", mend=f"{command} add {name.upper()}")

@@ -91,11 +91,11 @@ def _tell_progress(copied: int, total: int) -> None:
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
-    found = start(home, _request(args), show)
-    if found.started:
-        _tell_start(home, found)
+    server = start(home, _request(args), show)
+    if server.started:
+        _tell_start(home, server)
     else:
-        print(f"already running at {found.api.url} (state in {home.path})")
+        print(f"already running at {server.api.url} (state in {home.path})")
     return 0
 
 
@@ -119,18 +119,18 @@ def _restart(home: Home, args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_start(home: Home, found: Found) -> None:
-    print(f"started at {found.api.url} (state in {home.path})")
-    if found.note:
-        say(found.note)
+def _tell_start(home: Home, server: Found) -> None:
+    print(f"started at {server.api.url} (state in {home.path})")
+    if server.note:
+        say(server.note)
 
 
 def _status(home: Home, args: argparse.Namespace) -> int:
     """Exit code 0 when it runs, 3 when it does not, as init scripts have it."""
-    found = status(home)
-    health, discovery, jobs = found.health, found.discovery, found.jobs
+    state = status(home)
+    health, discovery, jobs = state.health, state.discovery, state.jobs
     if args.json:
-        print_json(found.to_json())
+        print_json(state.to_json())
     elif health is not None and discovery is not None:
         print(f"running at {discovery.url}, process {health['pid']} on {health['hostname']}")
         print(f"  started {ago(health['started_at'])}, runyard {health['version']}")
@@ -145,7 +145,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
         if discovery is not None and discovery.running:
             if jobs is not None:
                 pass
-            elif found.is_held():
+            elif state.is_held():
                 print(f"  process {discovery.pid} on {discovery.hostname} holds the folder but "
                       f"does not answer at {discovery.url}; log in {home.log}")  # fmt: skip
             else:

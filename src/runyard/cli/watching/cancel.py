@@ -29,7 +29,7 @@ from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
-from runyard.cli.watching.sweep_steer import print_steered
+from runyard.cli.watching.sweep_view import print_steered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ from runyard.launch.watching import Looked
 from runyard.schedulers.states import states_text
 
 LIMIT, DAYS = 20, 7
-_MOST_TASKS = 30
+_MOST_AGENTS = 30
 
 
 def show_jobs(
@@ -128,27 +128,25 @@ def _print_job(account: JobAccount, *, as_json: bool) -> int:
 
 def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:
     lines = job_lines(job, looked)
-    head = f"{lines[0][0].strip()}  {job['name']}"
-    told: list[Line] = [(head, "bold"), *lines[1:]]
-    if job["sweep_id"]:
-        told.append((f"  sweep      {job['sweep_id']}  (`runyard status {job['sweep_id']}`)", None))
-    told.append((f"  submitted  {ago(job['submitted_at'])}, to {job['cluster'] or 'Slurm'}", None))
-    asked = asked_text(job["asked"])
-    if asked:
-        each = " each" if job["tasks"] > 1 else ""
-        told.append((f"  asked      {asked}{each}", None))
-    if job["log_pattern"]:
-        told.append((f"  log        {job['log_pattern']}  (`runyard logs {job['job_id']}`)", None))
-    if job["snapshot"]:
-        told.append((f"  code       {job['snapshot']}", None))
-    for agent in detail["agents"][:_MOST_TASKS]:
-        where = agent["node"] or agent["host"]
+    facts = {
+        "sweep": job["sweep_id"] and f"{job['sweep_id']}  (`runyard status {job['sweep_id']}`)",
+        "submitted": f"{ago(job['submitted_at'])}, to {job['cluster'] or 'Slurm'}",
+        "asked": asked_text(job["asked"]),
+        "log": job["log_pattern"] and f"{job['log_pattern']}  (`runyard logs {job['job_id']}`)",
+        "code": job["snapshot"],
+    }
+    if facts["asked"] and job["tasks"] > 1:
+        facts["asked"] += " each"
+    shown = [f"{name:<10} {text}" for name, text in facts.items() if text]
+    for agent in detail["agents"][:_MOST_AGENTS]:
         end = "" if agent["left_at"] is None else f", left {ago(agent['left_at'])}"
-        told.append((f"  agent {agent['key']}  {agent['job']} on {where}, {agent['running']} of "
-                     f"{agent['slots']} slots at work{end}", None))  # fmt: skip
-    if len(detail["agents"]) > _MOST_TASKS:
-        told.append((f"  ... and {len(detail['agents']) - _MOST_TASKS} more agents", None))
-    return told
+        where = f"{agent['job']} on {agent['node'] or agent['host']}"
+        at_work = f"{agent['running']} of {agent['slots']} slots at work"
+        shown.append(f"agent {agent['key']}  {where}, {at_work}{end}")
+    if len(detail["agents"]) > _MOST_AGENTS:
+        shown.append(f"... and {len(detail['agents']) - _MOST_AGENTS} more agents")
+    head = f"{lines[0][0].strip()}  {job['name']}"
+    return [(head, "bold"), *lines[1:], *((f"  {line}", None) for line in shown)]
 
 
 def efficiency_lines(job: Job) -> list[Line]:
