@@ -23,11 +23,10 @@ from runyard.actions.submitting.planning import SubmissionRequest, plan_submissi
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
 from runyard.actions.tracking import ProjectOptions, agent_variables
 from runyard.client.api import Api
-from runyard.client.sweeps import Sweep, SweepAgent
+from runyard.client.sweeps import OPEN_STATES, Sweep, SweepAgent
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
 
-_OPEN = ("running", "paused")
 _DONE = ("finished", "failed", "stopped")
 
 
@@ -141,7 +140,7 @@ def add_agents_on_cluster(
 
 
 def refuse_ended(sweep: Sweep) -> None:
-    if sweep["state"] not in _OPEN:
+    if sweep["state"] not in OPEN_STATES:
         raise UsageError(
             f"sweep {sweep['id']} has ended: {sweep['state']}",
             mend=f"`runyard retry {sweep['id']}` runs what failed",
