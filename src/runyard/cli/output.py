@@ -37,7 +37,9 @@ _GAP, _LONGEST_CELL, _NARROWEST_CELL, _SHORTEST_REST = 2, 28, 8, 10
 
 
 def print_json(content: Any) -> None:
-    print(json_escaped(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode())))
+    print(
+        json_escaped(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode(), default=str))
+    )
 
 
 def print_answer(content: Any, text: str, *, as_json: bool) -> None:

@@ -46,15 +46,6 @@ class Login:
     machines: list[str]
     project_keys: Path | None
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "url": self.url,
-            "user": self.user,
-            "netrc": str(self.netrc),
-            "machines": self.machines,
-            "project_keys": self.project_keys and str(self.project_keys),
-        }
-
 
 def log_in(
     request: LoginRequest, connect: Callable[[Home], Api], ask: Callable[[str], str]

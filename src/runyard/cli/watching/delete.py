@@ -17,6 +17,7 @@ from runyard.cli.completers import complete_run
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say, size
+from runyard.cli.questions import ask_sure
 from runyard.client.api import RunDetail
 from runyard.errors import UsageError
 
@@ -67,5 +68,4 @@ def _ask(runs: list[RunDetail]) -> bool:
             mend="add --yes if you are sure",
         )
     what = "this run" if len(runs) == 1 else f"these {len(runs)} runs"
-    print(f"delete {what} for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return ask_sure(f"delete {what} for good?")

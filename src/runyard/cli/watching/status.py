@@ -24,13 +24,7 @@ import sys
 import time
 
 from runyard.actions.watching.failures import is_list
-from runyard.actions.watching.status import (
-    MOST_FAILED,
-    Status,
-    StatusRequest,
-    submit_held,
-    watch,
-)
+from runyard.actions.watching.status import MOST_FAILED, Status, submit_held, watch_status
 from runyard.actions.watching.troubles import hangs_for, is_left_alone
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
@@ -104,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     if args.live:
         return live_view.show_usage(api, args.what, is_watched=args.watch, as_json=args.json)
     submit_held(api, show)
-    for status in watch(StatusRequest(args.what, watch=args.watch), api, server):
+    for status in watch_status(args.what, api, server, is_watched=args.watch):
         if args.json:
             print_json(status.to_json())
             continue
