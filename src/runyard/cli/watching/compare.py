@@ -62,8 +62,7 @@ def _print(api: Api, comparison: Comparison) -> None:
     labels = [_label(side) for side in sides]
     if settings:
         print_table(
-            ("SETTING", *labels, ""),
-            ((name, *map(_cell, values), "") for name, values in settings),
+            ("SETTING", *labels, ""), ((name, *map(_cell, values), "") for name, values in settings)
         )
         console().print()
     shown = list(samples)[:_SHOWN]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import time
@@ -24,7 +23,6 @@ from runyard.schedulers.states import state_named, states_text
 Line = tuple[str, str | None]
 _MOST_ENDED = 3
 _COLOURS = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
-_RANGE = r"(\d+)(?:-(\d+))?(?::(\d+))?"
 
 
 def job_lines(job: Job, looked: Looked, *, now: float | None = None) -> list[Line]:
@@ -148,22 +146,13 @@ def usage_text(usage: Mapping[str, Any] | None) -> str:
 
 def task_lines(job: Job, task: str, looked: Looked) -> list[Line]:
     """One task of an array, as the queue has it now."""
-    which, state = f"{job['job_id']}_{task}", looked.queue.get(job["key"])
+    state = looked.queue.get(job["key"])
     for tasks in state.tasks if state is not None else ():
-        if tasks.which == which:
+        if tasks.holds(task):
             where = f" on {tasks.nodes}" if tasks.nodes else ""
             return [(f"    task {task}: {tasks.state.says}{where}", None)]
-        if tasks.count > 1 and task in spread(tasks.which):
-            return [(f"    task {task}: {tasks.state.says}", None)]
-    return [(f"    task {task} is not in the queue (any more): `runyard logs {which}`", None)]
-
-
-def spread(which: str) -> set[str]:
-    """The tasks of 123_[5-80%8]."""
-    numbers: set[str] = set()
-    for first, last, step in re.findall(_RANGE, which.partition("[")[2].partition("%")[0]):
-        numbers |= {str(n) for n in range(int(first), int(last or first) + 1, int(step or 1))}
-    return numbers
+    logs = f"`runyard logs {job['job_id']}_{task}`"
+    return [(f"    task {task} is not in the queue (any more): {logs}", None)]
 
 
 def _summary(job: Job, looked: Looked, now: float) -> str:

@@ -157,11 +157,7 @@ def _job_lines(job: Job, looked: Looked) -> list[Line]:
         )
         if part
     ]
-    return [
-        (head, "bold"),
-        *([(f"    {'; '.join(more)}", None)] if more else []),
-        *lines[1:],
-    ]
+    return [(head, "bold"), *([(f"    {'; '.join(more)}", None)] if more else []), *lines[1:]]
 
 
 def sweep_lines(
