@@ -26,8 +26,8 @@ from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, SweepAgent
 from runyard.errors import NotFoundError, UsageError
 from runyard.home import locate
+from runyard.sweep_states import OPEN_SWEEPS
 
-_OPEN = ("running", "paused")
 _DONE = ("finished", "failed", "stopped")
 
 
@@ -141,7 +141,7 @@ def add_agents_on_cluster(
 
 
 def refuse_ended(sweep: Sweep) -> None:
-    if sweep["state"] not in _OPEN:
+    if sweep["state"] not in OPEN_SWEEPS:
         raise UsageError(
             f"sweep {sweep['id']} has ended: {sweep['state']}",
             mend=f"`runyard retry {sweep['id']}` runs what failed",

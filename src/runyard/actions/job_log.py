@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.job_log import ENDED, Row, append_lines, exit_and_signal, read_rows
+from runyard.client.job_log import Row, append_lines, exit_and_signal, read_rows
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError, UsageError
 from runyard.locks import FolderLock
 from runyard.search.tasks import COMMAND_LINE, NUMBER
+from runyard.sweep_states import ENDED_TRIALS
 
 
 def job_log_of(sweep: Sweep, folder: str) -> Path:
@@ -61,7 +62,7 @@ class JobLog:
         ended = [
             one
             for one in api.sweeps.trials(sweep["key"])
-            if one["state"] in ENDED and one["attempts"] and one["ended_at"] is not None
+            if one["state"] in ENDED_TRIALS and one["attempts"] and one["ended_at"] is not None
         ]
         for trial in sorted(ended, key=lambda one: one["ended_at"] or 0.0):
             execution = (trial["number"], trial["attempts"])

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from runyard.client.http import Connection
+from runyard.sweep_states import ENDED_TRIALS, OPEN_SWEEPS
 
-OPEN_STATES = ("running", "paused")
-"""Of a sweep: it may still hand out trials."""
-ENDED_STATES = ("finished", "failed", "stopped", "canceled")
-"""Of a trial: it is over."""
+OPEN_STATES = OPEN_SWEEPS
+ENDED_STATES = ENDED_TRIALS
 
 
 class Problem(TypedDict):

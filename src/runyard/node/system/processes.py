@@ -25,7 +25,7 @@ CLIENT_SECONDS = 45.0
 # Runtimes of containers, and what starts a step of a job, hand every signal on, also to a program
 # that would die of it; the program itself is found by its mark.
 _RUNTIMES = (b"apptainer", b"singularity", b"starter", b"podman", b"conmon", b"crun")
-_MOST_HANDLES = 4096
+MOST_HANDLES = 4096
 # Not the program's fault, and the next one would fare no better.
 _OF_THE_MACHINE = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
 _IDENTITY: dict[str, object] = {}
@@ -252,7 +252,7 @@ def _leave_the_agents_side(kept: list[int]) -> None:
         os.dup2(nothing, handle)
     # A connection that we held open would make the server believe that the agent lives.
     first = 3
-    for handle in [*kept, _MOST_HANDLES]:
+    for handle in [*kept, MOST_HANDLES]:
         os.closerange(first, handle)
         first = handle + 1
 

@@ -15,8 +15,9 @@ from runyard.server.runs.typed_names import find_meant, in_place, of_entities
 from runyard.server.store import sql
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.sweep_states import OPEN_SWEEPS
 
-OPEN = ("running", "paused")
+OPEN = OPEN_SWEEPS
 STATES = (*OPEN, "finished", "canceled", "failed")
 GRID = "grid"
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-FINAL = ("finished", "failed", "stopped", "canceled")
+from runyard.sweep_states import ENDED_TRIALS
+
+FINAL = ENDED_TRIALS
 STATES = ("waiting", "running", "paused", *FINAL)
 # Not states of a row: there is no trial yet; and a canceled one whose run was deleted, for good.
 NEW, DELETED = "new", "deleted"
