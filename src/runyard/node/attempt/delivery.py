@@ -87,10 +87,10 @@ class ConsoleShipper:
             if self._on_done is not None:
                 self._on_done()
             return
-        told = answer.json()
+        content = answer.json()
         # The server says what it has: that is where to go on, whatever was sent before.
         self._note(answer)
-        if told.get("stop") and not self._is_stopped:
+        if content.get("stop") and not self._is_stopped:
             self._is_stopped = True
             self._on_stop()
         self.ship()

@@ -42,16 +42,16 @@ class Attempt:
         self,
         loop: Loop,
         channel: Channel,
-        told: dict[str, Any],
+        claim: dict[str, Any],
         spool: str,
         on_end: Callable[[Attempt], None],
         on_told: Callable[[Attempt], None],
         is_crowded: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.told = told
-        self.trial: int = told["trial"]["number"]
-        self.number: int = told["attempt"]
-        self.name: str = told["trial"]["name"]
+        self.claim = claim
+        self.trial: int = claim["trial"]["number"]
+        self.number: int = claim["attempt"]
+        self.name: str = claim["trial"]["name"]
         self.pid: int | None = None
         self.exit_code: int | None = None
         self.begun = time.monotonic()
@@ -87,7 +87,7 @@ class Attempt:
         self._is_crowded = is_crowded
 
     def begin(self, workspace: Workspace, agent: str, keeper: Keeper) -> None:
-        run = self.told["run"]
+        run = self.claim["run"]
         self.workspace = workspace
         self.record = record = Record(
             f"{self._spool}/{run['id']}-{self.token}.json",
@@ -154,11 +154,11 @@ class Attempt:
             return False
         # It stays a zombie until its end is on disk: its number is nobody else's until then.
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        found = os.waitid(os.P_PID, self.pid, flags)
-        if found is None:
+        status = os.waitid(os.P_PID, self.pid, flags)
+        if status is None:
             return False
-        by_signal = found.si_code != os.CLD_EXITED
-        code = -found.si_status if by_signal else found.si_status
+        by_signal = status.si_code != os.CLD_EXITED
+        code = -status.si_status if by_signal else status.si_status
         # Lightning, asked to end by TERM, leaves with 0: cut off all the same.
         self._is_over(code or (128 + signal.SIGTERM if self._leaves_on_term else 0))
         return True
@@ -186,7 +186,7 @@ class Attempt:
         if self.ending is None:
             self.ending = cause
         self._last_call = last_call
-        self._channel.announce_leaving(self.told)
+        self._channel.announce_leaving(self.claim)
         self.workspace.write_stop_file(cause)
         self._tell_to_save()
         self._signal_after(seconds, signal.SIGTERM)
@@ -285,14 +285,14 @@ class Attempt:
 
     def _find_cause(self, exit_code: int) -> str | None:
         folder, begun = self.workspace.checkpoints, self.record.content["begun_at"]
-        found = final_cause(
+        cause = final_cause(
             exit_code,
             self.ending,
             cause_of(exit_code, self._tail, self._kernel_kills),
             asked=asked_to_go_on(folder, begun),
             saved=has_saved(folder, begun),
         )
-        return "crowded" if found == "memory" and self._is_crowded() else found
+        return "crowded" if cause == "memory" and self._is_crowded() else cause
 
     def _wait_for(self) -> None:
         """Let the process go; the kernel then tells what it used, to its very end."""

@@ -77,8 +77,8 @@ class LocalFolder:
             if os.fork():
                 os._exit(0)
             os.setsid()
-            for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, *_OWN_SIGNALS):
-                signal.signal(one, signal.SIG_IGN)
+            for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, *_OWN_SIGNALS):
+                signal.signal(signal_number, signal.SIG_IGN)
             os.chdir("/")
             nothing = os.open(os.devnull, os.O_RDWR)
             for number in range(3):
