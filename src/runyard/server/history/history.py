@@ -75,9 +75,7 @@ def cut_rows(db: Connection, run: int, stream: int, start: int, stop: int | None
             for first, last in ((0, start), (bound, 2**62)):
                 part = [pieces.between(column, first, last) for column in columns]
                 left += pieces.remake(db, extent, part)
-        pieces.remove(db, run, stream, extent)
-        for piece in left:
-            pieces.store(db, run, stream, piece)
+        pieces.replace(db, run, stream, [extent], left)
 
 
 def read_rows(

@@ -65,10 +65,7 @@ def plan_join(db: Connection, run: int, stream: int) -> Slice | None:
     )
 
     def join(db: Connection) -> None:
-        for extent in taken:
-            pieces.remove(db, run, stream, extent)
-        for piece in made:
-            pieces.store(db, run, stream, piece)
+        pieces.replace(db, run, stream, taken, made)
 
     return join
 

@@ -73,15 +73,10 @@ def _of_client(db: Connection, run: int, after: int, size: int) -> tuple[str, in
         for number, text in get_lines(db, run, stream, begin):
             if taken >= size:
                 return "".join(pieces), turn * _LINES_EACH + number, True
-            pieces.append(f"{as_seen(_without_time(text))}\n")
+            pieces.append(f"{as_seen(split_line(text)[2])}\n")
             taken += len(pieces[-1])
             place = turn * _LINES_EACH + number + 1
     return "".join(pieces), place, False
-
-
-def _without_time(line: str) -> str:
-    """A console line of the client's without the time (and `ERROR`) that it puts in front."""
-    return split_line(line)[2]
 
 
 def split_line(line: str) -> tuple[str, str | None, str]:

@@ -142,7 +142,7 @@ def count(db: Connection, project: int) -> int:
     return fetch_number(db, "SELECT count(*) FROM sweeps WHERE project = ?", (project,))
 
 
-def update(db: Connection, key: int, now: float, **columns: Any) -> None:
+def update(db: Connection, /, key: int, now: float, **columns: Any) -> None:
     sql.update(db, "sweeps", {"key": key}, {"updated_at": now, **columns})
 
 

@@ -46,9 +46,17 @@ class SweepFile:
     def rules(self) -> Rules:
         return rules_of(self.sweep)
 
-    @property
-    def size(self) -> int | None:
-        return self.sweep.space.size if self.sweep.method == "grid" else None
+    def columns(self) -> dict[str, Any]:
+        """What a new sweep, and one whose file changes, stores of it."""
+        return {
+            "text": self.text,
+            "config": self.config,
+            "rules": self.rules,
+            "method": self.sweep.method,
+            "run_cap": self.sweep.run_cap,
+            "size": self.sweep.space.size if self.sweep.method == "grid" else None,
+            "description": self.sweep.description,
+        }
 
 
 def read_file(content: str | dict[str, Any]) -> SweepFile:
@@ -117,14 +125,8 @@ def new_sweep(
             project=project,
             user=user,
             name=name or file.sweep.name,
-            description=file.sweep.description,
-            text=file.text,
-            config=file.config,
-            rules=file.rules,
-            method=file.sweep.method,
+            **file.columns(),
             seed=seed if options.seed is None else options.seed,
-            run_cap=file.sweep.run_cap,
-            size=file.size,
             folder=folder,
             prior=tuple(run["key"] for run in known),
             tried=tuple(tried),
@@ -135,17 +137,8 @@ def new_sweep(
 
 def new_file(file: SweepFile, before: SweepFile) -> NewFile:
     """What `sweep_changes.change_file` needs, to put one file in the place of another."""
-    return NewFile(
-        text=file.text,
-        config=file.config,
-        rules=file.rules,
-        method=file.sweep.method,
-        run_cap=file.sweep.run_cap,
-        size=file.size,
-        name=file.sweep.name,
-        description=file.sweep.description,
-        same_space=file.sweep.space == before.sweep.space,
-    )
+    same_space = file.sweep.space == before.sweep.space
+    return NewFile(**file.columns(), name=file.sweep.name, same_space=same_space)
 
 
 def settings_of(run: Row) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from runyard.server.runs import run_files, runs
 from runyard.server.runs.patterns import BadPattern
 from runyard.server.runs.run_files import UnsafeName, check_name
 from runyard.server.store.sql import Row
-from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.inputs import Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_text,
@@ -65,7 +65,7 @@ def file_fields(request: Request, run: Row, file: Row) -> Source:
 
     return {
         "__typename": "File",
-        "id": _write_id(run["key"], file["name"]),
+        "id": opaque("File", json.dumps([run["key"], file["name"]])),
         "name": file["name"],
         "displayName": file["name"],
         "url": choose_url,
@@ -121,16 +121,12 @@ def mutations(request: Request) -> Source:
     }
 
 
-def _write_id(run: int, name: str) -> str:
-    return base64.b64encode(f"File:{json.dumps([run, name])}".encode()).decode()
-
-
-def _read_id(opaque: str) -> tuple[int, str]:
+def _read_id(id_: str) -> tuple[int, str]:
     try:
-        kind, _, rest = base64.b64decode(opaque, validate=True).decode().partition(":")
+        kind, _, rest = base64.b64decode(id_, validate=True).decode().partition(":")
         run, name = json.loads(rest)
         if kind == "File" and type(run) is int and 0 < run < 2**63 and isinstance(name, str):
             return run, name
     except (binascii.Error, ValueError, TypeError):
         pass
-    raise Refusal(f"{opaque[:100]!r} is not the id of a file")
+    raise Refusal(f"{id_[:100]!r} is not the id of a file")
