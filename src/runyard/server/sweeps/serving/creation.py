@@ -46,6 +46,10 @@ class SweepFile:
     def rules(self) -> Rules:
         return rules_of(self.sweep)
 
+    @property
+    def size(self) -> int | None:
+        return self.sweep.space.size if self.sweep.method == "grid" else None
+
     def columns(self) -> dict[str, Any]:
         """What a new sweep, and one whose file changes, stores of it."""
         return {
@@ -54,7 +58,7 @@ class SweepFile:
             "rules": self.rules,
             "method": self.sweep.method,
             "run_cap": self.sweep.run_cap,
-            "size": self.sweep.space.size if self.sweep.method == "grid" else None,
+            "size": self.size,
             "description": self.sweep.description,
         }
 

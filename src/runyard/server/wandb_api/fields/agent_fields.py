@@ -9,7 +9,7 @@ from typing import Any
 
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, sweeps
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.serving import heartbeats
 from runyard.server.wandb_api.fields import run_fields
 from runyard.server.wandb_api.graphql.inputs import AGENT, Arguments, key_of, opaque
@@ -34,12 +34,9 @@ def mutations(request: Request) -> Source:
         if row is None or not request.may_read(entity):
             raise Refusal(f"there is no sweep {entity}/{project}/{name[:50]}")
         must_write(request, entity)
-        agent = await request.tracker.sweeps.begin_agent(
-            row["key"],
-            user=request.caller.key,
-            kind="stock",
-            host=(arguments.text("host") or "")[:255],
-        )
+        host = (arguments.text("host") or "")[:255]
+        new = NewAgent(request.caller.key, "stock", host)
+        agent = await request.tracker.sweeps.begin_agent(row["key"], new)
         return {"agent": {"__typename": "Agent", "id": opaque(AGENT, agent["key"])}}
 
     async def heartbeat(arguments: Arguments) -> Source:
