@@ -67,7 +67,6 @@ class Fork(Transfer):
 
 
 def _rows_after(steps: list[Column], step: float) -> Numbers:
-    """The numbers of rows with a later step."""
     later = []
     for column in steps:
         if column.kind in (FLOAT, INTEGER):

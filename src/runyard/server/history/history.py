@@ -81,7 +81,6 @@ def cut_rows(db: Connection, run: int, stream: int, start: int, stop: int | None
 def read_rows(
     db: Connection, run: int, stream: int, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Rows with their numbers, as JSON, in order."""
     for number, row in read_objects(db, run, stream, start, stop):
         yield number, row if isinstance(row, str) else json.dumps(row, separators=(",", ":"))
 

@@ -1,4 +1,7 @@
-"""Batches that are joined to segments; planned beside the writer, as it takes long."""
+"""Joins batches of history to segments, in the background, for as long as the server runs.
+
+A join is planned beside the writer, as that takes long.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,6 @@ class Piece(Extent):
 def extents(
     db: Connection, run: int, stream: int, start: int = 0, stop: int = 2**62
 ) -> list[Extent]:
-    """Pieces with some of these rows, in order."""
     rows = db.execute(
         "SELECT start, stop, data FROM batches "
         "WHERE run = :run AND stream = :stream AND start < :stop AND stop > :start UNION ALL "

@@ -161,7 +161,6 @@ def note(db: Connection, run: int, origin: Origin, writer: str) -> None:
 
 
 def has_logged(client: Row, stream: int) -> bool:
-    """Whether rows of a client are here."""
     return client[f"{_NAMES[stream]}_shift"] is not None
 
 

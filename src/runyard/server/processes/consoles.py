@@ -1,4 +1,4 @@
-"""A run's console in pages: what runyard saw, or else what the client sent."""
+"""A run's console in pages, and its lines as a terminal shows them in the end."""
 
 from __future__ import annotations
 
@@ -133,7 +133,6 @@ def as_seen(line: str) -> str:
 
 
 def _move(cells: list[str], column: int, sequence: re.Match[str]) -> int:
-    """What a sequence does to a line of text; where the cursor is afterwards."""
     digits, kind = sequence.group(1) or "", sequence.group(2)
     # No terminal is wider than this, whatever a program asks for.
     number = min(int(digits), 10_000) if digits.isdigit() else None

@@ -1,4 +1,4 @@
-"""Runs: announced, listed, found by their place or by what a person types."""
+"""Runs: announced, listed, found by their place or by what a person types, edited by hand."""
 
 from __future__ import annotations
 

@@ -87,7 +87,6 @@ def of_sweep(db: Connection, sweep: int) -> list[Row]:
 
 
 def is_heard(agent: Row, now: float) -> bool:
-    """Whether an agent is still there, as far as anybody knows."""
     is_recent: bool = agent["heard_at"] > now - leases.LEASE_SECONDS
     return agent["left_at"] is None and is_recent
 

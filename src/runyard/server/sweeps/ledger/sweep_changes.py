@@ -1,4 +1,4 @@
-"""What people do to a sweep: pause, resume, stop, cancel, cap, retry, change its file."""
+"""What people, and controllers on their machines, do to a sweep: pause, resume, cap, retry, ..."""
 
 from __future__ import annotations
 

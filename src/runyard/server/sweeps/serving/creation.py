@@ -1,4 +1,4 @@
-"""A new sweep: its file, its place, and the runs that it knows of before it begins."""
+"""A sweep's file, read and checked; a new sweep, and the runs that it knows of before it begins."""
 
 from __future__ import annotations
 

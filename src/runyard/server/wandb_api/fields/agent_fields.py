@@ -76,7 +76,6 @@ async def _commands(request: Request, agent: int, alive: list[str]) -> list[Mapp
 
 
 def _alive(arguments: Arguments) -> list[str]:
-    """The ids of the runs that are alive in an agent."""
     try:
         states = json.loads(arguments.text("runState") or "{}")
     except (ValueError, RecursionError) as error:
@@ -87,8 +86,6 @@ def _alive(arguments: Arguments) -> list[str]:
 
 
 def in_sweep(request: Request, sweep: Row) -> Source:
-    """The fields of a sweep that lead to its agents."""
-
     async def every(_arguments: Arguments) -> Source:
         rows = await request.tracker.read(agents.of_sweep, sweep["key"])
         return connection(edge(row["key"], agent_fields(request, row)) for row in rows)

@@ -46,8 +46,6 @@ def queries(request: Request) -> Source:
 
 
 def in_run(request: Request, run: int) -> Source:
-    """The fields of a run that lead to what it used and what it made."""
-
     def with_role(role: str) -> Any:
         async def listed(arguments: Arguments) -> Source:
             size = pages.page_size(arguments)

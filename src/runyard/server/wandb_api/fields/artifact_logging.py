@@ -117,7 +117,6 @@ def mutations(request: Request) -> Source:
 
 
 def _read_new(db: Any, request: Request, arguments: Arguments) -> artifacts.NewArtifact:
-    """Check and translate the input of `createArtifact`."""
     entity = request.entity(arguments)
     must_write(request, entity)
     project = arguments.text("projectName") or "uncategorized"

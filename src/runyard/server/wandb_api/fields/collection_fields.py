@@ -27,8 +27,6 @@ def queries(request: Request) -> Source:
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
-    """The fields of a project that lead to its artifacts."""
-
     async def types(arguments: Arguments) -> Source:
         rows = await request.tracker.read(collections.types, entity, project)
         after = pages.cursor_text(arguments) or ""

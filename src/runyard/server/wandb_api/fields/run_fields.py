@@ -28,7 +28,6 @@ from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
-    """The fields of a project that lead to its runs."""
     tracker = request.tracker
 
     async def run(arguments: Arguments) -> Source | None:

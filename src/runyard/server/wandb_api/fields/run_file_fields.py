@@ -27,8 +27,6 @@ from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, m
 
 
 def in_run(request: Request, row: Row) -> Source:
-    """The fields of a run that lead to its files."""
-
     async def files(arguments: Arguments) -> Source:
         try:
             rows, more = await request.tracker.read(

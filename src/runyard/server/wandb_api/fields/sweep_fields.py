@@ -24,7 +24,6 @@ from runyard.server.wandb_api.graphql.request import Request, Source
 
 
 def in_project(request: Request, entity: str, project: str, key: int | None) -> Source:
-    """The fields of a project that lead to its sweeps."""
     tracker = request.tracker
 
     async def sweep(arguments: Arguments) -> Source | None:
@@ -103,7 +102,6 @@ def sweep_fields(request: Request, row: Row) -> Source:
 
 
 def word_of(row: Row) -> str:
-    """A sweep's state in W&B's words."""
     if row["state"] == "running" and row["started_at"] is None:
         return "PENDING"
     return str(row["state"]).upper()

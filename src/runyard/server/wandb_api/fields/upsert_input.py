@@ -10,7 +10,6 @@ from runyard.server.wandb_api.graphql.request import Refusal
 
 
 def read_upsert(arguments: Arguments, caller: Caller, writer: str = "") -> Upsert:
-    """Check and translate the input of `upsertBucket`."""
     run_id = arguments.text("name")
     entity = arguments.text("entityName") or caller.name
     project = arguments.text("modelName") or "uncategorized"

@@ -1,4 +1,4 @@
-"""One GraphQL request: who asks, and the address that they reached us under."""
+"""One GraphQL request: who asks, under which address they reached us, and what they may have."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ class Request:
 
 
 async def own_run(request: Request, key: int) -> Row:
-    """A run that the caller may change."""
     row = await request.see(visibility.run, key)
     if row is None:
         raise Refusal("there is no such run any more")
@@ -77,7 +76,6 @@ async def readable_artifact(request: Request, key: int | None) -> Row:
 
 
 async def own_artifact(request: Request, key: int | None) -> Row:
-    """An artifact that the caller may change."""
     row = await readable_artifact(request, key)
     must_write(request, row["entity"])
     return row
