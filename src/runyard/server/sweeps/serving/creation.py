@@ -16,6 +16,7 @@ from runyard.search.sweep import Asha, Sweep, read_sweep
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
+from runyard.server.sweeps.ledger.results import settings_of
 from runyard.server.sweeps.ledger.sweep_changes import NewFile
 from runyard.server.sweeps.ledger.sweeps import NewSweep
 from runyard.server.sweeps.policy.rules import Aim, Limit, Rules
@@ -143,16 +144,6 @@ def new_file(file: SweepFile, before: SweepFile) -> NewFile:
     """What `sweep_changes.change_file` needs, to put one file in the place of another."""
     same_space = file.sweep.space == before.sweep.space
     return NewFile(**file.columns(), name=file.sweep.name, same_space=same_space)
-
-
-def settings_of(run: Row) -> dict[str, Any]:
-    """What a run's config says, without what the client says of itself."""
-    config = json.loads(run["config"])
-    return {
-        key: item["value"] if isinstance(item, dict) and "value" in item else item
-        for key, item in config.items()
-        if key != "_wandb"
-    }
 
 
 def _run(db: Connection, entity: str, project: str, run_id: str) -> Row:
