@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.handout import cpu_seconds
-from runyard.actions.agent_process import agent_command
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.agent_process import agent_command
+from runyard.actions.sweeping.slots import Slots
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server, stop_server
 from runyard.home import Home, read_discovery

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runyard.actions.agent_process import working_folder
 from runyard.actions.connect import open_server
 from runyard.actions.events import Notice, Notify
 from runyard.actions.naming import Named, find, find_sweep
 from runyard.actions.once_more import once_more
-from runyard.actions.slots import Slots
 from runyard.actions.submitting.last_request import KEPT, with_last_request
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
-from runyard.actions.task_lists import ListRequest
+from runyard.actions.sweeping.agent_process import working_folder
+from runyard.actions.sweeping.slots import Slots
+from runyard.actions.sweeping.task_lists import ListRequest
 from runyard.actions.tracking import ProjectOptions
 from runyard.client.api import Api, RunDetail
 from runyard.client.jobs import Job

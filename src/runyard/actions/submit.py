@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from runyard.actions.events import Notify
-from runyard.actions.slots import Slots
 from runyard.actions.submitting.submission import ClusterOptions, Outcome
-from runyard.actions.task_lists import ListRequest, repeated, submit_list
+from runyard.actions.sweeping.slots import Slots
+from runyard.actions.sweeping.task_lists import ListRequest, repeated, submit_list
 from runyard.actions.tracking import ProjectOptions
 from runyard.errors import UsageError
 
@@ -59,7 +59,7 @@ def list_of(request: SubmitRequest, notify: Notify) -> ListRequest:
     else:
         tasks = tasks.renamed(name or Path(request.command[0]).name)
     if request.checks_program:
-        from runyard.actions.program_checks import check_tasks
+        from runyard.actions.trying.program_checks import check_tasks
 
         check_tasks(tasks, request.folder, notify)
     options = replace(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from runyard.actions.sweeping.slots import Slots
 from runyard.client import sweeps as records
 from runyard.client.api import Run
 from runyard.client.sweeps import OPEN_STATES, Trial
-from runyard.errors import RunyardError, UsageError
+from runyard.errors import UsageError
 from runyard.home import Home, locate
 from runyard.schedulers.choice import HERE, has_queue
 from runyard.scripting.options import JobResources, Wanted, choose_place, log_notice, read_options
@@ -22,8 +21,8 @@ from runyard.scripting.watch import Watch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from runyard.actions.agent_process import AgentStarted
-    from runyard.actions.sweep_plan import Plan
+    from runyard.actions.sweeping.agent_process import AgentStarted
+    from runyard.actions.sweeping.sweep_plan import Plan
 
 Config = Mapping[str, Any] | str | os.PathLike[str]
 
@@ -132,8 +131,6 @@ def sweep(
     on="slurm", submits it with the resources that are asked for, and comes back at once. `wait`
     says otherwise: with False it runs here in the background, with True the jobs are waited for.
     """
-    gpu_words = None if gpus is None else str(gpus)
-    slot_words = {"slots": slots, "per-gpu": per_gpu, "gpus": gpu_words, "mps": mps}
     if function is not None:
         if slots not in (None, 1) or per_gpu is not None or gpus is not None or on or resources:
             raise UsageError(
@@ -156,59 +153,47 @@ def sweep(
         return started.wait() if wait else started
     if wait is None or wait:
         _refuse_resources(resources, settings)
-        return _run_command(config, {"count": count, **owner, **slot_words})
     wanted = read_options({**resources, **owner, "settings": settings or {}}, default=place)
-    return _start(config, wanted, slot_words, count)
+    gpu_words = None if gpus is None else str(gpus)
+    if gpu_words is not None and gpu_words.isdecimal():
+        gpu_words = f"auto:{gpu_words}"  # So many of those that are here, as the command has it.
+    here = Slots(slots, per_gpu, gpu_words, mps)
+    if wait is None or wait:
+        return _work(config, wanted, here, count)
+    return _start(config, wanted, here, count)
 
 
-def _run_command(config: Config, options: Mapping[str, int | str | None]) -> Sweep:
-    """In the foreground, with the command's progress on the terminal."""
-    words = [sys.executable, "-m", "runyard", "sweep", "--json"]
-    for name, value in options.items():
-        words += [f"--{name}", str(value)] if value is not None else []
-    text = json.dumps(dict(config)) if isinstance(config, Mapping) else None
-    done = subprocess.run(
-        [*words, os.fspath(config) if not isinstance(config, Mapping) else "-"],
-        input=text,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if not done.stdout.strip():
-        raise RunyardError(f"the sweep did not run (exit code {done.returncode}): see above")
-    return Sweep(json.loads(done.stdout), locate())
+def _work(config: Config, wanted: Wanted, slots: Slots, count: int | None) -> Sweep:
+    """In the foreground: the agent tells on stderr how far it is."""
+    from runyard.actions.sweeping.agent_process import Limits
+    from runyard.actions.sweeping.sweep import create_sweep, estimate_sweep
+    from runyard.actions.sweeping.work import Waiting, WorkRequest, work
+
+    plan = _plan(config, wanted)
+    record = create_sweep(plan, (), log_notice)
+    estimate_sweep(plan, slots.count, log_notice, record)
+    request = WorkRequest(record, wanted.project, slots, Limits(count))
+    worked = work(request, Waiting(), log_notice)
+    failed = [{"trial": trial, "why": why} for trial, why in worked.failures]
+    return Sweep(cast(records.Sweep, {**worked.sweep, "failures": failed}), locate())
 
 
-def _start(
-    config: Config, wanted: Wanted, slot_words: Mapping[str, Any], count: int | None
-) -> Sweep:
+def _start(config: Config, wanted: Wanted, slots: Slots, count: int | None) -> Sweep:
     """By an agent of this machine in the background."""
-    from runyard.actions.agent_process import agent_command, start_in_background
-    from runyard.actions.slots import Slots
-    from runyard.actions.sweep import create_sweep
+    from runyard.actions.sweeping.agent_process import Limits, start_agent
+    from runyard.actions.sweeping.sweep import create_sweep
     from runyard.actions.tracking import agent_variables
 
     plan = _plan(config, wanted)
     variables = agent_variables(wanted.project, plan.folder, log_notice)
     record = create_sweep(plan, (), log_notice)
-    slots = Slots(slot_words["slots"], slot_words["per-gpu"], slot_words["gpus"], slot_words["mps"])
-    folder = str(plan.folder)
-    words = agent_command(
-        record["key"],
-        slots=slots.of_sweep(record),
-        count=count,
-        folder=folder,
-        leash=None,
-        quiet=False,
-        seconds=wanted.seconds,
-    )
-    agent = start_in_background(words, record["id"], folder, variables)
+    agent = start_agent(record, slots, variables, Limits(count, wanted.seconds))
     return Sweep(record, locate(), agent)
 
 
 def _submit(config: Config, wanted: Wanted, slots: int, count: int | None) -> Sweep:
     from runyard.actions.submitting.submission import ClusterOptions, SweepSubmitted
-    from runyard.actions.sweep import submit_sweep
+    from runyard.actions.sweeping.sweep import submit_sweep
 
     if count is not None:
         raise UsageError(
@@ -221,8 +206,8 @@ def _submit(config: Config, wanted: Wanted, slots: int, count: int | None) -> Sw
 
 
 def _plan(config: Config, wanted: Wanted) -> Plan:
-    from runyard.actions.program_checks import check_plan
-    from runyard.actions.sweep_plan import SweepSource, make_plan
+    from runyard.actions.sweeping.sweep_plan import SweepSource, make_plan
+    from runyard.actions.trying.program_checks import check_plan
 
     if isinstance(config, Mapping):
         source = SweepSource("the sweep", options=wanted.project, text=json.dumps(dict(config)))

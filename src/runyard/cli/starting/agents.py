@@ -17,7 +17,8 @@ import argparse
 import os
 import time
 
-from runyard.actions.agents import (
+from runyard.actions.naming import find_sweep
+from runyard.actions.sweeping.agents import (
     AgentsRequest,
     add_agents,
     add_agents_elsewhere,
@@ -25,7 +26,6 @@ from runyard.actions.agents import (
     drain_agent,
     list_agents,
 )
-from runyard.actions.naming import find_sweep
 from runyard.cli.completers import complete_sweep
 from runyard.cli.connect import server
 from runyard.cli.output import ago, duration, print_json, print_table, say, show
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _add(args: argparse.Namespace) -> int:
     if args.server is not None or "/" in (args.which or ""):
-        from runyard.actions.elsewhere import find_elsewhere, server_elsewhere
+        from runyard.actions.sweeping.elsewhere import find_elsewhere, server_elsewhere
 
         url = server_elsewhere(args.server, locate(), os.environ)
         if url is not None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.actions.events import Event
-from runyard.actions.gauge import (
+from runyard.actions.trying.gauge import (
     Gauged,
     GaugeRequest,
     Looking,
@@ -145,7 +145,7 @@ def _show(event: Event) -> None:
 
 
 def _measure_in_job(args: argparse.Namespace, wanted: GaugeRequest) -> Raw | None:
-    from runyard.actions.submitting.gauge_job import JobPreview, measure_in_job
+    from runyard.actions.trying.gauge_job import JobPreview, measure_in_job
 
     raw = measure_in_job(wanted, show, dry_run=args.dry_run)
     if not isinstance(raw, JobPreview):

@@ -14,7 +14,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from runyard.actions.task_lists import estimate_list, repeated, submit_list
+from runyard.actions.sweeping.task_lists import estimate_list, repeated, submit_list
 from runyard.cli.connect import server
 from runyard.cli.output import number, print_table, say, show
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
@@ -85,7 +85,7 @@ def seeds(text: str) -> tuple[int, ...]:
 
 
 def _report(sweep: Sweep) -> None:
-    from runyard.actions.seeds import spread_of
+    from runyard.actions.sweeping.seeds import spread_of
 
     measured = spread_of(server(quiet=True), sweep)
     if not measured:

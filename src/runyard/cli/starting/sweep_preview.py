@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 
-from runyard.actions.sweep import first_trials
-from runyard.actions.sweep_plan import Plan
+from runyard.actions.sweeping.sweep import first_trials
+from runyard.actions.sweeping.sweep_plan import Plan
 from runyard.cli.output import console, print_json
 
 

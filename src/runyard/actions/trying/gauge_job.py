@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from runyard.actions.connect import open_server
 from runyard.actions.events import Notice, Notify
-from runyard.actions.gauge import GaugeRequest
 from runyard.actions.submitting.allocation import allocate_for, enter_job, give_back
 from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
 from runyard.actions.submitting.submission import ClusterOptions, Submission
+from runyard.actions.trying.gauge import GaugeRequest
 from runyard.errors import ProgramError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from runyard.config.program_source import Source, read_source
 from runyard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from runyard.actions.sweep_plan import Plan
+    from runyard.actions.sweeping.sweep_plan import Plan
     from runyard.config.task_list import TaskList
     from runyard.search.sweep import Sweep
 
