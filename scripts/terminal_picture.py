@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 80
 SESSION = [
     ("runyard sweep sweep.yaml -j 2 2>/dev/null", True),
-    ("runyard best -l 5", True),
+    ("runyard show --best -l 5", True),
     ("runyard run -q -- python train.py --lr 0.02 >/dev/null 2>&1", False),
     ("runyard show", True),
 ]

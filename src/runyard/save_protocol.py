@@ -1,4 +1,4 @@
-"""How a program and whoever runs it agree about saving: an exit code, and files it leaves.
+"""How a program and whoever runs it agree about what it leaves: an exit code, and files.
 
 `train` writes them in the program, `node` reads them beside it, and the server counts the code.
 """
@@ -13,3 +13,15 @@ GO_ON_NOTE = "go-on"
 USED_NOTE = ".used"
 # The file of a checkpoint that says what belongs to it.
 MANIFEST = "manifest.json"
+# Names the folder where programs keep how fast their earlier runs were (`train/courses.py`).
+COURSES = "RUNYARD_COURSES"
+
+
+def courses_folder(home: str, project: str) -> str:
+    """Of a project's programs, in the state folder."""
+    return f"{home}/courses/{path_part(project)}"
+
+
+def path_part(text: str) -> str:
+    """A name as a part of a path."""
+    return "".join(char if char.isalnum() or char in "-_" else "-" for char in text)[:100] or "-"

@@ -97,7 +97,7 @@ def test_runs_named_by_hand_are_one_side() -> None:
     ("words", "said"),
     [
         (("slow",), "cannot be compared"),
-        (("slow", "nowhere"), "`runyard runs` and `runyard sweeps`"),
+        (("slow", "nowhere"), "`runyard runs` and `runyard runs --sweeps`"),
         (("slow", "fast", "--metric", "lost"), "in common: loss"),
         (("slow", ","), "is empty"),
     ],

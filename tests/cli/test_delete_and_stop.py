@@ -1,4 +1,4 @@
-"""`delete` asks first and says what goes; `stop` ends programs that know nothing of wandb."""
+"""`delete` asks first and says what goes; `cancel` ends programs that know nothing of wandb."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_delete(runyard: RunRunyard) -> None:
     assert _runs(runyard) == []
 
 
-def test_stop_ends_a_program_without_wandb(runyard: RunRunyard) -> None:
+def test_cancel_ends_a_program_without_wandb(runyard: RunRunyard) -> None:
     assert runyard("server", "start").returncode == 0
     program = "import time\nfor _ in range(600):\n    print('on', flush=True)\n    time.sleep(0.1)"
     started = subprocess.Popen(
@@ -65,7 +65,7 @@ def test_stop_ends_a_program_without_wandb(runyard: RunRunyard) -> None:
         while not any(run["state"] == "running" for run in _runs(runyard)):
             assert time.monotonic() < end
             time.sleep(0.1)
-        asked = json.loads(runyard("stop", "long", "--json").stdout)
+        asked = json.loads(runyard("cancel", "long", "--json").stdout)
         assert asked["stop_asked"] is True
         assert started.wait(180) == -signal.SIGTERM
     finally:

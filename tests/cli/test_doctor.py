@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runyard.actions.cluster import probe as doctor_job
+from runyard.actions.cluster.probe import look_from_inside
 from runyard.actions.events import ignore
 from runyard.clusters.load import load_profile
 from runyard.config.flags import NO_FLAGS
 from runyard.home import Home
-from runyard.schedulers.slurm.doctor.probe_job import Outcome
+from runyard.schedulers.doctor import Outcome
+from runyard.schedulers.slurm.doctor import doctor as slurm_doctor
 from tests.conftest import RunRunyard
 
 
@@ -69,11 +70,12 @@ def test_the_doctors_job_is_waited_for_as_long_as_nodes_may_take_to_start(
         waited.append(wait)
         return Outcome(None, "nothing was asked")
 
-    monkeypatch.setattr(doctor_job, "run_probe", probe)
+    monkeypatch.setattr(slurm_doctor, "run_probe", probe)
     monkeypatch.setenv("RUNYARD_CLUSTER", "generic")
     monkeypatch.chdir(tmp_path)
     usual = load_profile("generic")
     late = replace(usual, elasticity=replace(usual.elasticity, start_wait=300.0))
     for profile in (usual, late):
-        doctor_job.look_from_inside(profile, NO_FLAGS, state_folder, tmp_path, 60.0, ignore)
+        doctor = slurm_doctor.SlurmDoctor({"PATH": ""})
+        look_from_inside(doctor, profile, NO_FLAGS, state_folder, tmp_path, 60.0, ignore)
     assert waited == [60.0, 360.0]

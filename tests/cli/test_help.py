@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from runyard.cli.catalog import COMMANDS
+from runyard.cli.catalog import COMMANDS, SUBCOMMANDS
 from runyard.cli.help_text import lay_out
 from runyard.cli.main import main
 from runyard.cli.overview import overview
@@ -17,13 +17,13 @@ from runyard.cli.parser import Parser, build_parser
 
 def parser_of(command: str, monkeypatch: pytest.MonkeyPatch) -> Parser:
     # Options that make a command slow to start are there only where its words may need them.
-    monkeypatch.setattr(sys, "argv", ["runyard", command, "--help"])
+    monkeypatch.setattr(sys, "argv", ["runyard", *command.split(), "--help"])
     parser = build_parser(command)[1]
     assert parser is not None
     return parser
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_it_fits_a_terminal(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     parser = parser_of(command, monkeypatch)
@@ -61,7 +61,7 @@ def test_rare_options_have_a_help_of_their_own(
     assert [option for option in options if option not in everything] == []
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_what_to_type_comes_before_the_explanations(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +70,7 @@ def test_what_to_type_comes_before_the_explanations(
     assert f"runyard {command}" in examples
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_every_option_is_explained(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     actions = parser_of(command, monkeypatch)._actions
     assert [one.option_strings or one.dest for one in actions if not one.help] == []

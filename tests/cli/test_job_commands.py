@@ -85,14 +85,14 @@ def test_what_is_known_is_shown_with_its_age() -> None:
 
 
 def test_the_history_needs_no_slurm() -> None:
-    listed = run_runyard("jobs").stdout
+    listed = run_runyard("status", "--jobs").stdout
     assert "1 done, 1 out of memory" in listed
     assert "60 s (10%)" in listed
     assert "4 GB (100%)" in listed
-    one = run_runyard("jobs", "7").stdout
+    one = run_runyard("status", "7", "--jobs").stdout
     assert "longest task 60 s of 10 min" in one
     assert "#SBATCH --mem=4G" in one
-    assert run_runyard("jobs", "7", "--script").stdout == "#!/bin/bash\n#SBATCH --mem=4G\n"
+    assert run_runyard("status", "7", "--script").stdout == "#!/bin/bash\n#SBATCH --mem=4G\n"
 
 
 def test_the_logs_need_no_slurm_either() -> None:
@@ -106,12 +106,12 @@ def test_the_logs_need_no_slurm_either() -> None:
     ("words", "said"),
     [
         (("cancel", "9"), "job 9 is not on this cluster but on narval"),
-        (("partitions",), "there is no Slurm here"),
+        (("clusters", "partitions"), "there is no Slurm here"),
         (("status", "12345"), "there is no Slurm here"),
         (("shell", "9_1"), "there is no Slurm here"),
         (("retry", "9"), "ran no trials that runyard knows"),
         (("retry", "--memory", "+x%"), "'+x%'"),
-        (("jobs", "9", "--script"), "the script of job 9 is not there"),
+        (("status", "9", "--script"), "the script of job 9 is not there"),
         (("logs", "12345"), "runyard has submitted no job 12345"),
     ],
 )
@@ -152,15 +152,19 @@ def test_the_sites_own_commands_are_used_and_named(
     monkeypatch.setenv("RUNYARD_CLUSTERS", str(tmp_path))
     monkeypatch.setenv("RUNYARD_CLUSTER", "lab")
     here = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    told = run_runyard("usage", env=here)
+    told = run_runyard("clusters", "usage", env=here)
     assert (told.stdout, told.returncode) == ("used: all of it\n", 3)
     assert "as the site tells it: hours 'all of it'" in told.stderr
-    assert json.loads(run_runyard("usage", "--ledger", "--json", env=here).stdout)["accounts"]
-    assert "as the site tells it:  figures 7" in run_runyard("jobs", "7", env=here).stderr
-    assert "as the site tells it" not in run_runyard("jobs", "9", env=here).stderr
+    assert json.loads(run_runyard("clusters", "usage", "--ledger", "--json", env=here).stdout)[
+        "accounts"
+    ]
+    assert (
+        "as the site tells it:  figures 7" in run_runyard("status", "7", "--jobs", env=here).stderr
+    )
+    assert "as the site tells it" not in run_runyard("status", "9", "--jobs", env=here).stderr
 
-    gone = run_runyard("usage")
+    gone = run_runyard("clusters", "usage")
     assert gone.returncode == 1
     assert "the site's command does not answer: hours 'all of it'" in gone.stderr
     assert "--ledger" in gone.stderr
-    assert "figures" not in run_runyard("jobs", "7").stderr
+    assert "figures" not in run_runyard("status", "7", "--jobs").stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli.catalog import COMMANDS
+from runyard.cli.catalog import COMMANDS, SUBCOMMANDS
 from runyard.cli.letters import LETTERS
 from runyard.cli.parser import build_parser
 from runyard.cli.resource_flags import given_flags
@@ -29,7 +29,7 @@ OF_OLD_SCRIPTS = {
 
 def actions_of(command: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[argparse.Action]:
     """All options of a command, the cluster's too."""
-    monkeypatch.setattr(sys, "argv", ["runyard", command, "--help"])
+    monkeypatch.setattr(sys, "argv", ["runyard", *command.split(), "--help"])
     _, parser = build_parser(command)
     assert parser is not None
     yield from parser._actions
@@ -39,7 +39,7 @@ def letters_of(action: argparse.Action) -> list[str]:
     return [word for word in action.option_strings if len(word) == 2]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_a_letter_of_a_command_means_what_it_means_everywhere(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.cli.catalog import COMMANDS, FORMER
+from runyard.cli.catalog import COMMANDS, FORMER, SUBCOMMANDS
 from runyard.cli.main import format_error, main
 from runyard.cli.overview import OPTIONS
 from runyard.cli.parser import build_parser
@@ -112,7 +112,7 @@ def test_help_names_the_options_that_the_parser_takes() -> None:
     assert taken - {"-V"} == set(build_parser(None)[0]._option_string_actions)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 @pytest.mark.parametrize("asked", ["help {}", "{} --help", "{} -h", "--debug {} --help"])
 def test_help_of_a_command(command: str, asked: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:

@@ -107,7 +107,7 @@ def test_every_command_keeps_to_the_project_of_runyard_yaml(
     ran("run", "-P", "another", "--", "true")
     runs = json.loads(runyard("runs", "--json").stdout)
     assert sorted(one["project"] for one in runs) == ["another", "my-thesis", "my-thesis"]
-    sweeps = json.loads(runyard("sweeps", "--json").stdout)
+    sweeps = json.loads(runyard("runs", "--sweeps", "--json").stdout)
     assert [one["project"] for one in sweeps] == ["my-thesis", "my-thesis"]
     # How programs went is kept with the project too, by `run` and by agents.
     (courses,) = (state_folder.path / "courses" / "my-thesis").iterdir()

@@ -122,7 +122,7 @@ def test_a_run_that_is_not_there(command: str, words: str) -> None:
     assert done.returncode == 1
     what = "run" if command == "show" else "sweep, trial or job"
     assert done.stderr.startswith(f"runyard: there is no {what} '{words}'")
-    assert "try:  `runyard runs` and `runyard sweeps` list what there is" in done.stderr
+    assert "try:  `runyard runs` and `runyard runs --sweeps` list what there is" in done.stderr
 
 
 def test_show_tells_what_is_known() -> None:

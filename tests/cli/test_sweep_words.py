@@ -65,7 +65,7 @@ def test_the_command_line_changes_what_the_file_says(runyard: RunRunyard, tmp_pa
         (["sweep.yaml", "--method", "bays"], "--method cannot be 'bays'", "bayes"),
         (["sweep.yaml", "--set", "lr"], "--set lr says nothing to set", "--set"),
         (["sweep.yaml", "--pause", "--stop"], "not allowed with", "--help"),
-        (["nothing", "--dry-run"], "--dry-run is for a sweep file", "runyard sweeps"),
+        (["nothing", "--dry-run"], "--dry-run is for a sweep file", "runyard runs --sweeps"),
     ],
 )
 def test_mistakes_on_the_command_line(
@@ -122,19 +122,20 @@ def test_a_module_is_a_program_too(runyard: RunRunyard, tmp_path: Path) -> None:
 
 def test_sweeps_are_made_listed_steered_and_found(runyard: RunRunyard, tmp_path: Path) -> None:
     file = write(tmp_path)
-    assert "no sweeps yet" in runyard("sweeps").stderr
+    assert "no sweeps yet" in runyard("runs", "--sweeps").stderr
     made = runyard("sweep", str(file), "--no-run", "--json", "--name", "first", "-P", "birds")
     sweep = json.loads(made.stdout)
     assert (sweep["name"], sweep["project"], sweep["expected"]) == ("first", "birds", 6)
     assert f"wandb agent {sweep['entity']}/birds/{sweep['id']}" in made.stderr
     assert f"runyard sweep {sweep['id']}" in made.stderr
 
-    listed = runyard("sweeps").stdout
+    listed = runyard("runs", "--sweeps").stdout
     assert sweep["id"] in listed
     assert "0/6" in listed
     assert "paused" in runyard("sweep", "--pause", "first").stderr
     assert (
-        json.loads(runyard("sweeps", "--json", "--state", "paused").stdout)[0]["id"] == sweep["id"]
+        json.loads(runyard("runs", "--sweeps", "--json", "--state", "paused").stdout)[0]["id"]
+        == sweep["id"]
     )
     assert "is running" in runyard("sweep", "--resume", sweep["id"]).stderr
     assert "nobody works on it" in runyard("sweep", "--resume", sweep["id"]).stderr
@@ -143,8 +144,8 @@ def test_sweeps_are_made_listed_steered_and_found(runyard: RunRunyard, tmp_path:
     assert unknown.returncode == 1
     assert "did you mean first?" in unknown.stderr
     assert "has printed anything" in runyard("logs", "first").stderr
-    assert "no trial" in runyard("best", "first").stderr
-    assert "is finished" in runyard("stop", "first").stderr
+    assert "no trial" in runyard("show", "first", "--best").stderr
+    assert "is finished" in runyard("cancel", "first", "--finish").stderr
     over = runyard("sweep", "first")
     assert over.returncode == 2
     assert "has ended: finished" in over.stderr

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from runyard.clusters.load import SHIPPED, load_profile
+from runyard.schedulers.doctor import Outcome
 from runyard.schedulers.slurm.doctor.node_checks import check_nodes
-from runyard.schedulers.slurm.doctor.probe_job import Outcome, marked, probe_script
+from runyard.schedulers.slurm.doctor.probe_job import marked, probe_script
 
 GENERIC = load_profile("generic", folders=[SHIPPED])
 

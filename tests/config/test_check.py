@@ -288,6 +288,6 @@ def test_jobs_log_to_another_server_where_nodes_reach_it() -> None:
     assert only.what == (
         "programs cannot log to W&B's cloud (--server cloud): compute nodes do not reach it"
     )
-    assert "`runyard push RUN --to cloud`" in only.mend
+    assert "`runyard sync RUN --to cloud`" in only.mend
     (only,) = tracked("generic", server="cloud", mode="relay").refusals
     assert "--mode relay" in only.what

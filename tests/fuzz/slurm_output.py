@@ -14,15 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from unittest import mock
 
-from runyard.actions.cluster import usage
 from runyard.clusters.asking import asker
 from runyard.clusters.load import SHIPPED, load_profile
 from runyard.clusters.place import Recognised
 from runyard.launch.watching import news_of
-from runyard.node.agent import job_end, job_file
 from runyard.schedulers.jobs import used
 from runyard.schedulers.slurm import (
     accounting,
+    inside,
     live_usage,
     maintenance,
     name,
@@ -134,9 +133,10 @@ class SlurmOutput:
         live_usage.running_tasks(env)
         sending._find(sending.mark_of("k"), env)
         sending.send("#!/bin/sh\n", "k", environ=env, sleep=lambda _: None)
-        job_end.find_end(None, {"SLURM_JOB_ID": "40"}, 0.0)
-        job_file.cancel_links("/jobs/a/job.json", lambda _: None)
-        usage._fair_shares()
+        job_of_agent = inside.Job({"SLURM_JOB_ID": "40"})
+        job_of_agent.find_end()
+        job_of_agent.cancel_waiting("/jobs/a")
+        accounting.fair_shares(env)
 
     def _read_site(self) -> None:
         env: dict[str, str] = {}

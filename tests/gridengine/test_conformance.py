@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.schedulers.conformance import Bench, SchedulerConformance
+from runyard.schedulers.conformance import Bench, SchedulerConformance, bench_environ
 from runyard.schedulers.gridengine.scheduler import GridEngine
 
 from .cluster import GridEngineCell
@@ -24,6 +24,5 @@ def write_script(body: str, log: Path, tasks: int | None) -> str:
 class TestGridEngine(SchedulerConformance):
     @pytest.fixture
     def bench(self, gridengine_cell: GridEngineCell, tmp_path: Path) -> Iterator[Bench]:
-        environ = {**gridengine_cell.env, "RUNYARD_BENCH": "kept", "WANDB_API_KEY": "secret"}
-        yield Bench(GridEngine(environ), write_script, tmp_path)
+        yield Bench(GridEngine(bench_environ(gridengine_cell.env)), write_script, tmp_path)
         gridengine_cell.cancel_jobs()

@@ -60,8 +60,8 @@ def test_what_a_running_job_has_is_told(bench: Bench) -> None:
 
 def test_a_job_knows_itself(bench: Bench) -> None:
     code = (
-        "from runyard.schedulers.gridengine.inside import this_job; job = this_job(); "
-        "print(job.name, job.slots, len(job.nodes), job.queue, job.restarts)"
+        "from runyard.schedulers.inside import this_job; job = this_job(); "
+        "print(job.name, job.slots, len(job.hosts()), job.queue, job.restarts)"
     )
     job_id = bench.send(asking(bench, f"{sys.executable} -c '{code}'", cpus=2))
     assert bench.ends(job_id).states == {"COMPLETED": 1}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from runyard.actions.watching.chains import ChainState
-from runyard.cli.watching.chain_view import chain_lines
+from runyard.cli.watching.job_view import chain_lines
 from runyard.clusters.load import load_profile
 from runyard.clusters.profile import Elasticity, Profile
 from runyard.config.request import Agents

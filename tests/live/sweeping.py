@@ -123,7 +123,7 @@ def kill(*pids: int) -> None:
 
 def sweep_json(runyard: RunRunyard) -> Sweep:
     """The newest sweep."""
-    listed = runyard("sweeps", "--json", "-l", "1")
+    listed = runyard("runs", "--sweeps", "--json", "-l", "1")
     assert listed.returncode == 0, listed.stderr
     found: Sweep = json.loads(listed.stdout)[0]
     return found

@@ -42,7 +42,7 @@ def test_a_sweep_whose_program_has_no_such_option_is_not_made(tmp_path: Path) ->
     assert refused.returncode == 2
     assert "train.py: it has no option --learning_rate" in refused.stderr
     assert "--no-check" in refused.stderr
-    assert ask_runyard("sweeps", "--json", cwd=tmp_path).stdout.strip() == "[]"
+    assert ask_runyard("runs", "--sweeps", "--json", cwd=tmp_path).stdout.strip() == "[]"
     forced = run_runyard("sweep", str(file), "--no-check", "--no-run", env=with_python())
     assert forced.returncode == 0, forced.stderr
 

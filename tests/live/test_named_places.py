@@ -48,8 +48,8 @@ PLACES: dict[str, dict[str, str]] = {
 @pytest.fixture(scope="module", params=VERSIONS)
 def python(request: pytest.FixtureRequest, module_home: Home) -> str:
     """The Python of a client; and a team that its programs may write to."""
-    if "crew" not in run_runyard("teams", "list").stdout:
-        assert run_runyard("teams", "add", "crew").returncode == 0
+    if "crew" not in run_runyard("users", "teams", "list").stdout:
+        assert run_runyard("users", "teams", "add", "crew").returncode == 0
     try:
         return str(ensure_environment(request.param))
     except MissingClient as missing:

@@ -75,7 +75,9 @@ def test_a_loss_that_diverged_ends_its_trial(state_folder: Home, tmp_path: Path)
     (sweep,) = api.sweeps.sweeps(limit=1)
     assert sweep["best"] is not None
     assert (sweep["best"]["values"]["kind"], sweep["best"]["value"]) == ("some", 0.4)
-    best = json.loads(ask_runyard("best", sweep["id"], "--json", cwd=tmp_path).stdout)["best"]
+    best = json.loads(ask_runyard("show", sweep["id"], "--best", "--json", cwd=tmp_path).stdout)[
+        "best"
+    ]
     assert [one["values"]["kind"] for one in best] == ["some", "good"]
     status = ask_runyard("status", sweep["id"], cwd=tmp_path).stdout
     assert f"failed  {by_kind['diverged']['name']}  loss is NaN" in status
@@ -100,7 +102,9 @@ def test_what_is_kept_finishes_and_says_so(state_folder: Home, tmp_path: Path) -
     assert alert["title"] == "loss is -Infinity"
     assert by_kind["minus"]["metrics"] == {"loss": 0.3}, "no infinity is ever the best value"
     (sweep,) = api_of(state_folder).sweeps.sweeps(limit=1)
-    best = json.loads(ask_runyard("best", sweep["id"], "--json", cwd=tmp_path).stdout)["best"]
+    best = json.loads(ask_runyard("show", sweep["id"], "--best", "--json", cwd=tmp_path).stdout)[
+        "best"
+    ]
     assert best[0]["values"]["kind"] == "last", "its finite value counts, as it was kept"
     place = f"{sweep['entity']}/{sweep['project']}/{sweep['id']}"
     discovery = read_discovery(state_folder)

@@ -158,7 +158,7 @@ def test_an_agent_whose_key_is_revoked_gets_another(module_home: Home, tells: Pa
     file = write_sweep(tells, waits, parameters={"lr": {"values": [1, 2, 3]}})
     with started_sweep(module_home, str(file), cwd=tells) as process:
         until(lambda: len(_seen(tells)) == 1, "the first trial begins")
-        assert "revoked" in run_runyard("keys", "revoke", "--kind", "run").stdout
+        assert "revoked" in run_runyard("users", "keys", "revoke", "--kind", "run").stdout
         (tells / "go").touch()
         assert process.wait(LONG) == 0
     keys = {environment["WANDB_API_KEY"] for environment in _seen(tells)}
@@ -199,7 +199,7 @@ def test_a_revoked_key_of_nodes_is_replaced_by_the_next_start(state_folder: Home
     (nodes,) = [key for key in api_of(state_folder).people.list_keys() if key["kind"] == "nodes"]
     restart_server(state_folder)
     assert _discovery(state_folder).node_key == before.node_key
-    assert run_runyard("keys", "revoke", nodes["id"]).returncode == 0
+    assert run_runyard("users", "keys", "revoke", nodes["id"]).returncode == 0
     assert _status(before.url, before.node_key, "/api/runs") == 401
     restart_server(state_folder)
     after = _discovery(state_folder)

@@ -253,7 +253,7 @@ def _rest(process: subprocess.Popen[str]) -> str:
 
 def test_a_run_is_stopped_from_the_command_line() -> None:
     with _started(LOG_UNTIL_STOPPED) as process:
-        asked = run_runyard("stop", "birds/endless")
+        asked = run_runyard("cancel", "birds/endless")
         assert (asked.returncode, asked.stdout) == (0, "")
         assert "was asked to stop" in asked.stderr
         assert "stopped" in _rest(process)
@@ -261,7 +261,7 @@ def test_a_run_is_stopped_from_the_command_line() -> None:
     shown = json.loads(run_runyard("show", "birds/endless", "--json").stdout)
     assert shown["state"] == "killed"
     assert shown["steps"] > 0
-    assert "has ended already (killed)" in run_runyard("stop", "birds/endless").stderr
+    assert "has ended already (killed)" in run_runyard("cancel", "birds/endless").stderr
 
 
 def test_a_client_whose_run_is_deleted_goes_on_without_its_server() -> None:

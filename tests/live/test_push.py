@@ -105,7 +105,7 @@ def api_of(home: Home) -> Api:
 
 def push(yards: tuple[Home, Home], key: str, *words: str) -> subprocess.CompletedProcess[str]:
     to = ("--to", api_of(yards[1]).url)
-    return run_runyard("push", *words, *to, env={"WANDB_API_KEY": key}, timeout=120)
+    return run_runyard("sync", *words, *to, env={"WANDB_API_KEY": key}, timeout=120)
 
 
 def content(home: Home, words: str) -> dict[str, Any]:
@@ -314,7 +314,7 @@ def test_a_killed_push_is_taken_up_again(
 ) -> None:
     monkeypatch.setenv("WANDB_API_KEY", bob)
     far = api_of(yards[1])
-    words = ["push", "long", "--to", far.url, "--project", "killed"]
+    words = ["sync", "long", "--to", far.url, "--project", "killed"]
     process = subprocess.Popen([PYTHON, "-m", "runyard", *words], stdout=subprocess.DEVNULL)
     end = time.monotonic() + 180
     while not any(run["steps"] for run in far.runs(project="killed")):
@@ -335,7 +335,7 @@ def test_what_goes_wrong_is_told(yards: tuple[Home, Home], bob: str, long: Run) 
     assert "'eve' is not an entity" in foreign.stderr
     nothing = push(yards, bob)
     assert (nothing.returncode, "which runs?" in nothing.stderr) == (2, True)
-    nowhere = run_runyard("push", "long", "--to", "ftp://x", env={"WANDB_API_KEY": bob})
+    nowhere = run_runyard("sync", "long", "--to", "ftp://x", env={"WANDB_API_KEY": bob})
     assert "is not a server's address" in nowhere.stderr
 
 

@@ -42,7 +42,7 @@ def test_the_wheel_alone_runs_the_quickstart(state_folder: Home, tmp_path: Path)
 
     assert typed("runyard", "--version").split()[1] in wheel.name
     typed("runyard", "sweep", "spirals/sweep.yaml", "-j", "2", "--run-cap", "2", "--no-check")
-    assert typed("runyard", "best").count("\n") >= 3
+    assert typed("runyard", "show", "--best").count("\n") >= 3
     page = (
         "import urllib.request as u; from runyard.home import *; "
         "asked = u.Request(read_discovery(locate()).url, headers={'Accept': 'text/html'}); "

@@ -53,7 +53,7 @@ def test_one_command_with_several_seeds(module_home: Home, tmp_path: Path) -> No
     assert ended.returncode == 0, ended.stderr
     assert "2.5 ± 1" in ended.stdout
     sweep = newest(module_home)
-    best = run_runyard("best", sweep["id"])
+    best = run_runyard("show", sweep["id"], "--best")
     assert "2.5 ± 1" in best.stdout
     assert "seed1 (+2)" in best.stdout
     runs = [api_of(module_home).run(one["id"]) for one in

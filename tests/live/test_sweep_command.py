@@ -67,9 +67,9 @@ def test_a_grid_runs_from_the_file_to_the_best_trial(
 
     # The report tells of the best one, and how to look further.
     assert "best  lr1em2_bs16  loss 0.016" in ended.stdout
-    assert f"runyard best {sweep['id']}" in ended.stdout
+    assert f"runyard show {sweep['id']} --best" in ended.stdout
     assert f"wandb agent {sweep['entity']}/spirals/{sweep['id']}" in ended.stderr
-    best = runyard("best", sweep["id"], "-l", "1").stdout
+    best = runyard("show", sweep["id"], "--best", "-l", "1").stdout
     assert "lr1em2_bs16" in best
     assert "lr3em3" not in best
     assert "lr1em2_bs16" in runyard("show", sweep["id"]).stdout
@@ -146,11 +146,11 @@ def test_seeds_count_together(runyard: RunRunyard, tmp_path: Path) -> None:
     )  # fmt: skip
     ended = runyard("sweep", str(file), "-j", "3", env=with_python(), timeout=LONG)
     assert ended.returncode == 0, ended.stderr
-    shown = json.loads(runyard("best", "--json").stdout)["best"]
+    shown = json.loads(runyard("show", "--best", "--json").stdout)["best"]
     assert [one["values"] for one in shown] == [{"lr": 0.01}, {"lr": 0.03}]
     assert [len(one["trials"]) for one in shown] == [3, 3]
     assert shown[0]["metrics"]["loss"] == pytest.approx({"mean": 0.01, "deviation": 0.01})
-    assert "0.01 ± 0.01" in runyard("best").stdout
+    assert "0.01 ± 0.01" in runyard("show", "--best").stdout
 
 
 def test_trials_of_equal_values_have_folders_of_their_own(

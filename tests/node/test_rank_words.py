@@ -14,11 +14,11 @@ from runyard.node.ranks.launchers import (
     Meeting,
     NotPython,
     count_gpus,
-    of_the_job,
     program_words,
     rank_variables,
 )
 from runyard.node.ranks.ports import Port, address, is_free, listen
+from runyard.schedulers.inside import this_job
 
 TWO = Meeting(2, "gpu003", 23456, "77.1.ab")
 ONE = Meeting(1, "gpu003", 23456, "77.1.ab")
@@ -33,9 +33,9 @@ def test_a_step_that_was_entered_does_not_limit_the_step_of_the_ranks() -> None:
         "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": "n1", "SLURM_NNODES": "1",
         "SLURM_JOB_NODELIST": "n1", "SLURM_CPU_BIND": "quiet", "PATH": "/bin",
     }  # fmt: skip
-    assert of_the_job(entered) == {"SLURM_JOB_ID": "7", "PATH": "/bin"}
+    assert this_job(entered).step_environ() == {"SLURM_JOB_ID": "7", "PATH": "/bin"}
     batch = {"SLURM_JOB_ID": "7", "SLURM_NNODES": "2"}
-    assert of_the_job(batch) == batch
+    assert this_job(batch).step_environ() == batch
 
 
 def test_torchrun_meets_at_the_first_node_and_restarts_up_to_three_times() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.node.agent.job_file import whereabouts
+from runyard.node.agent.job_end import whereabouts
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from runyard.schedulers.gridengine.accounting import find_marked, flush_seconds,
 from runyard.schedulers.gridengine.cell import cluster_name
 from runyard.schedulers.gridengine.commands import Answer
 from runyard.schedulers.gridengine.header import SiteNames, header_lines
-from runyard.schedulers.gridengine.inside import this_job
+from runyard.schedulers.gridengine.inside import Job
 from runyard.schedulers.gridengine.partitions import read_limits, read_queues
 from runyard.schedulers.gridengine.queue import poll, read_rows
 from runyard.schedulers.gridengine.sending import command, job_name, mark_of, reply_of, with_path
@@ -217,23 +217,23 @@ def test_a_job_inherits_nothing_of_the_job_that_sent_it() -> None:
 
 
 def test_what_a_job_knows_of_itself(tmp_path: Path) -> None:
-    assert this_job({"JOB_ID": "of another program"}) is None
-    alone = this_job({"JOB_ID": "5", "SGE_TASK_ID": "undefined", "HOSTNAME": "n1"})
-    assert alone is not None
-    assert (alone.name, alone.task, alone.slots, alone.nodes) == ("5", None, 1, ("n1",))
+    assert not Job({"JOB_ID": "of another program"}).is_job
+    alone = Job({"JOB_ID": "5", "SGE_TASK_ID": "undefined", "HOSTNAME": "n1"})
+    assert (alone.name, alone.task, alone.slots, alone.hosts()) == ("5", None, 1, ["n1"])
     hosts = tmp_path / "hosts"
     hosts.write_text("n1 2 main.q@n1 UNDEFINED\nn2 2 main.q@n2 UNDEFINED\n")
-    task = this_job(
+    task = Job(
         {
             "JOB_ID": "5",
             "SGE_TASK_ID": "3",
             "NSLOTS": "4",
+            "NHOSTS": "2",
             "PE_HOSTFILE": str(hosts),
             "RESTARTED": "1",
         }
     )
-    assert task is not None
-    assert (task.name, task.slots, task.nodes, task.restarts) == ("5_3", 4, ("n1", "n2"), 1)
+    assert (task.name, task.slots, task.hosts(), task.restarts) == ("5_3", 4, ["n1", "n2"], 1)
+    assert (task.nodes, task.first_node()) == (2, "n1")
 
 
 def job(number: int, state: str, letters: str, more: str = "") -> str:

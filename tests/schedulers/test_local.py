@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.schedulers.conformance import Bench, SchedulerConformance
+from runyard.schedulers.conformance import Bench, SchedulerConformance, bench_environ
 from runyard.schedulers.local.scheduler import Local
 
 
@@ -20,8 +20,7 @@ def write_script(body: str, log: Path, tasks: int | None) -> str:
 class TestLocal(SchedulerConformance):
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Bench:
-        environ = {**os.environ, "RUNYARD_BENCH": "kept", "WANDB_API_KEY": "secret"}
-        return Bench(Local(environ, tmp_path / "jobs"), write_script, tmp_path)
+        return Bench(Local(bench_environ(os.environ), tmp_path / "jobs"), write_script, tmp_path)
 
 
 def test_a_job_whose_supervisor_was_killed_has_failed(tmp_path: Path) -> None:

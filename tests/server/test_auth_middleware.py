@@ -128,8 +128,8 @@ def test_the_command_on_a_signpost_is_safe_to_copy(client: Client) -> None:
     assert "runyard show '$(reboot)'" in hostile.text
     assert "runyard runs" in client.request("GET", "/a/b/runs/x%0Areboot", key=None).text
     hostile = client.request("GET", "/a/b/sweeps/%24%28reboot%29", key=None)
-    assert "runyard best '$(reboot)'" in hostile.text
-    assert "runyard sweeps" in client.request("GET", "/a/b/sweeps/x%0Areboot", key=None).text
+    assert "runyard show '$(reboot)' --best" in hostile.text
+    assert "runyard runs --sweeps" in client.request("GET", "/a/b/sweeps/x%0Areboot", key=None).text
 
 
 def test_telemetry_is_not_wanted(client: Client) -> None:

@@ -7,17 +7,19 @@ import time
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from runyard.home import Home
 from runyard.server.app import create_app
 from runyard.server.http import scopes
+from runyard.server.http.routes import Endpoint
 from runyard.server.people import api_keys
-from runyard.server.people.permissions import RUNS, Caller
+from runyard.server.people.permissions import ALL, RUNS, Caller
 from runyard.server.tracker import Tracker
 from runyard.server.wandb_api.fields import root_fields
-from runyard.server.wandb_api.graphql.request import Request
+from runyard.server.wandb_api.graphql.request import Request as Question
 from tests.server.asgi import KEY
 from tests.server.persons import Person, add_person
 from tests.server.test_auth_middleware import OPEN
@@ -44,25 +46,16 @@ def _keys(person: Person) -> list[dict[str, Any]]:
     return found
 
 
-def _routes(tracker: Tracker) -> set[tuple[str, str]]:
+def _endpoints(tracker: Tracker) -> list[Endpoint]:
+    """Those that need a key."""
     routes = create_app(tracker, stop=lambda: None).routes
-    assert all(isinstance(route, Route) for route in routes)
-    return {
-        (method, route.path)
-        for route in routes
-        if isinstance(route, Route)
-        for method in (route.methods or set()) - {"HEAD"}
-        if route.path not in OPEN
-    }
-
-
-def test_every_route_is_classified_once(tracker: Tracker) -> None:
-    assert _routes(tracker) == scopes.RUNS_ROUTES | scopes.WHOLE_ROUTES
-    assert not scopes.RUNS_ROUTES & scopes.WHOLE_ROUTES
+    endpoints = [route for route in routes if isinstance(route, Endpoint)]
+    assert len(endpoints) == len(routes)
+    return [endpoint for endpoint in endpoints if endpoint.path not in OPEN]
 
 
 def test_every_mutation_is_classified_once(tracker: Tracker) -> None:
-    request = Request(tracker, Caller(1, "ada", admin=True), "http://here")
+    request = Question(tracker, Caller(1, "ada", admin=True), "http://here")
     known = root_fields.roots(request)["mutation"]().keys() - {"__typename"}
     assert known == scopes.RUNS_MUTATIONS | scopes.WHOLE_MUTATIONS
     assert not scopes.RUNS_MUTATIONS & scopes.WHOLE_MUTATIONS
@@ -71,14 +64,15 @@ def test_every_mutation_is_classified_once(tracker: Tracker) -> None:
 def test_the_walk_over_all_routes(tracker: Tracker, ada: Person, shell: Person) -> None:
     """What is not for runs is refused before anything is read; the rest answers as it would."""
     numbers = {"{key:int}": "1", "{number:int}": "1", "{agent:int}": "1"}
-    for method, route in sorted(_routes(tracker)):
-        path = route
+    for endpoint in _endpoints(tracker):
+        path = endpoint.path
         for part, value in numbers.items():
             path = path.replace(part, value)
         path = path.replace(":path}", "}").replace("{", "").replace("}", "")
-        status = shell.client.request(method, path, [b"{}"], key=shell.key).status
-        assert (status == 403) is ((method, route) in scopes.WHOLE_ROUTES), (method, path, status)
-        assert status not in (401, 500), (method, path)
+        for method in (endpoint.methods or set()) - {"HEAD"}:
+            status = shell.client.request(method, path, [b"{}"], key=shell.key).status
+            assert (status == 403) is (endpoint.scope == ALL), (method, path, status)
+            assert status not in (401, 500), (method, path)
     assert tracker.accounts.caller(KEY) is not None  # Nothing of the folder's own was touched.
     assert len(_keys(ada)) == 2
 
@@ -93,8 +87,8 @@ def test_what_is_open_without_a_key_is_open_with_one(tracker: Tracker, shell: Pe
             assert scopes.REFUSAL not in shell.client.request(method, path, key=shell.key).text
 
 
-def test_a_new_route_is_closed_until_it_is_classified() -> None:
-    async def tell(_request: object) -> Response:
+def test_a_new_route_is_closed_until_it_is_declared_open() -> None:
+    async def tell(_request: Request) -> Response:
         return Response("news")
 
     async def ask(app: Any, caller: Caller) -> int:
@@ -107,11 +101,11 @@ def test_a_new_route_is_closed_until_it_is_classified() -> None:
         await app({**scope, "caller": caller}, None, send)
         return int(statuses[0])
 
-    route = Route("/api/news", tell)
-    closed = scopes.guarded(route)
+    closed = Endpoint("GET", "/api/news", tell)
     assert asyncio.run(ask(closed.app, Caller(1, "ada", scope=RUNS))) == 403
     assert asyncio.run(ask(closed.app, Caller(1, "ada"))) == 200
-    assert closed is not route  # Routes are made once, applications more often.
+    opened = Endpoint("GET", "/api/news", tell, RUNS)
+    assert asyncio.run(ask(opened.app, Caller(1, "ada", scope=RUNS))) == 200
 
 
 def test_a_new_mutation_is_closed_until_it_is_classified(

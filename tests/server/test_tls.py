@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from runyard.certificate_facts import describe
 from runyard.client.discover import start_server, stop_server
 from runyard.errors import ServerError
 from runyard.home import Discovery, Home, prepare, read_discovery, write_discovery
@@ -168,7 +169,7 @@ def test_what_has_ended_is_made_anew_at_the_start(state_folder: Home) -> None:
     (state_folder.tls / "authority.key").write_text(old.key)
     (state_folder.tls / "server.pem").write_text(ended.certificate + ended.key)
     made = Tls(state_folder, TlsOptions(True), find_listening("127.0.0.1"))
-    about = certificates.describe((state_folder.tls / "server.pem").read_text())
+    about = describe((state_folder.tls / "server.pem").read_text())
     assert about.ends_at > NOW + datetime.timedelta(days=360)
     # An authority that would end before the certificate is no authority any more.
     assert made.authority.certificate != old.certificate

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.schedulers.conformance import Bench, SchedulerConformance
+from runyard.schedulers.conformance import Bench, SchedulerConformance, bench_environ
 from runyard.schedulers.slurm.scheduler import Slurm
 from tests.slurm.cluster import SlurmCluster
 
@@ -24,6 +24,5 @@ def write_script(body: str, log: Path, tasks: int | None) -> str:
 class TestSlurm(SchedulerConformance):
     @pytest.fixture
     def bench(self, slurm_cluster: SlurmCluster, tmp_path: Path) -> Iterator[Bench]:
-        environ = {**slurm_cluster.env, "RUNYARD_BENCH": "kept", "WANDB_API_KEY": "secret"}
-        yield Bench(Slurm(environ), write_script, tmp_path)
+        yield Bench(Slurm(bench_environ(slurm_cluster.env)), write_script, tmp_path)
         slurm_cluster.cancel_jobs()

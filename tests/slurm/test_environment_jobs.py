@@ -66,7 +66,7 @@ def test_an_environment_is_built_in_a_job_once_and_failure_stops_the_launch(
     assert (Path(built.stdout.strip()) / "bin" / "python").exists()
     again = runyard("env", "build", cwd=project)
     assert "is there already" in again.stderr
-    listed = json.loads(runyard("jobs", "--json").stdout)
+    listed = json.loads(runyard("status", "--jobs", "--json").stdout)
     assert [job["kind"] for job in listed if job["kind"] == "build"] == ["build"]
 
     done = submit(runyard, project, "python", "-c", "import sys; print('prefix', sys.prefix)")

@@ -69,7 +69,7 @@ def test_a_partition_that_is_added_serves_a_sweep_that_runs(yard: Yard, later: s
 
     said = yard.submit("sweep", "sweep.yaml", "--on", "slurm", "--agents", "1", "--exclude", "n4")
     yard.cluster.run("scontrol", "create", f"PartitionName={later}", "Nodes=n4", "State=UP")
-    listed = json.loads(yard.type("partitions", "--json").stdout)
+    listed = json.loads(yard.type("clusters", "partitions", "--json").stdout)
     assert [one["name"] for one in listed if one["name"] == later] == [later]
     added = yard.submit(
         "agents", "add", said["sweep"], "--agents", "1", "--on", "slurm", "-p", later

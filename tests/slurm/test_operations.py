@@ -54,7 +54,9 @@ def test_a_list_of_thirty_from_the_queue_to_the_retry_of_three(yard: Yard) -> No
     assert "6 tasks" in yard.read("status")
     assert "task 1: running on n" in yard.read("status", f"{job}_1")
     assert "task 6: waiting" in yard.read("status", f"{job}_6")
-    [trial] = [one for one in yard.json("top", sweep)["trials"] if one["name"] == "line1"]
+    [trial] = [
+        one for one in yard.json("status", sweep, "--live")["trials"] if one["name"] == "line1"
+    ]
     assert trial["job"].startswith(f"{job}_")
     assert f"job {job}" in yard.read("status", trial["id"])
 
@@ -102,34 +104,34 @@ def test_the_history_tells_what_was_asked_and_what_was_used(yard: Yard) -> None:
     yard.wait_for(sweep, finished=1)
     yard.wait_for_end(job)
 
-    done = run_runyard("jobs", job, cwd=yard.project)
+    done = run_runyard("status", job, "--jobs", cwd=yard.project)
     assert "1 CPU, 400 MB, 5 min" in done.stdout
     assert "#SBATCH --mem=400M" in done.stdout
     assert "of 5 min" in done.stdout
-    assert yard.read("jobs", job, "--script").startswith("#!/bin/bash\n#SBATCH")
-    found = yard.json("jobs", sweep)[0]
+    assert yard.read("status", job, "--script").startswith("#!/bin/bash\n#SBATCH")
+    found = yard.json("status", sweep, "--jobs")[0]
     assert (found["states"], found["sweep_id"]) == ({"COMPLETED": 1}, sweep)
     assert found["used"]["longest_seconds"] >= 1
     if has_accounting(yard):
-        wait_until(lambda: "memory_peak" in yard.json("jobs", job)["used"], timeout=180)
-        used = yard.json("jobs", job)["used"]
+        wait_until(lambda: "memory_peak" in yard.json("status", job, "--jobs")["used"], timeout=180)
+        used = yard.json("status", job, "--jobs")["used"]
         assert used["memory_peak"] > 30 << 20
         # At times Slurm's database never learns of it; then it is what we asked for (above).
         assert used.get("memory_asked", 400 << 20) == 400 << 20
         assert 0 < used["cpu_seconds"] <= used["cpu_seconds_held"] + 1
-        assert job in {one["which"] for one in yard.json("jobs", "--all", "-l", "50")} | {
-            one["job_id"] for one in yard.json("jobs")
-        }
-        assert yard.json("usage")["source"] == "Slurm's accounting"
+        assert job in {
+            one["which"] for one in yard.json("status", "--jobs", "--all", "-l", "50")
+        } | {one["job_id"] for one in yard.json("status", "--jobs")}
+        assert yard.json("clusters", "usage")["source"] == "Slurm's accounting"
     else:
         assert "the site keeps no accounting" in done.stderr
-        used = yard.json("jobs", job)["used"]
+        used = yard.json("status", job, "--jobs")["used"]
         assert used["memory_peak"] > 30 << 20
-        refused = yard.read("jobs", "--all", code=1)
+        refused = yard.read("status", "--jobs", "--all", code=1)
         assert "the site keeps no accounting" in refused
         assert "from its own ledger" in refused
-        assert yard.json("usage")["source"] == "runyard's own ledger"
-    [used_hours] = yard.json("usage", "--ledger")["accounts"]
+        assert yard.json("clusters", "usage")["source"] == "runyard's own ledger"
+    [used_hours] = yard.json("clusters", "usage", "--ledger")["accounts"]
     assert used_hours["cpu_hours"] * 3600 >= 1
     _check_report(yard, sweep, job)
 
@@ -191,19 +193,19 @@ def test_what_the_cluster_has_and_what_runs_on_it(yard: Yard) -> None:
         "--gpus", "3", "--cpus", "2", "--memory", "100M", "--time", "10m",
     )  # fmt: skip
     wait_until((yard.project / "held").exists, timeout=180)
-    main, *others = yard.json("partitions")
+    main, *others = yard.json("clusters", "partitions")
     assert (main["name"], main["is_default"], main["nodes"]["total"]) == ("main", True, 4)
     assert main["gpus"]["fake"] == {"free": 13, "total": 16}
     assert main["cpus"] == {"free": 14, "total": 16}
     assert [one["longest"] for one in others if one["name"] == "short"] == [60.0]
-    assert "13/16 fake" in yard.read("partitions")
+    assert "13/16 fake" in yard.read("clusters", "partitions")
 
-    told = yard.json("top", job)
+    told = yard.json("status", job, "--live")
     [task] = told["jobs"]
     assert (task["which"], task["cpus"], task["memory"]) == (job, 2, 100 << 20)
     assert [one["name"] for one in told["trials"]] == ["line1"]
-    wait_until(lambda: yard.json("top", job)["jobs"][0]["memory_peak"], timeout=180)
-    wait_until(lambda: yard.json("top", job)["trials"][0]["usage"], timeout=180)
+    wait_until(lambda: yard.json("status", job, "--live")["jobs"][0]["memory_peak"], timeout=180)
+    wait_until(lambda: yard.json("status", job, "--live")["trials"][0]["usage"], timeout=180)
     yard.cluster.run("scancel", job)
 
 
@@ -230,13 +232,13 @@ def test_one_question_to_slurm_serves_all_jobs(yard: Yard, tmp_path: Path) -> No
         ("logs", "99999999"),
         ("retry", "99999999"),
         ("shell", "99999999_1"),
-        ("jobs", "job:99999999"),
+        ("status", "--jobs", "job:99999999"),
         ("report", "99999999"),
         ("status", "4021_"),
         ("status", "4021; rm -rf"),
         ("cancel", "job:nothing like it"),
         ("logs", "٣"),
-        ("jobs", "--all", "4021"),
+        ("status", "--jobs", "--all", "4021"),
     ],
 )  # fmt: skip
 def test_a_job_that_is_not_there_is_told(yard: Yard, words: tuple[str, ...]) -> None:
@@ -271,5 +273,5 @@ def test_an_interactive_job_outlives_the_connection(
 
     done = run_runyard("shell", "--memory", "100M", "--", "sh", "-c", "exit 4", cwd=yard.project)
     assert done.returncode == 4
-    [newest, *_] = yard.json("jobs")
+    [newest, *_] = yard.json("status", "--jobs")
     assert newest["states"] == {"CANCELLED": 1}

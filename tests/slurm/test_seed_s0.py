@@ -131,7 +131,7 @@ def test_a_sweep_worked_off_by_agents_as_often_as_one_wants_and_by_an_array(yard
     )  # fmt: skip
     (job,) = said["jobs"]
     assert job["array"] == "1-30"
-    script = yard.type("jobs", job["job_id"], "--script").stdout
+    script = yard.type("status", job["job_id"], "--script").stdout
     for line in ("--array=1-30%5", "--time=0-00:10:00", "--gres=gpu:1"):
         assert f"#SBATCH {line}\n" in script
     assert yard.ended(sweep["id"])["counts"]["finished"] == 9
@@ -149,7 +149,7 @@ def test_a_very_long_simulation_with_its_state_file(yard: Yard) -> None:
     words = ("--time", "10:00", "--chain", "30", "--", "python3", "simulation.py")
     said = yard.submit("submit", *words, "-statefile=simstate.state")
     (job,) = said["jobs"]
-    script = yard.type("jobs", job["job_id"], "--script").stdout
+    script = yard.type("status", job["job_id"], "--script").stdout
     assert "#SBATCH --array=1-30%1\n" in script
     until(lambda: "from 0" in yard.logs(said), "it has begun")
     until(lambda: list(yard.home.path.rglob("simstate.state")), "it has written its state")
@@ -185,14 +185,17 @@ def test_the_useful_console_commands(yard: Yard) -> None:
     yard.cluster.wait_for(job, "RUNNING", 180)
     assert f"job {job}" in yard.type("status").stdout  # squeue -u USER --start
     assert "running on n" in yard.type("status", job).stdout  # squeue --job ID
-    assert "main" in yard.type("partitions").stdout  # sinfo -s
+    assert "main" in yard.type("clusters", "partitions").stdout  # sinfo -s
     yard.type("cancel", job)  # scancel ID
     yard.cluster.wait_for(job, "CANCELLED", 180)
-    assert "1 CPU, 10 min" in yard.type("jobs", job).stdout  # seff ID
+    assert "1 CPU, 10 min" in yard.type("status", job, "--jobs").stdout  # seff ID
 
     def history() -> set[str]:  # sacct
-        return {one["which"] for one in json.loads(yard.type("jobs", "--all", "--json").stdout)}
+        return {
+            one["which"]
+            for one in json.loads(yard.type("status", "--jobs", "--all", "--json").stdout)
+        }
 
     until(lambda: job in history(), "the job in Slurm's accounting", 180)
-    used = json.loads(yard.type("usage", "--json").stdout)  # r_wlm_usage -p PROJECT -q
+    used = json.loads(yard.type("clusters", "usage", "--json").stdout)  # r_wlm_usage -p PROJECT -q
     assert used["source"] == "Slurm's accounting"

@@ -194,7 +194,7 @@ def test_watched_from_the_login_node(
     job = json.loads(sent.stdout)["jobs"][0]["job_id"]
 
     def usage() -> dict[str, float]:
-        shown = typed(yard, f"runyard top {job} --json", yard.project)
+        shown = typed(yard, f"runyard status {job} --live --json", yard.project)
         trials = json.loads(shown.stdout)["trials"]
         return dict(trials[0]["usage"] or {}) if trials else {}
 
@@ -205,7 +205,7 @@ def test_watched_from_the_login_node(
         own = SCENES["one beside a stranger"]["seen"]["attempts"]["0"]
         assert (used["vram_peak"], used["gpu_use"]) == (own["vram_peak"], 1.0)
         assert 60e6 < used["memory_peak"] < 300e6
-        top = typed(yard, f"runyard top {job}", yard.project).stdout
+        top = typed(yard, f"runyard status {job} --live", yard.project).stdout
         assert all(name in top for name in ("CPU", "MEMORY", "GPU", "GPU MEM")), top
         assert re.search(r"100% +2\.51 GB", top), top
     finally:

@@ -29,9 +29,9 @@ def test_the_next_command_cancels_what_the_page_was_asked_to_cancel(yard: Yard) 
     until(lambda: "at work" in yard.logs(told), "the program")
     job = yard.api.jobs.job(job_id)
     yard.api.jobs.wish(job["key"], "cancel")
-    yard.type("jobs")
+    yard.type("status", "--jobs")
     yard.cluster.wait_for(job_id, {"CANCELLED"}, timeout=180)
-    yard.type("jobs")
+    yard.type("status", "--jobs")
     after = yard.api.jobs.job(job_id)
     assert after["ended_at"] is not None
     assert set(after["states"]) <= {"CANCELLED"}

@@ -31,18 +31,18 @@ def test_without_accounting_runyard_remembers_by_itself(yard: Yard) -> None:
     yard.wait_for_memory(job)
     yard.wait_for(sweep, finished=3, failed=1)
     yard.wait_for_end(job)
-    told = ask_runyard("jobs", job, cwd=yard.project)
+    told = ask_runyard("status", job, "--jobs", cwd=yard.project)
     assert "the site keeps no accounting" in told.stderr
-    found = yard.json("jobs", job)
+    found = yard.json("status", job, "--jobs")
     assert sum(found["states"].values()) == 2
     assert set(found["states"]) == {"COMPLETED", "FAILED"}  # As its own trials ended.
     assert found["used"]["memory_peak"] > 30 << 20
     assert found["used"]["longest_seconds"] >= 1
     assert "line1\tno luck today" in yard.read("logs", job, "--trials")
-    refused = yard.read("jobs", "--all", code=1)
+    refused = yard.read("status", "--jobs", "--all", code=1)
     assert "the site keeps no accounting" in refused
     assert "from its own ledger" in refused
-    assert yard.json("usage")["source"] == "runyard's own ledger"
+    assert yard.json("clusters", "usage")["source"] == "runyard's own ledger"
     [group] = yard.json("report", f"job:{job}")["jobs"]
     assert group["source"] == ["agents"]
 

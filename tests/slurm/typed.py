@@ -97,7 +97,7 @@ class Yard:
         (self.project / "seen").touch()
 
     def running(self, job: str) -> list[Any]:
-        found: list[Any] = self.json("top", job)["jobs"]
+        found: list[Any] = self.json("status", job, "--live")["jobs"]
         return found
 
     def wait_for_end(self, job: str) -> None:

@@ -46,7 +46,7 @@ def test_tracked_on_one_rank_and_over_a_cut(
         assert ended.returncode == code, ended.stderr
         return ended.stdout
 
-    assert runyard("teams", "add", "regression-team").returncode == 0
+    assert runyard("users", "teams", "add", "regression-team").returncode == 0
     stop = tmp_path / "stop"
     stop.touch()
     printed = train(75, RUNYARD_STOP_FILE=str(stop))

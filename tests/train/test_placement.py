@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.train.placement import Placement, find_placement, first_host
+from runyard.schedulers.slurm.inside import first_host
+from runyard.train.placement import Placement, find_placement
 from runyard.train.randomness import seed_of_rank
 
 SRUN = {

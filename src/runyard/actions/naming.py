@@ -23,7 +23,7 @@ from runyard.reading.problems import nearest
 _NUMBER = re.compile(r"(?:[^/]+/)?([0-9]+)(?:_([0-9]+))?(?:\.\w+)?")
 _KINDS = {"job": "job", "sweep": "sweep", "trial": "run", "run": "run"}
 _PART = 2
-_LIST = "`runyard runs` and `runyard sweeps` list what there is, `runyard jobs` the jobs"
+_LIST = "`runyard runs`, `runyard runs --sweeps` and `runyard status --jobs` list what there is"
 Found = TypeVar("Found")
 
 
@@ -87,7 +87,7 @@ def find_run(api: Api, words: str | None) -> RunDetail:
     try:
         return api.run(words)
     except NotFoundError as error:
-        error.mend = "`runyard runs` and `runyard sweeps` list what there is"
+        error.mend = "`runyard runs` and `runyard runs --sweeps` list what there is"
         raise
 
 
@@ -105,7 +105,7 @@ def find_sweep(api: Api, words: str | None) -> Sweep:
     except NotFoundError as error:
         names = [name for sweep in api.sweeps.sweeps() for name in (sweep["id"], sweep["name"])]
         guess = nearest(words.rpartition("/")[2], names)
-        error.mend = f"did you mean {guess}?" if guess else "`runyard sweeps` lists them"
+        error.mend = f"did you mean {guess}?" if guess else "`runyard runs --sweeps` lists them"
         raise
 
 
@@ -133,7 +133,7 @@ def _of_kind(api: Api, kind: str, words: str) -> Named:
     if job is not None:
         return Named(job=job, task=number[2] if number else None)
     if error is not None or number is None:
-        raise error or NotFoundError(f"there is no job {words!r}", mend="`runyard jobs`")
+        raise error or NotFoundError(f"there is no job {words!r}", mend="`runyard status --jobs`")
     return Named(number=number[1], task=number[2])
 
 

@@ -124,7 +124,7 @@ def _trials_of(api: Api, named: Named, words: str | None) -> tuple[Sweep, Callab
     if job is None or job["sweep"] is None:
         raise UsageError(
             f"job {named.number or words} ran no trials that runyard knows",
-            mend="`runyard jobs` lists its jobs with their sweeps",
+            mend="`runyard status --jobs` lists its jobs with their sweeps",
         )
     which = job["job_id"] if named.task is None else f"{job['job_id']}_{named.task}"
 

@@ -23,8 +23,7 @@ from runyard.client.roots import trust_of
 from runyard.errors import RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.reading.units import duration
-from runyard.train.courses import VARIABLE as COURSES
-from runyard.train.courses import courses_folder
+from runyard.save_protocol import COURSES, courses_folder
 
 if TYPE_CHECKING:
     from runyard.node.attempt.foreground import Program

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from runyard.actions.events import Notice, Notify
 from runyard.client import wandb_server
-from runyard.client.environment import LOGS_TO
 from runyard.client.keys import find_key
 from runyard.client.wandb_server import EMBEDDED, target_url
 from runyard.config.flags import NO_FLAGS, Flags
+from runyard.node.agent.options import LOGS_TO
 
 
 @dataclass(frozen=True)

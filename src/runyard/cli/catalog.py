@@ -16,66 +16,81 @@ GROUPS = {
         "shell": "a shell on a compute node, or inside a job",
     },
     "watch": {
-        "status": "how all that is at work stands",
-        "jobs": "list jobs: what each asked for, and what it used",
-        "top": "CPU, memory and GPU of what runs now",
-        "sweeps": "list sweeps",
-        "runs": "list runs",
-        "show": "show a run or a sweep",
+        "status": "how all that is at work stands; jobs, and what they use",
+        "runs": "list runs or sweeps",
+        "show": "show a run or a sweep, or its best trials",
         "logs": "print what a run, a sweep or a job printed",
         "ui": "open the page: charts, runs, sweeps and jobs in a browser",
     },
     "results": {
-        "best": "show a sweep's best trials",
         "compare": "compare runs or sweeps, over their seeds",
         "report": "what a sweep, a job or a project cost, and what came of it",
         "export": "write runs as a table: CSV, Parquet, JSON lines",
-        "sync": "bring in runs that were recorded without the server",
-        "push": "send runs to W&B's cloud or to another server",
+        "sync": "bring in runs recorded without the server, or send runs away",
     },
     "end and tidy": {
-        "stop": "ask a run or a sweep to stop",
-        "cancel": "end a sweep, a trial or a job at once",
+        "cancel": "end a sweep, a run or a job",
         "delete": "delete runs for good",
         "clean": "remove copies of code that no job needs",
     },
     "cluster and server": {
-        "clusters": "list the clusters that runyard knows, and which one this is",
-        "partitions": "what the cluster has, and how much of it is free",
-        "usage": "the hours that you have used",
+        "clusters": "which cluster this is, what is free, and the hours you used",
         "doctor": "check this cluster, this project, and what jobs can reach",
         "server": "start, stop or look at the server",
         "login": "store a server's key where wandb finds it, or check it",
         "env": "print what a shell needs so that wandb logs here",
-        "users": "list, add or remove the people on this server",
-        "keys": "list, add or revoke keys",
-        "sessions": "list or end the page's sessions",
-        "teams": "list, add or remove teams",
+        "users": "the people on this server, their keys, teams and sessions",
         "completion": "print the completion script of a shell",
     },
 }
 COMMANDS = {name: text for commands in GROUPS.values() for name, text in commands.items()}
+# Commands behind the name of another.
+SUBCOMMANDS = {
+    "clusters partitions": "what the cluster has, and how much of it is free",
+    "clusters usage": "the hours that you have used",
+    "users keys": "list, add or revoke keys",
+    "users teams": "list, add or remove teams",
+    "users sessions": "list or end the page's sessions",
+}
 
 # A command, or an option of one, that is gone, and what does it now. None of them runs.
 FORMER: dict[str, str] = {
     "rerun": "retry",
     "sweep --check": "rehearse --rung settings FILE",
     "sweep --check-time": "rehearse --time",
+    "jobs": "status --jobs",
+    "top": "status --live",
+    "sweeps": "runs --sweeps",
+    "best": "show --best",
+    "push": "sync --to",
+    "stop": "cancel --finish",
+    "partitions": "clusters partitions",
+    "usage": "clusters usage",
+    "keys": "users keys",
+    "teams": "users teams",
+    "sessions": "users sessions",
 }
 
 _FOLDERS = {
     "starting": "run submit sweep farm repeat gauge rehearse retry agents shell",
-    "watching": "sweeps status jobs top runs show logs best report compare export cancel stop "
-    "delete",
-    "admin": "init env login ui server users keys sessions teams sync push clean doctor clusters "
+    "watching": "status runs show logs report compare export cancel delete",
+    "admin": "init env login ui server users keys sessions teams sync clean doctor clusters "
     "partitions usage",
 }
 
 
 def module_of(command: str) -> str:
-    """The module that has the command."""
-    folders = [folder for folder, commands in _FOLDERS.items() if command in commands.split()]
-    return ".".join(["runyard", "cli", *folders, command])
+    """The module that has the command: that of its last word."""
+    name = command.split()[-1]
+    folders = [folder for folder, commands in _FOLDERS.items() if name in commands.split()]
+    return ".".join(["runyard", "cli", *folders, name])
+
+
+def command_of(words: list[str]) -> str | None:
+    """The command that is typed; with its second word, where the two are a command of their own."""
+    named = [word for word in words if not word.startswith("-")][:2]
+    both = " ".join(named)
+    return both if both in SUBCOMMANDS else named[0] if named else None
 
 
 def now_called(former: str) -> str | None:

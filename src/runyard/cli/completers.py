@@ -35,6 +35,10 @@ def complete_sweep(prefix: str, **_: object) -> list[str]:
     )
 
 
+def complete_run_or_sweep(prefix: str, **_: object) -> list[str]:
+    return [*complete_run(prefix), *complete_sweep(prefix)]
+
+
 def complete_project(prefix: str, **_: object) -> list[str]:
     """A project's name."""
     return _matching(prefix, lambda api: [project["name"] for project in api.projects()])

@@ -31,7 +31,7 @@ def complete() -> None:
     """Answer the shell that asks, and end."""
     import argcomplete
 
-    from runyard.cli.catalog import COMMANDS
+    from runyard.cli.catalog import COMMANDS, command_of
     from runyard.cli.parser import build_parser
 
     line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT") or 10**6)]
@@ -39,5 +39,5 @@ def complete() -> None:
         words = shlex.split(line)
     except ValueError:
         words = line.split()
-    command = next((word for word in words[1:] if word in COMMANDS), None)
-    argcomplete.autocomplete(build_parser(command)[0])
+    begin = next((place for place, word in enumerate(words) if place and word in COMMANDS), None)
+    argcomplete.autocomplete(build_parser(command_of(words[begin:]) if begin else None)[0])

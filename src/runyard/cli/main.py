@@ -109,12 +109,12 @@ def format_error(error: RunyardError) -> str:
 
 def _parse(words: list[str]) -> argparse.Namespace | None:
     """The command and its options; None where all that was asked has been printed."""
-    command = next((word for word in words if not word.startswith("-")), None)
-    before = words[: words.index(command)] if command is not None else words
-    if command == "help" and not before:
-        return _parse([*words[1:], "--help"])
-    from runyard.cli.catalog import COMMANDS
+    from runyard.cli.catalog import COMMANDS, command_of
 
+    first = next((word for word in words if not word.startswith("-")), None)
+    before = words[: words.index(first)] if first is not None else words
+    if first == "help" and not before:
+        return _parse([*words[1:], "--help"])
     known = (*_ASK_HELP, *_ASK_VERSION, "--debug")
     wrong = next((word for word in before if word not in known), None)
     if wrong is None and any(word in _ASK_VERSION for word in before):
@@ -122,16 +122,16 @@ def _parse(words: list[str]) -> argparse.Namespace | None:
 
         print(f"runyard {__version__}")
         return None
-    if wrong is None and (command is None or any(word in _ASK_HELP for word in before)):
+    if wrong is None and (first is None or any(word in _ASK_HELP for word in before)):
         from runyard.cli.overview import overview
 
         print(overview())
         return None
     from runyard.cli.parser import build_parser, unknown_command
 
-    if wrong is not None or command not in COMMANDS:
-        raise unknown_command(wrong or command or "")
-    parser, chosen = build_parser(command)
+    if wrong is not None or first not in COMMANDS:
+        raise unknown_command(wrong or first or "")
+    parser, chosen = build_parser(command_of(words))
     args, unknown = parser.parse_known_args(words)
     if chosen is not None:
         chosen.refuse_single_dashes(words, args)

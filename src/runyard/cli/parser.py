@@ -85,7 +85,10 @@ class Parser(HelpParser):
 
 
 def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
-    """The whole parser, and the named command's; only that command's module is loaded."""
+    """The whole parser, and the named command's; only that command's module is loaded.
+
+    A command of two words is a parser of the first word's name, which takes the second one.
+    """
     parser = Parser(
         prog="runyard",
         description="Take an experiment that works on a laptop to the cluster and back.",
@@ -95,10 +98,16 @@ def build_parser(command: str | None) -> tuple[Parser, Parser | None]:
     _add_debug(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     chosen = None
+    first, _, second = (command or "").partition(" ")
     for name, help_text in COMMANDS.items():
-        if name == command:
-            module = load(name)
-            chosen = commands.add_parser(name, help=help_text, description=module.__doc__)
+        if name == first:
+            module = load(str(command))
+            chosen = commands.add_parser(
+                name, help=help_text, description=module.__doc__, prog=f"runyard {command}"
+            )
+            chosen.set_defaults(command=command)
+            if second:
+                chosen.add_argument("subcommand", choices=(second,), help=argparse.SUPPRESS)
             _add_debug(chosen)
             module.add_arguments(chosen)
         else:

@@ -6,7 +6,7 @@ import os
 import sys
 from unittest import mock
 
-from runyard.cli.catalog import COMMANDS, FORMER, GROUPS
+from runyard.cli.catalog import COMMANDS, FORMER, GROUPS, SUBCOMMANDS
 from runyard.cli.letters import LETTERS
 from runyard.cli.overview import EXIT_CODES
 from runyard.cli.parser import build_parser
@@ -53,8 +53,9 @@ def commands_page() -> str:
             f"- [`runyard {name}`](#runyard-{name}): {text}" for name, text in commands.items()
         ]
         parts.append("\n".join((f"**{title.capitalize()}**\n", *lines, "\n")))
-    for name in COMMANDS:
-        parts.append(f"\n## runyard {name}\n\n```text\n{_help(name).strip()}\n```\n")
+    for command in COMMANDS:
+        for name in (command, *(two for two in SUBCOMMANDS if two.startswith(f"{command} "))):
+            parts.append(f"\n## runyard {name}\n\n```text\n{_help(name).strip()}\n```\n")
     rows = [f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items()]
     letters = [
         f"| `{letter}` | {meaning} | {', '.join(f'`{option}`' for option in options)} |\n"

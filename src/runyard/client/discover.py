@@ -302,8 +302,10 @@ def _hearing_all_signals() -> Iterator[None]:
 
 
 def _server_environment() -> dict[str, str]:
+    from runyard.schedulers.inside import VARIABLE_PREFIXES  # Where a server is started.
+
     # The server runs for weeks: nothing of one shell's job or project may stick to it.
-    dropped = ("WANDB_", "SLURM_", "RUNYARD_", "COMP_", "_ARGCOMPLETE")
+    dropped = ("WANDB_", *VARIABLE_PREFIXES, "RUNYARD_", "COMP_", "_ARGCOMPLETE")
     return {
         name: value
         for name, value in os.environ.items()

@@ -13,9 +13,6 @@ _TRANSMIT_SECONDS = "2"
 # key and folder. Who starts a program leaves it out.
 FOREIGN_SERVICE = "WANDB_SERVICE"
 
-# What tells an agent that is in no job of another server that its programs are to log to.
-LOGS_TO = "RUNYARD_LOGS_TO"
-
 
 def wandb_environment(
     url: str, key: str, environ: Mapping[str, str], *, is_ours: bool = True

@@ -177,9 +177,11 @@ def _internet(profile: Profile) -> str:
 def _cloud(profile: Profile) -> str:
     if profile.network.internet == "unknown":
         return ""
-    return {"online": "yes", "offline": "no; `runyard push` later", "relay": "by the first node"}[
-        profile.network.wandb
-    ]
+    return {
+        "online": "yes",
+        "offline": "no; `runyard sync --to` later",
+        "relay": "by the first node",
+    }[profile.network.wandb]
 
 
 def _building(profile: Profile) -> str:

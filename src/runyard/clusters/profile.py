@@ -234,8 +234,8 @@ class Network:
     proxy_lets: str | None = setting(Text(), "what the proxy lets through")
     wandb: str = setting(
         Word("online", "offline", "relay"),
-        "what jobs can do about W&B's cloud: log to it (online), or not (offline: `runyard push` "
-        "sends runs there later); relay: all that programs log goes through the first node",
+        "what jobs can do about W&B's cloud: log to it (online), or not (offline: `runyard sync "
+        "--to` sends runs there later); relay: all that programs log goes through the first node",
         "online",
     )
     interface: str | None = setting(Text("NAME"), "network interface for collectives")

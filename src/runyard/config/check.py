@@ -21,7 +21,8 @@ from runyard.config.request import Request, Resources
 from runyard.errors import ConfigError
 from runyard.reading.problems import closest, listed
 from runyard.reading.records import settings_of
-from runyard.schedulers.slurm.settings import EXTRA_FLAG, JOB_ID, LOG_FILES, setting_name
+from runyard.schedulers.inside import this_job
+from runyard.schedulers.slurm.settings import EXTRA_FLAG, LOG_FILES, setting_name
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def _other_server(request: Request) -> Iterator[Refusal]:
     if tracking.server == "cloud" and (network.internet == "no" or network.wandb == "offline"):
         yield Refusal(
             f"programs cannot log to W&B's cloud ({origin}): compute nodes do not reach it",
-            "leave it out; `runyard push RUN --to cloud` sends runs there when they have ended",
+            "leave it out; `runyard sync RUN --to cloud` sends runs there when they have ended",
             "tracking.server",
         )
     if tracking.mode is not None:
@@ -192,9 +193,10 @@ def _throttled(request: Request) -> tuple[Request, list[str]]:
 def _wrong_place(request: Request, environ: Mapping[str, str]) -> Iterator[Refusal]:
     profile = request.profile
     rules = profile.submission
-    if not rules.from_compute_nodes and environ.get(JOB_ID):
+    job = this_job(environ)
+    if not rules.from_compute_nodes and job.is_job:
         yield Refusal(
-            f"jobs cannot be submitted from inside a job ({environ[JOB_ID]})",
+            f"jobs cannot be submitted from inside a job ({job.own_id})",
             "submit from a login node",
             "",
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from runyard.config.command_file import LONGEST_LINE
 from runyard.config.request import (
-    DISTRIBUTED,
     JOB_TYPES,
     Agents,
     Checkpoints,
@@ -19,6 +18,7 @@ from runyard.config.request import (
     Staging,
     Tracking,
 )
+from runyard.rank_forms import RANK_FORMS
 from runyard.reading.kinds import Items, Kind, Schema, Setting, Table, Text, Unfit, Word
 from runyard.reading.records import Section, section, setting
 
@@ -74,7 +74,7 @@ class ClusterFile:
         flags=("--job-type",),
     )  # fmt: skip
     distributed: str | None = setting(
-        Word(*DISTRIBUTED, also={"script": "torchrun"}),
+        Word(*RANK_FORMS, also={"script": "torchrun"}),
         "how the processes of one trial find each other",
         flags=("-W", "--distributed", "--which-distributed", "--launcher"),
     )  # fmt: skip

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
 
 JOB_TYPES = ("standard", "sweep", "distributed")
-DISTRIBUTED = ("lightning", "torchrun", "srun", "mpi", "accelerate")
 AGENT_FORMS = ("array", "nodes", "jobs")
 MAIL_EVENTS = (
     "NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT", "TIME_LIMIT",

@@ -8,8 +8,9 @@ from dataclasses import replace
 from runyard.clusters.environment_kinds import CONTAINER_KINDS
 from runyard.clusters.profile import Profile
 from runyard.config.project_shape import ClusterFile
-from runyard.config.request import DISTRIBUTED, Environment, Resources
+from runyard.config.request import Environment, Resources
 from runyard.errors import ConfigError
+from runyard.rank_forms import RANK_FORMS
 from runyard.reading.kinds import Unfit
 from runyard.reading.records import kind_of_setting, settings_of
 
@@ -67,7 +68,7 @@ def settle_job_type(read: ClusterFile, origins: Mapping[str, str]) -> str:
     if read.job_type == "distributed" and read.distributed is None:
         raise ConfigError(
             f"{origins['job_type']}: a distributed job says how its processes find each other",
-            mend=f"add distributed: {' or '.join(DISTRIBUTED)}, or -W",
+            mend=f"add distributed: {' or '.join(RANK_FORMS)}, or -W",
         )
     if read.job_type == "sweep" and not sweeps:
         raise ConfigError(

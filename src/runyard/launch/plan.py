@@ -17,6 +17,7 @@ from runyard.errors import ConfigError
 from runyard.grace import usual_grace
 from runyard.launch.chains import Chain, plan_chain
 from runyard.launch.environments import Wrapping
+from runyard.rank_forms import ONE_A_NODE
 from runyard.schedulers.jobs import Header
 from runyard.schedulers.resources import follow_rules
 from runyard.schedulers.slurm.header import header
@@ -30,7 +31,6 @@ _START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main
 # the files.
 _LIGHT = ("-I", "-S", "-c")
 # Ways to start ranks that need one task a node, and start the node's processes by themselves.
-_ONE_A_NODE = ("torchrun", "accelerate")
 _SECRET_NAMES = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD")
 
 
@@ -269,7 +269,7 @@ def _rank_words(
     settings = {
         "form": request.distributed,
         "nodes": asked.nodes or 1,
-        "tasks": 1 if request.distributed in _ONE_A_NODE else each,
+        "tasks": 1 if request.distributed in ONE_A_NODE else each,
         "processes": max(asked.gpus or 0, each),
         # A node's driver names all of its GPUs, also to a job that has none.
         "has_gpus": bool(asked.gpus or profile.gpus.implicit) or None,

@@ -124,9 +124,14 @@ def _sheet(plan: Plan) -> Sheet:
     )
 
 
+def batch_of(plan: Plan, part: Part) -> Batch:
+    """What is sent for a part that waits for no other."""
+    return _sheet(plan).batch(part)
+
+
 def try_plan(plan: Plan, part: Part, scheduler: Scheduler) -> str:
     """What Slurm says to a part that is not sent; SchedulerError where it would refuse it."""
-    reply = scheduler.try_out(_sheet(plan).batch(part))
+    reply = scheduler.try_out(batch_of(plan, part))
     if reply.outcome == "refused" and reply.error is not None:
         raise reply.error
     return reply.words

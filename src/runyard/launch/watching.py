@@ -14,7 +14,6 @@ from runyard.errors import RunyardError
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting, SchedulerError
 from runyard.schedulers.jobs import JobState, Record, used
-from runyard.schedulers.slurm.reasons import read_reason
 from runyard.schedulers.states import state_named
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None
     for job in asked:
         state, known = states[job["job_id"]], ended.get(job["job_id"], [])
         detail = api.by_key(job["key"]) if not state.tasks and not known else None
-        news[job["key"]] = news_of(job, state, known, now, detail)
+        news[job["key"]] = news_of(job, state, known, now, detail, scheduler)
     # For the others who look; where the server cannot take it, we can still show it.
     with contextlib.suppress(RunyardError):
         api.update_all(news)
@@ -129,9 +128,11 @@ def news_of(
     known: Sequence[Record] = (),
     now: float = 0.0,
     detail: JobDetail | None = None,
+    scheduler: Scheduler | None = None,
 ) -> JobNews:
     """What is to be remembered of a job: what the queue says, and of tasks that have left it what
     accounting says, what was known before, or what its agents told."""
+    reason = (scheduler or cluster()).read_reason(state.reason)
     counts = dict(state.states) if state.tasks else {}
     missing = _count_tasks(job) - sum(counts.values())
     for name, count in _left(job, known, counts, detail).items():
@@ -149,7 +150,7 @@ def news_of(
         "polled_at": now,
         "states": counts,
         # In plain words: others who look have nothing but what is told here.
-        "reason": str(reason) if (reason := read_reason(state.reason)) is not None else None,
+        "reason": None if reason is None else str(reason),
         "starts_at": state.start,
         "started_at": min(began, default=None),
         "ended_at": None if is_open else _end(job, state, known, now, detail),

@@ -4,20 +4,42 @@ fixture, `bench`.
     class TestSlurm(SchedulerConformance):
         @pytest.fixture
         def bench(self, tmp_path):
-            return Bench(Slurm(environ), slurm_script, tmp_path)
+            return Bench(Slurm(bench_environ(os.environ)), slurm_script, tmp_path)
 """
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.jobs import Batch, JobState
 from runyard.schedulers.protocol import Scheduler
+
+_PATH = "/runyard-bench"
+# A program that prints its JobEnvironment.
+_LOOK_INSIDE = """
+import json
+from runyard.schedulers.inside import this_job
+job = this_job()
+print(json.dumps({
+    "job_id": job.job_id, "task": job.task, "name": job.name, "own_id": job.own_id,
+    "node": job.node, "nodes": job.nodes, "first_node": job.first_node(), "rank": job.rank,
+    "tasks": job.tasks, "end": job.find_end(), "folder": job.folder, "restarts": job.restarts,
+}))
+"""
+
+
+def bench_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The shell that sends the jobs: some tests ask what of it they have."""
+    path = f"{_PATH}:{environ['PATH']}"
+    return {**environ, "RUNYARD_BENCH": "kept", "WANDB_API_KEY": "secret", "PATH": path}
 
 
 class WriteScript(Protocol):
@@ -65,6 +87,14 @@ class Bench:
                 return jobs
             assert time.monotonic() < end, f"still {jobs}"
             time.sleep(0.2)
+
+    def look_inside(self, tasks: int | None = None) -> tuple[JobState, list[dict[str, Any]]]:
+        """A job while it runs, and what each of its tasks knows of itself."""
+        program = f"{shlex.quote(sys.executable)} -c {shlex.quote(_LOOK_INSIDE)}"
+        job_id = self.send(self.batch(f"{program}; sleep 2", tasks=tasks))
+        running = self.wait([job_id], _is_running)[job_id]
+        assert self.ends(job_id).states == {"COMPLETED": tasks or 1}, self.output()
+        return running, [json.loads(line) for line in self.output().splitlines()]
 
     def ends(self, job_id: str) -> JobState:
         return self.wait([job_id], lambda job: not job.is_open)[job_id]
@@ -154,6 +184,40 @@ class SchedulerConformance:
     def test_a_job_has_the_shells_variables_and_not_its_key(self, bench: Bench) -> None:
         bench.ends(bench.send(bench.batch('echo "$RUNYARD_BENCH:$WANDB_API_KEY"')))
         assert bench.output().strip() == "kept:"
+
+    def test_a_job_has_the_shells_path(self, bench: Bench) -> None:
+        bench.ends(bench.send(bench.batch('echo "$PATH"')))
+        assert bench.output().split(":")[0] == _PATH
+
+    def test_a_job_knows_itself(self, bench: Bench) -> None:
+        state, (job,) = bench.look_inside()
+        assert [job["job_id"], job["name"], job["own_id"]] == [state.job_id] * 3
+        assert job["task"] is None
+        assert job["node"]
+        assert (job["nodes"], job["rank"], job["tasks"], job["restarts"]) == (1, 0, 1, 0)
+        assert job["first_node"] in (None, job["node"])
+        assert job["folder"] is None or job["folder"].startswith("/")
+        end = state.tasks[0].end
+        assert (job["end"] is None) == (end is None)
+        # Some schedulers tell whole seconds.
+        assert end is None or abs(job["end"] - end) <= 1
+
+    def test_a_task_of_an_array_knows_itself(self, bench: Bench) -> None:
+        state, tasks = bench.look_inside(tasks=2)
+        assert {task["job_id"] for task in tasks} == {state.job_id}
+        assert sorted(task["task"] for task in tasks) == ["1", "2"]
+        assert {task["name"] for task in tasks} == {f"{state.job_id}_1", f"{state.job_id}_2"}
+        assert len({task["own_id"] for task in tasks}) == 2
+
+    def test_of_an_array_the_tasks_that_wait_are_cancelled(self, bench: Bench) -> None:
+        tasks = bench.scheduler.partitions()[0].cpus.total + 3
+        job_id = bench.send(bench.batch("sleep 4", tasks=tasks))
+        bench.wait([job_id], lambda job: {"RUNNING", "PENDING"} <= job.states.keys())
+        bench.scheduler.cancel([job_id], only_waiting=True)
+        states = bench.ends(job_id).states
+        assert set(states) == {"COMPLETED", "CANCELLED"}
+        # Slurm shows those that were cancelled while they waited as one.
+        assert states["COMPLETED"] < tasks
 
     def test_what_was_tried_out_is_not_sent(self, bench: Bench) -> None:
         assert bench.scheduler.try_out(bench.batch("true")).outcome == "taken"

@@ -135,6 +135,40 @@ class Record:
         return self.which.partition("_")[0]
 
 
+@dataclass(frozen=True)
+class RunningTask:
+    """A task that runs: what it has, and what it used so far; None where nobody says."""
+
+    which: str
+    """123, or 123_4 in an array."""
+    name: str
+    nodes: str
+    cpus: int
+    memory: int | None
+    """What it may use, in bytes; of each node or CPU, as it was asked."""
+    gpus: str | None
+    started: float | None
+    cpu_seconds: float | None = None
+    memory_peak: int | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a job waits. `says` why; `mend` is what to do, where there is more than to wait."""
+
+    word: str
+    says: str
+    mend: str = ""
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it will not start by waiting."""
+        return bool(self.mend)
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.says}" + (f"; {self.mend}" if self.mend else "")
+
+
 def used(of_job: Sequence[Record]) -> dict[str, float]:
     """What a job's tasks used, against what they had: the ledger's `used`."""
     ran = [one for one in of_job if one.start is not None]

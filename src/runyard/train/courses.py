@@ -10,19 +10,15 @@ from __future__ import annotations
 import os
 import sys
 
+from runyard.save_protocol import COURSES, path_part
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-VARIABLE = "RUNYARD_COURSES"
 _MOST = 8
 _LARGEST = 1 << 20
-
-
-def courses_folder(home: str, project: str) -> str:
-    """Of a project's programs, in the state folder."""
-    return f"{home}/courses/{_name(project)}"
 
 
 def find_course(
@@ -69,16 +65,11 @@ def _words() -> list[int]:
 
 
 def _path(total: int, environ: Mapping[str, str]) -> str | None:
-    folder = environ.get(VARIABLE)
+    folder = environ.get(COURSES)
     if not folder:
         return None
-    program = _name(os.path.basename(sys.argv[0]))  # noqa: PTH119
+    program = path_part(os.path.basename(sys.argv[0]))  # noqa: PTH119
     return f"{folder}/{program}-{total}.json"
-
-
-def _name(text: str) -> str:
-    """As a part of a path."""
-    return "".join(one if one.isalnum() or one in "-_" else "-" for one in text)[:100] or "-"
 
 
 def _read(path: str | None) -> list[dict[str, Any]]:

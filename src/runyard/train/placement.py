@@ -7,6 +7,8 @@ import zlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from runyard.schedulers.inside import this_job
+
 # Below the ports that kernels hand out for outgoing connections, above the well-known ones.
 _FIRST_PORT, _PORTS = 15000, 15000
 
@@ -34,18 +36,9 @@ class _Launcher(NamedTuple):
     job: tuple[str, ...] = ()
 
 
-# The first that fits. torchrun inside an srun step has the last word, hence first.
-_LAUNCHERS = (
-    _Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
-    # The step's size: a batch script's own SLURM_NTASKS would count tasks that were never started.
-    _Launcher(
-        "srun",
-        "SLURM_PROCID",
-        "SLURM_STEP_NUM_TASKS",
-        "SLURM_LOCALID",
-        "SLURM_STEP_TASKS_PER_NODE",
-        ("SLURM_JOB_ID", "SLURM_STEP_ID"),
-    ),
+# torchrun inside a step of the scheduler's has the last word: the first that fits.
+_TORCHRUN = _Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+_MPI = (
     _Launcher(
         "Open MPI",
         "OMPI_COMM_WORLD_RANK",
@@ -72,10 +65,12 @@ def find_placement(environment: Mapping[str, str], parent: int = 0) -> Placement
 
     `parent` is the parent process, which ranks of one mpirun have in common on one machine.
     """
-    for launcher in _LAUNCHERS:
+    job = this_job(environment)
+    of_job = (_Launcher(*job.launcher),) if job.launcher else ()
+    for launcher in (_TORCHRUN, *of_job, *_MPI):
         if not {launcher.rank, launcher.size} <= environment.keys():
             continue
-        # `srun wandb agent`: each task runs trials of its own, and their programs are no ranks.
+        # A step of wandb agents: each task runs trials of its own, and their programs are no ranks.
         alone = "WANDB_SWEEP_ID" in environment and "RUNYARD_ATTEMPT" not in environment
         if launcher.name != "torchrun" and alone:
             continue
@@ -88,26 +83,12 @@ def find_placement(environment: Mapping[str, str], parent: int = 0) -> Placement
             size,
             int(environment.get(launcher.local_rank, rank % local_size)),
             local_size,
-            environment.get("MASTER_ADDR") or _master(environment, local_size == size),
+            environment.get("MASTER_ADDR")
+            or ("127.0.0.1" if local_size == size else job.first_node()),
             int(environment.get("MASTER_PORT") or _port(environment, launcher, parent)),
             launcher.name,
         )
     return Placement()
-
-
-def first_host(hosts: str) -> str:
-    """The first host of a list as Slurm writes it: 'gpu[003-005,9],login1' is 'gpu003'."""
-    found = re.match(r"([^\[,]*)(?:\[([^\],-]+)[^\]]*\]([^,]*))?", hosts)
-    if found is None:
-        return hosts
-    return (found[1] or "") + (found[2] or "") + (found[3] or "")
-
-
-def _master(environment: Mapping[str, str], one_machine: bool) -> str | None:
-    hosts = environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST")
-    if one_machine:
-        return "127.0.0.1"
-    return first_host(hosts) if hosts else None
 
 
 def _port(environment: Mapping[str, str], launcher: _Launcher, parent: int) -> int:
@@ -117,6 +98,6 @@ def _port(environment: Mapping[str, str], launcher: _Launcher, parent: int) -> i
 
 
 def _first_number(text: str | None, default: int) -> int:
-    # Slurm writes '4(x2)' for four tasks on each of two nodes.
+    # Some write '4(x2)' for four tasks on each of two nodes.
     found = re.match(r"\d+", text or "")
     return int(found[0]) if found else default

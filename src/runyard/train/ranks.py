@@ -110,9 +110,9 @@ class Ranks:
 def distributed(*, backend: str | None = None, framework: str | None = None) -> Ranks:
     """Find this process's place among its ranks, and connect them if there are several.
 
-    Works under torchrun, srun, mpirun and nothing at all. With torch loaded it starts torch's
-    process group (NCCL for GPUs, gloo for CPUs; `backend` chooses), else with JAX loaded JAX's;
-    `framework="jax"` or "torch" says which where both are.
+    Works under torchrun, mpirun, the scheduler's own launcher and nothing at all. With torch
+    loaded it starts torch's process group (NCCL for GPUs, gloo for CPUs; `backend` chooses), else
+    with JAX loaded JAX's; `framework="jax"` or "torch" says which where both are.
     """
     watch_signals()
     placement = find_placement(os.environ, os.getppid())

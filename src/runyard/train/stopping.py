@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 from runyard import save_protocol
+from runyard.schedulers.inside import this_job
 from runyard.train import exchange
 from runyard.train.frameworks import torch_group, wandb_run
 from runyard.train.saying import say
@@ -67,12 +68,12 @@ def watch_signals() -> None:
 
 def time_left() -> float:
     """Seconds until the job ends; infinite where nothing says when that is."""
-    for name in ("RUNYARD_DEADLINE", "SLURM_JOB_END_TIME"):
-        with contextlib.suppress(KeyError, ValueError):
-            # Zero is how a job without a limit may be written.
-            if (end := float(os.environ[name])) > 0:
-                return end - time.time()
-    return math.inf
+    end: float | None = None
+    with contextlib.suppress(KeyError, ValueError):
+        end = float(os.environ["RUNYARD_DEADLINE"])
+    if end is None or end <= 0:
+        end = this_job().end
+    return math.inf if end is None or end <= 0 else end - time.time()
 
 
 def told_to_stop(reserve: float) -> bool:

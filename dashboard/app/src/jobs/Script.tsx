@@ -53,7 +53,7 @@ export function Script({ job }: { job: JobDetail }) {
   return (
     <>
       <p class="soft">{job.mine === false ? `The script is ${job.user}'s.` : "Its script was not recorded. Where its folder is still there, this prints it:"}</p>
-      {job.mine !== false && <Copied text={`runyard jobs ${job.job_id} --script`} />}
+      {job.mine !== false && <Copied text={`runyard status ${job.job_id} --script`} />}
     </>
   );
 }

@@ -81,7 +81,7 @@ function LastAsked({ jobs }: { jobs: Job[] }) {
   return (
     <span class="row wrap right soft asked">
       <span title="The server never asks Slurm itself: any runyard command on the login node does.">{words} On the login node, this asks now:</span>
-      <Copied text="runyard jobs" />
+      <Copied text="runyard status --jobs" />
     </span>
   );
 }
@@ -339,7 +339,7 @@ function Efficiency({ job }: { job: Job }) {
   if (used.memory_peak != null && memory) shares.push(["memory", used.memory_peak / memory, `${formatSize(used.memory_peak)} of ${formatSize(memory)}`, true]);
   if (used.cpu_seconds != null && used.cpu_seconds_held) shares.push(["CPU", used.cpu_seconds / used.cpu_seconds_held, "", false]);
   if (used.gpu_use != null) shares.push(["GPU", used.gpu_use, "", false]);
-  if (!shares.length) return <span class="faint">{job.started_at ? "how much it used is not known here: `runyard jobs` asks Slurm's accounting" : "it never began"}</span>;
+  if (!shares.length) return <span class="faint">{job.started_at ? "how much it used is not known here: `runyard status --jobs` asks Slurm's accounting" : "it never began"}</span>;
   return (
     <>
       {shares.map(([label, share, words, risk]) => (

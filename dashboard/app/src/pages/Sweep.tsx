@@ -195,7 +195,7 @@ function Progress({ data, entity, project }: { data: SweepData; entity: string; 
           {Object.entries(data.rows.find((trial) => trial.number === best.number)?.values ?? {}).map(([name, value]) => (
             <code key={name}>{`${name}=${formatValue(value)}`}</code>
           ))}
-          <Copied text={`runyard best ${sweep.id}`} />
+          <Copied text={`runyard show ${sweep.id} --best`} />
         </div>
       )}
     </section>

@@ -23,7 +23,7 @@ interface Key {
 // In the order in which they are shown.
 const KINDS: Record<string, [name: string, says: string]> = {
   folder: ["State folder", "The key in server.json, by which commands on the server's machine come in. It stays."],
-  person: ["People", "Made by runyard keys add and runyard users add."],
+  person: ["People", "Made by runyard users keys add and runyard users add."],
   shell: ["Shells", "Handed out by runyard env, for wandb programs that are started there."],
   run: ["Runs", "One for each program that runyard run started."],
   job: ["Jobs", "One for each job that was submitted."],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,10 +21,9 @@ from runyard.clusters.site_checks import check_site, container_kinds, cuda_modul
 from runyard.config.flags import Flags
 from runyard.errors import StateError, UsageError
 from runyard.home import locate, write_whole
-from runyard.schedulers.slurm.doctor.checks import check_slurm
-from runyard.schedulers.slurm.doctor.draft import draft, draft_name
-from runyard.schedulers.slurm.doctor.node_checks import check_nodes
-from runyard.schedulers.slurm.facts import SlurmFacts, gather
+from runyard.schedulers.choice import cluster
+from runyard.schedulers.doctor import Doctor
+from runyard.schedulers.protocol import Scheduler
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,8 @@ class Examination:
     cluster: Recognised
     profile: Profile
     findings: list[Finding]
-    facts: SlurmFacts
+    facts: Mapping[str, Any]
+    """What the scheduler said."""
     node: Mapping[str, Any] | None
     draft: Path | None
 
@@ -65,52 +64,54 @@ def examine(request: DoctorRequest, notify: Notify = ignore) -> Examination:
     if named:
         here = Recognised(named, "--cluster says so")
     profile = load_profile(here.name)
-    ask = asker(os.environ)
-    facts = gather(ask, _user())
-    home = locate()
-    findings = [*check_slurm(facts, profile, here), *check_site(profile, ask, os.environ)]
+    scheduler, home = cluster(), locate()
+    doctor = scheduler.doctor()
+    findings = _unexamined(scheduler) if doctor is None else [*doctor.check(profile, here)]
+    findings += check_site(profile, asker(os.environ), os.environ)
     findings += check_project(request.folder, flags, home)
     answers = None
-    if request.job and facts.is_here:
+    if request.job and doctor is not None and doctor.is_here:
         outcome, folders = look_from_inside(
-            profile, flags, home, request.folder, request.wait, notify
+            doctor, profile, flags, home, request.folder, request.wait, notify
         )
         answers = outcome.answers
-        findings += check_nodes(outcome, profile, folders)
+        findings += doctor.check_nodes(outcome, profile, folders)
     elif request.job:
-        findings.append(Finding("compute nodes", "job", "skip", "without Slurm there are none"))
+        findings.append(
+            Finding("compute nodes", "job", "skip", f"without {scheduler.title} there are none")
+        )
     written = None
     if request.write:
-        written = _write(facts, place.hosts[0], answers, force=request.force)
+        written = _write(doctor, place.hosts[0], answers, force=request.force)
+    facts = {} if doctor is None else doctor.facts
     return Examination(here, profile, findings, facts, answers, written)
 
 
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return os.environ.get("USER") or str(os.getuid())
+def _unexamined(scheduler: Scheduler) -> list[Finding]:
+    says = f"{scheduler.title}'s own settings are not looked at"
+    return [Finding("cluster", "scheduler", "skip", says)]
 
 
-def _write(facts: SlurmFacts, host: str, answers: Mapping[str, Any] | None, *, force: bool) -> Path:
-    if not facts.is_here:
+def _write(
+    doctor: Doctor | None, host: str, answers: Mapping[str, Any] | None, *, force: bool
+) -> Path:
+    if doctor is None or not doctor.is_here:
         raise UsageError(
             "there is no Slurm here to describe", mend="call it on a cluster's login node"
         )
-    folder = profile_folders()[-2]
-    file = folder / f"{draft_name(facts, host)}.yaml"
-    if file.exists() and not force:
-        raise UsageError(
-            f"there is a profile {file} already", mend="edit it, or write over it with --force"
-        )
-    text = draft(
-        facts,
+    name, text = doctor.draft(
         host,
         answers if isinstance(answers, dict) else None,
         date=time.strftime("%Y-%m-%d"),
         containers=container_kinds(os.environ),
         cuda=cuda_modules(asker(os.environ), os.environ),
     )
+    folder = profile_folders()[-2]
+    file = folder / f"{name}.yaml"
+    if file.exists() and not force:
+        raise UsageError(
+            f"there is a profile {file} already", mend="edit it, or write over it with --force"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(file, text)

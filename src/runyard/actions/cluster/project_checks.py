@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from runyard.certificate_facts import describe, ending_soon
 from runyard.client.discover import LOOPBACK, find_server
 from runyard.client.keys import find_key
 from runyard.clusters.findings import Finding, State
@@ -85,9 +86,6 @@ def _certificate(home: Home) -> Iterator[Finding]:
     discovery = read_discovery(home)
     if discovery is None or not discovery.tls_cert:
         return
-    from runyard.server.http.certificates import describe
-    from runyard.server.http.tls import ending_soon
-
     try:
         about = describe(Path(discovery.tls_cert).read_text())
     except (OSError, ValueError, ImportError) as error:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from runyard.actions.events import Notice, Notify, ignore
 from runyard.client.api import Api
 from runyard.errors import RunyardError
 from runyard.launch.watching import account_for, look
-from runyard.schedulers.errors import NoAccounting, SchedulerError
-from runyard.schedulers.slurm.accounting import own_records
-from runyard.schedulers.slurm.commands import ask, for_reading
+from runyard.schedulers.choice import cluster
+from runyard.schedulers.errors import NoAccounting
 
 _DAY = 86400.0
 _SECONDS = 60.0
@@ -59,7 +58,7 @@ def run_site_command(command: str) -> int:
         raise RunyardError(
             f"the site's command does not answer: {command}",
             said=error,
-            mend="`runyard usage --ledger` counts what runyard submitted",
+            mend="`runyard clusters usage --ledger` counts what runyard submitted",
         ) from error
 
 
@@ -70,18 +69,19 @@ def count_usage(
     since = time.time() - days * _DAY
     if ledger:
         return Usage(_of_ledger(connect(), since), "runyard's own ledger")
+    scheduler = cluster()
     try:
-        records = own_records(since, seconds=_SECONDS)
+        records = scheduler.own_records(since, seconds=_SECONDS)
     except NoAccounting as error:
         notify(Notice(f"{error}; this is what runyard submitted"))
         return Usage(_of_ledger(connect(), since), "runyard's own ledger")
-    shares = _fair_shares()
+    shares = scheduler.fair_shares()
     accounts: dict[str, Used] = {}
     for record in records:
         name = record.account
         before = accounts.get(name) or Used(name, fair_share=shares.get(name))
         accounts[name] = before.plus(record.cpus * record.seconds, record.gpus * record.seconds)
-    return Usage(list(accounts.values()), "Slurm's accounting")
+    return Usage(list(accounts.values()), f"{scheduler.title}'s accounting")
 
 
 def _of_ledger(api: Api, since: float) -> list[Used]:
@@ -98,22 +98,3 @@ def _of_ledger(api: Api, since: float) -> list[Used]:
         gpu = job["used"].get("gpu_seconds_held", (held or 0.0) * gpus)
         accounts[account] = (accounts.get(account) or Used(account)).plus(cpu, gpu)
     return list(accounts.values())
-
-
-def _fair_shares() -> dict[str, float]:
-    """By account; empty where the site does not reckon with them."""
-    words = ["sshare", "-U", "--parsable2", "--noheader", "--format=Account,FairShare"]
-    try:
-        answer = ask(words, environ=for_reading(), patience=0.0, seconds=_SECONDS)
-    except SchedulerError:
-        return {}
-    return dict(_shares(answer.said.splitlines()))
-
-
-def _shares(lines: Iterable[str]) -> Iterable[tuple[str, float]]:
-    for line in lines:
-        account, _, share = line.strip().partition("|")
-        try:
-            yield account, float(share)
-        except ValueError:
-            continue

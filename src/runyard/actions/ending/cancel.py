@@ -1,4 +1,4 @@
-"""End a sweep with its jobs and all that runs of it, one trial, or a job, at once."""
+"""End a sweep with its jobs and all that runs of it, one run, or a job."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ class SweepCancelled(Event):
 
 
 @dataclass(frozen=True)
+class RunCancelled:
+    """Before and after it was asked to stop."""
+
+    before: Run
+    after: Run
+
+
+@dataclass(frozen=True)
 class JobsCancelled:
     """Of a sweep; empty where it had none."""
 
@@ -46,13 +54,21 @@ class JobCancelled:
 
 
 def cancel(
-    api: Api, words: str, confirm: Confirm, notify: Notify = ignore
-) -> JobsCancelled | JobCancelled | Run:
+    api: Api, words: str, confirm: Confirm, notify: Notify = ignore, *, finish: bool = False
+) -> JobsCancelled | JobCancelled | RunCancelled:
     """End what the words mean. `confirm` is asked before many end, or what is not runyard's.
 
-    A trial comes back as its run.
+    `finish`: trials of a sweep that run may finish, and no more begin.
     """
     named = naming.find(api, words)
+    if named.sweep is not None and finish:
+        notify(SweepCancelled(named.sweep, steer(api, named.sweep, "stop")))
+        return JobsCancelled([])
+    if finish and named.run is None:
+        raise UsageError(
+            "--finish is for a sweep, and this is a job",
+            mend="leave it out; `runyard agents drain` lets agents finish their trials",
+        )
     if named.sweep is not None:
         return _cancel_sweep(api, named.sweep, confirm, notify)
     if named.job is not None:
@@ -60,7 +76,7 @@ def cancel(
     if named.number is not None:
         return _cancel_foreign(named.number, named.task, confirm)
     assert named.run is not None
-    return api.stop_run(named.run)
+    return RunCancelled(named.run, api.stop_run(named.run))
 
 
 def _cancel_sweep(api: Api, sweep: Sweep, confirm: Confirm, notify: Notify) -> JobsCancelled:
@@ -109,14 +125,16 @@ def _end_jobs(api: Api, jobs: list[Job], which: str | None = None) -> list[Job]:
     here = scheduler.cluster_name()
     away = [job for job in jobs if job["cluster"] not in (here, "")]
     if away:
+        by_hand = scheduler.advice("cancel", away[0]["job_id"])
         raise UsageError(
             f"{names_of(away)} is not on this cluster but on {away[0]['cluster']}",
-            mend=f"log in there and type the same; or `scancel {away[0]['job_id']}` there",
+            mend="log in there and type the same" + (f"; or {by_hand} there" if by_hand else ""),
         )
     try:
         scheduler.cancel([which] if which is not None else [job["job_id"] for job in jobs])
     except RunyardError as error:
-        error.mend = error.mend or f"`scancel {jobs[0]['job_id']}` by hand says more"
+        by_hand = scheduler.advice("cancel", jobs[0]["job_id"])
+        error.mend = error.mend or (f"{by_hand} by hand says more" if by_hand else None)
         raise
     return list(look(api.jobs, jobs).jobs)
 

@@ -57,7 +57,7 @@ def _find(api: Api, words: str) -> tuple[Side, Sweep | None]:
         try:
             sweep = api.sweeps.find(words)
         except NotFoundError:
-            missing.mend = "`runyard runs` and `runyard sweeps` list what there is"
+            missing.mend = "`runyard runs` and `runyard runs --sweeps` list what there is"
             raise missing from None
     label = words if words == sweep["id"] else f"{words} ({sweep['id']})"
     return side_of(label, _of_sweep(api, sweep)), sweep

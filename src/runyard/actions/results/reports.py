@@ -43,7 +43,8 @@ def report_on(api: Api, words: str) -> Report:
         if _projects(api, words):
             return report_on_project(api, words)
         error.mend = (
-            "`runyard sweeps` and `runyard jobs` list what there is; --project NAME is a project's"
+            "`runyard runs --sweeps` and `runyard status --jobs` list what there is; --project "
+            "NAME is a project's"
         )
         raise
     sweep = found.sweep

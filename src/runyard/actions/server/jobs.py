@@ -28,7 +28,7 @@ _TAKE_OVER_SECONDS = 120.0
 @dataclass(frozen=True)
 class ServerJobRequest:
     """`folder`: the project whose cluster settings count; `links`: jobs of `seconds` each, which
-    take over from each other; `extra`: options of sbatch."""
+    take over from each other; `extra`: other options of the scheduler."""
 
     folder: Path
     access: Access
@@ -64,10 +64,10 @@ def script_of(home: Home, request: ServerJobRequest) -> str:
 
 def submit_server_jobs(home: Home, request: ServerJobRequest, notify: Notify) -> ServerSubmitted:
     from runyard.launch.serving import describe_job, submit_server
-    from runyard.schedulers.slurm.commands import find_slurm
+    from runyard.schedulers.choice import cluster
 
     settings, options = _settings(request), request.access.options()
-    find_slurm()
+    cluster().demand()
     prepare(home)
     before = read_server_jobs(home)
     if before is not None and (left := _alive(before)):

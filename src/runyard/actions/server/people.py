@@ -15,7 +15,7 @@ def revoke_key(people: PeopleApi, words: str, user: str | None = None) -> Key:
     """By the key's id, the beginning of it, or its label."""
     keys = [key for key in people.list_keys() if user in (None, key["user"])]
     matching = [key for key in keys if key["id"].startswith(words) or key["label"] == words]
-    key = _only(matching, "key", words, "`runyard keys list` names them")
+    key = _only(matching, "key", words, "`runyard users keys list` names them")
     people.revoke_key(key)
     return key
 
@@ -23,7 +23,7 @@ def revoke_key(people: PeopleApi, words: str, user: str | None = None) -> Key:
 def end_session(people: PeopleApi, words: str) -> Session:
     """By the session's id, or the beginning of it."""
     matching = [session for session in people.sessions() if session["id"].startswith(words)]
-    session = _only(matching, "session", words, "`runyard sessions` names them")
+    session = _only(matching, "session", words, "`runyard users sessions` names them")
     people.end_session(session)
     return session
 
@@ -40,7 +40,9 @@ def add_to_team(people: PeopleApi, team: str, users: Sequence[str]) -> None:
 def remove_from_team(people: PeopleApi, team: str, users: Sequence[str]) -> None:
     """Members or invitations, or without any the whole team."""
     if team not in {known["name"] for known in people.teams()}:
-        raise NotFoundError(f"there is no team {team!r}", mend="`runyard teams list` names them")
+        raise NotFoundError(
+            f"there is no team {team!r}", mend="`runyard users teams list` names them"
+        )
     for user in users:
         people.remove_member(team, user)
     if not users:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 from collections.abc import Callable
 
@@ -14,6 +13,8 @@ from runyard.client.environment import wandb_environment
 from runyard.client.http import Unreachable
 from runyard.client.roots import trust_of
 from runyard.home import Home, read_discovery
+from runyard.schedulers.choice import cluster
+from runyard.schedulers.errors import SchedulerMissing
 
 
 def own_variables(home: Home, connect: Callable[[Home], Api], notify: Notify) -> dict[str, str]:
@@ -29,7 +30,7 @@ def own_variables(home: Home, connect: Callable[[Home], Api], notify: Notify) ->
         return {"WANDB_MODE": "offline", "WANDB_DIR": str(folder)}
     discovery = read_discovery(home)
     assert discovery is not None
-    if shutil.which("sbatch") and discovery.listen in LOOPBACK:
+    if discovery.listen in LOOPBACK and _sends_jobs():
         notify(
             Notice(
                 f"{discovery.url} is reached from this machine alone, not from compute nodes;  "
@@ -44,3 +45,11 @@ def own_variables(home: Home, connect: Callable[[Home], Api], notify: Notify) ->
         **trust_of(home, discovery, os.environ),
         **({"WANDB_APP_URL": discovery.public_url} if discovery.public_url else {}),
     }
+
+
+def _sends_jobs() -> bool:
+    try:
+        cluster().demand()
+    except SchedulerMissing:
+        return False
+    return True

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.home import write_whole
+from runyard.schedulers.errors import SchedulerError
 
 if TYPE_CHECKING:
     from runyard.actions.submitting.submission import Submission
@@ -22,17 +24,17 @@ SCRIPT = "script.sh"
 def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) -> Job:
     """Wait for the allocation, with the script in its folder; the job as the server knows it."""
     from runyard.schedulers.choice import cluster
-    from runyard.schedulers.slurm.allocations import allocate
 
     plan = submission.plan
     folder = plan.places.job
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(folder / SCRIPT, script)
     write_whole(folder / "job.json", json.dumps(plan.job, indent=1) + "\n")
-    number = allocate(plan.header, os.environ)
+    scheduler = cluster()
+    number = scheduler.allocate(plan.header)
     return api.jobs.record(
         {
-            "cluster": cluster().cluster_name() or "",
+            "cluster": scheduler.cluster_name() or "",
             "job_id": number,
             "kind": kind,
             "name": plan.name,
@@ -47,11 +49,20 @@ def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) ->
 
 def enter_job(job: Job, shell: str, command: list[str]) -> int:
     """Run a command in it by its script, on this terminal; its exit code."""
-    from runyard.schedulers.slurm.allocations import enter, entry_words
+    from runyard.schedulers.choice import cluster
 
     words = inside(shell, Path(job["folder"]) / SCRIPT, command)
     cpus = job["asked"].get("cpus")
-    return enter(entry_words(job["job_id"], words, cpus, on_terminal=sys.stdin.isatty()))
+    is_terminal = sys.stdin.isatty()
+    return enter(cluster().entry_words(job["job_id"], words, cpus, on_terminal=is_terminal))
+
+
+def enter(words: Sequence[str]) -> int:
+    """Run it on this terminal; its exit code."""
+    try:
+        return subprocess.run(list(words), check=False).returncode
+    except OSError as error:
+        raise SchedulerError(f"{words[0]} cannot be run", said=error.strerror) from error
 
 
 def inside(shell: str, script: Path, command: list[str]) -> list[str]:

@@ -59,12 +59,11 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
     from runyard.config.trial_shape import fit_array, fit_single
     from runyard.launch.plan import Interpreter, Work, plan
     from runyard.launch.settling_environment import settle_environment
-    from runyard.schedulers.slurm.commands import find_slurm
-    from runyard.schedulers.slurm.maintenance import mind_maintenance
-    from runyard.schedulers.slurm.variables import with_shell_options
+    from runyard.schedulers.choice import cluster
 
+    scheduler = cluster()
     if not wanted.cluster.dry_run:
-        find_slurm()
+        scheduler.demand()
     flags, folder, kind = wanted.flags, wanted.folder, wanted.kind
     if kind != "agents" and flags["sweep_id"]:
         raise UsageError(
@@ -72,14 +71,14 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
             "program",
             mend="leave it or the program out",
         )
-    request = with_shell_options(read_project(folder, flags), os.environ)
+    request = scheduler.with_shell_options(read_project(folder, flags))
     shape_notes: list[str] = []
     if wanted.command_line is not None:
         request, shape_notes = fit_single(request, wanted.command_line)
     elif kind in _ARRAYS:
         request, shape_notes = fit_array(request, wanted.slots)
     checked = check(request)
-    request, warned = mind_maintenance(checked.accepted(), os.environ)
+    request, warned = scheduler.mind_maintenance(checked.accepted())
     require_key(request.tracking.server, request.tracking.key, notify)
     home = locate()
     copy, places = _find_places(wanted, request, home)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from runyard.actions.events import Event, Notice, Notify, in_words
 from runyard.actions.submitting.description import advise, describe
 from runyard.errors import NotFoundError, RunyardError, UsageError
 from runyard.home import Home
+from runyard.schedulers.inside import this_job
 
 if TYPE_CHECKING:
     from runyard.actions.estimates import Subject
@@ -116,10 +116,8 @@ class Submission:
         """Exactly what would be sent, as an event; makes nothing. Refuses what would be refused:
         where there is a scheduler, by its own word, which is what comes back."""
         from runyard.launch.environment_checks import demand
-        from runyard.launch.script import arguments, script
-        from runyard.launch.submitting import follows, key_of, parts_of, try_plan
+        from runyard.launch.submitting import batch_of, follows, parts_of, try_plan
         from runyard.schedulers.choice import cluster
-        from runyard.schedulers.slurm.sending import command
 
         for note in (*self.notes, *self.plan.notes):
             notify(Notice(note))
@@ -130,9 +128,9 @@ class Submission:
             demand(self.plan.wrapping.checks, in_words(notify))
         size = scheduler.array_size() if is_here and self.plan.form == "array" else None
         parts = parts_of(self.plan, size or self.plan.profile.limits.array_size)
-        text, job = script(self.plan, parts[0]), self.plan.places.job
-        words = command(text, key_of(job, parts[0]), arguments(job))
-        notify(ScriptShown(words, text, len(parts), parts[0].count, bool(follows(self.plan))))
+        batch = batch_of(self.plan, parts[0])
+        words, is_chain = scheduler.command(batch), bool(follows(self.plan))
+        notify(ScriptShown(words, batch.text, len(parts), parts[0].count, is_chain))
         return try_plan(self.plan, parts[0], scheduler) if is_here else None
 
     def agreed(self, approval: Approval | None, notify: Notify) -> Submission | None:
@@ -286,7 +284,7 @@ def send_held_agents(api: Api, home: Home) -> int:
         cluster(),
         is_wanted,
         lambda record, done: remember(api, record, done),
-        patience=_PATIENCE_IN_A_JOB if "SLURM_JOB_ID" in os.environ else 0.0,
+        patience=_PATIENCE_IN_A_JOB if this_job().is_job else 0.0,
     )
 
 

@@ -90,7 +90,7 @@ def join_sweep(api: Api, sweep: Sweep, run_cap: int | None, notify: Notify) -> S
         raise UsageError(
             f"sweep {sweep['id']} has ended: {sweep['state']}",
             said=sweep["cause"],
-            mend=f"{again if failed else ''}`runyard best {sweep['id']}` shows its results",
+            mend=f"{again if failed else ''}`runyard show {sweep['id']} --best` shows its results",
         )
     if sweep["state"] == "paused":
         resume = f"`runyard sweep --resume {sweep['id']}` goes on"

@@ -39,10 +39,10 @@ def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cle
     from runyard.config.project_file import read_project
     from runyard.launch import node_cleaning
     from runyard.launch.plan import Interpreter
-    from runyard.schedulers.slurm.commands import find_slurm
-    from runyard.schedulers.slurm.partitions import nodes_of
+    from runyard.schedulers.choice import cluster
 
-    find_slurm()
+    scheduler = cluster()
+    scheduler.demand()
     options = {"partition": request.partition, "account": request.account}
     flags = {
         f"resources.{name}": Given(value, f"--{name} {value}")
@@ -50,7 +50,7 @@ def clean_nodes(request: CleanNodesRequest, notify: Notify = ignore) -> list[Cle
         if value is not None
     }
     project = read_project(request.folder, Flags(flags))
-    up, away = nodes_of(project.resources.partition, os.environ)
+    up, away = scheduler.nodes_of(project.resources.partition)
     for node in away:
         notify(Notice(f"{node} is away: what is there is removed by the next job on it"))
     source = str(Path(runyard.__file__).resolve().parents[1])

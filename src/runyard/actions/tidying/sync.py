@@ -32,6 +32,10 @@ class Synced:
     state: str
     said: str | None = None
 
+    def to_json(self) -> dict[str, str]:
+        fields = {"run": self.run, "folder": str(self.folder), "state": self.state}
+        return {**fields, "said": self.said} if self.said else fields
+
 
 def sync(
     home: Home, words: Sequence[str], connect: Callable[[], Api], *, again: bool = False

@@ -16,8 +16,7 @@ from runyard.actions.sweeping.slots import Slots
 from runyard.actions.tracking import ProjectOptions
 from runyard.errors import ProgramError, RunyardError
 from runyard.home import locate, prepare
-from runyard.train.courses import VARIABLE as COURSES
-from runyard.train.courses import courses_folder
+from runyard.save_protocol import COURSES, courses_folder
 
 if TYPE_CHECKING:
     from runyard.config.request import Request

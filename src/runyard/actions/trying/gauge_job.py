@@ -41,17 +41,18 @@ def measure_in_job(
     """Allocate, measure there, bring it home, give the node back."""
     from runyard.gauge.conclusions import raw_from_json
     from runyard.launch.script import shell_script
-    from runyard.schedulers.slurm.allocations import allocation_words
+    from runyard.schedulers.choice import cluster
 
     submission = _plan(request, notify, dry_run=dry_run)
     script = shell_script(submission.plan, wraps=False)
     result = submission.plan.places.job / _RESULT
     command = _command(request, submission, result)
+    allocation = cluster().allocation_words(submission.plan.header)
     if dry_run:
-        return JobPreview(allocation_words(submission.plan.header), command)
+        return JobPreview(allocation, command)
     for note in (*submission.notes, *submission.plan.notes):
         notify(Notice(note))
-    notify(Notice(shlex.join(allocation_words(submission.plan.header))))
+    notify(Notice(shlex.join(allocation)))
     submission.settle(False)
     api = open_server(notify)
     job = allocate_for(api, submission, script, kind="gauge")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 
 from runyard.client.jobs import Job
 from runyard.errors import NotFoundError
@@ -10,7 +11,6 @@ from runyard.launch.watching import ANSWER_SECONDS, Looked
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting, SchedulerError, SchedulerMissing
 from runyard.schedulers.jobs import JobState, Record, used
-from runyard.schedulers.slurm.states import counted
 from runyard.schedulers.states import state_named
 
 
@@ -41,12 +41,13 @@ def _accounted(number: str) -> list[Record]:
 
 def _unknown(number: str, why: str) -> NotFoundError:
     return NotFoundError(
-        f"there is no job {number}: {why}", mend="`runyard jobs` lists those that it submitted"
+        f"there is no job {number}: {why}",
+        mend="`runyard status --jobs` lists those that it submitted",
     )
 
 
 def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
-    states = state.states if state.tasks else counted(one.state.name for one in known)
+    states = state.states if state.tasks else dict(Counter(one.state.name for one in known))
     is_open = any(state_named(name).is_open for name in states)
     starts = [one.start for one in state.tasks if one.start and one.state.phase != "waiting"]
     starts += [one.start for one in known if one.start is not None]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from runyard.actions.events import Notice
 from runyard.actions.watching.log_events import LogLines, LogsRequest
+from runyard.actions.watching.polling import Polling
 from runyard.actions.watching.sweep_logs import TrialConsoles
 from runyard.client.api import Api
 from runyard.client.jobs import Job
@@ -21,8 +22,7 @@ from runyard.errors import NotFoundError, ServerError
 from runyard.launch.watching import look
 from runyard.log_files import LogPattern
 
-_LOOK_EVERY = 0.5
-_ASK_SLURM_EVERY = 10.0
+_ASK_QUEUE_SECONDS = 10.0
 _BLOCK = 1 << 16
 
 
@@ -77,10 +77,11 @@ def job_logs(
 ) -> Iterator[LogLines | Notice]:
     """The job's own log; with `trials`, or where it has none, what its trials printed."""
     trials = request.trials or not (job["log_pattern"] or job["sweep"] is None)
-    merged = _Merged(api, connect, job, task, of_trials=trials)
+    polling = Polling(api, connect)
+    merged = _Merged(polling, job, task, of_trials=trials)
     yield from merged.read_new(request.lines)
     while request.follow and not (yield from merged.is_over()):
-        time.sleep(_LOOK_EVERY)
+        polling.wait()
         yield from merged.read_new()
     yield from merged.read_rest()
     if not merged.has_printed:
@@ -90,10 +91,8 @@ def job_logs(
 class _Merged:
     """Files and consoles of a job, read side by side."""
 
-    def __init__(
-        self, api: Api, connect: Callable[[], Api], job: Job, task: str | None, *, of_trials: bool
-    ) -> None:
-        self._api, self._connect, self._job, self._task = api, connect, job, task
+    def __init__(self, polling: Polling, job: Job, task: str | None, *, of_trials: bool) -> None:
+        self._polling, self._job, self._task = polling, job, task
         self._files: dict[Path, LogFile] = {}
         self._asked_at = time.monotonic()
         self._consoles: TrialConsoles | None = None
@@ -115,10 +114,10 @@ class _Merged:
             yield self._lines(log.label, log.read())
         if self._consoles is not None:
             try:
-                for name, new in self._consoles.read(self._api, lines):
+                for name, new in self._consoles.read(self._polling.api, lines):
                     yield self._lines(name, new)
             except ServerError:
-                self._api = self._connect()
+                self._polling.reconnect()
 
     def read_rest(self) -> Iterator[LogLines]:
         for log in self._files.values():
@@ -129,12 +128,12 @@ class _Merged:
 
     def is_over(self) -> Generator[LogLines, None, bool]:
         """Whether the job has ended; what it printed last is read after this."""
-        if self._job["ended_at"] is None and time.monotonic() - self._asked_at > _ASK_SLURM_EVERY:
+        if self._job["ended_at"] is None and time.monotonic() - self._asked_at > _ASK_QUEUE_SECONDS:
             self._asked_at = time.monotonic()
             try:
-                [self._job] = look(self._api.jobs, [self._job]).jobs
+                [self._job] = look(self._polling.api.jobs, [self._job]).jobs
             except ServerError:
-                self._api = self._connect()
+                self._polling.reconnect()
             yield from self.read_new()
         return self._job["ended_at"] is not None
 

@@ -6,15 +6,16 @@ import shutil
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runyard.actions import naming
 from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import NotFoundError, RunyardError
 from runyard.launch.watching import Looked, account_for, look
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.jobs import Record
-from runyard.schedulers.slurm.accounting import own_records
 
 _DAY = 86400.0
 
@@ -51,7 +52,8 @@ def choose_jobs(api: Api, words: str | None, limit: int | None) -> list[Job] | J
     if named.run is not None:
         if named.run["job"] is None:
             raise NotFoundError(
-                f"{named.run['name']} ({named.run['id']}) ran in no job", mend="`runyard jobs`"
+                f"{named.run['name']} ({named.run['id']}) ran in no job",
+                mend="`runyard status --jobs`",
             )
         return api.jobs.job(named.run["job"])
     from runyard.actions.watching.foreign_jobs import foreign_job
@@ -77,14 +79,30 @@ def look_at_job(api: Api, detail: JobDetail) -> JobAccount:
 def job_history(days: int) -> list[Record]:
     """Every job of the user's, whoever submitted it, from Slurm's accounting."""
     try:
-        records = own_records(time.time() - days * _DAY)
+        records = cluster().own_records(time.time() - days * _DAY)
     except NoAccounting as error:
         raise RunyardError(
             f"the history of all jobs is not to be had: {error}",
-            mend="`runyard jobs` lists those that runyard submitted, from its own ledger",
+            mend="`runyard status --jobs` lists those that runyard submitted, from its own ledger",
         ) from None
     records.sort(key=lambda record: record.submitted or 0.0, reverse=True)
     return records
+
+
+def job_json(job: Job, looked: Looked) -> dict[str, Any]:
+    """A job with its reason in plain words, and what Slurm says of its tasks."""
+    reason = cluster().read_reason(job["reason"])
+    state = looked.queue.get(job["key"])
+    fields = ("which", "count", "reason", "start", "end", "nodes")
+    return {
+        **job,
+        "reason_text": None if reason is None else str(reason),
+        "is_stuck": reason is not None and reason.is_stuck,
+        "queue": [
+            {**{name: getattr(task, name) for name in fields}, "state": task.state.name}
+            for task in (state.tasks if state is not None else ())
+        ],
+    }
 
 
 def site_command() -> str | None:
@@ -102,7 +120,7 @@ def script_of(job: JobDetail) -> str:
     if script is None:
         raise NotFoundError(
             f"the script of job {job['job_id']} is not there: {job['folder'] or 'no folder'}",
-            mend=f"`scontrol write batch_script {job['job_id']} -` while Slurm knows it",
+            mend=cluster().advice("script", job["job_id"]),
         )
     return script
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 from runyard.actions import naming
 from runyard.actions.events import Notice
 from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
+from runyard.actions.watching.polling import Polling
 from runyard.client.api import Api, Console, RunDetail
-from runyard.errors import NotFoundError, ServerError
+from runyard.errors import NotFoundError
+from runyard.schedulers.choice import cluster
 
 _WAIT_SECONDS = 20.0
-_PAUSES = (0.1, 1.0, 3.0)
 
 
 def read_logs(
@@ -33,7 +33,7 @@ def read_logs(
     if named.job is None:
         raise NotFoundError(
             f"runyard has submitted no job {named.number}, and does not know its log",
-            mend=f"`scontrol show job {named.number}` names its StdOut while Slurm knows it",
+            mend=cluster().advice("log", named.number or ""),
         )
     from runyard.actions.watching.job_logs import job_logs
 
@@ -56,8 +56,13 @@ def _run_log(
         else:
             held = last_lines(held + page["text"], request.lines)
     yield LogText(held, is_own)
+
+    def next_page(api: Api) -> Console:
+        return api.console(run, after, wait=_WAIT_SECONDS)
+
+    polling = Polling(api, connect)
     while request.follow and not page["ended"]:
-        api, page = _next_page(api, connect, run, after)
+        page = polling.ask(next_page)
         after = page["next"]
         yield LogText(page["text"], is_own)
 
@@ -72,16 +77,3 @@ def last_lines(text: str, number: int) -> str:
     lines = text.split("\n")
     unfinished = 1 if lines[-1] else 0
     return "\n".join(lines[max(0, len(lines) - 1 + unfinished - number) :]) if number else ""
-
-
-def _next_page(
-    api: Api, connect: Callable[[], Api], run: RunDetail, after: int
-) -> tuple[Api, Console]:
-    # The server may be restarted, or die, while we wait: the run goes on, and so do we.
-    for pause in _PAUSES:
-        try:
-            return api, api.console(run, after, wait=_WAIT_SECONDS)
-        except ServerError:
-            time.sleep(pause)
-            api = connect()
-    return api, api.console(run, after)

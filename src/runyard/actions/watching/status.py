@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from runyard.actions import naming
 from runyard.actions.events import Notice, Notify
 from runyard.actions.watching.chains import ChainState, chain_of
 from runyard.actions.watching.failures import failures
+from runyard.actions.watching.jobs import job_json
+from runyard.actions.watching.polling import Polling
 from runyard.client.api import Api, Run, RunDetail
 from runyard.client.jobs import Job
 from runyard.client.sweeps import OPEN_STATES, Sweep, Trial
@@ -22,7 +25,7 @@ from runyard.launch.watching import Looked, look
 MOST_FAILED, _MOST_JOBS = 5, 50
 _EVERY_SECONDS = 2.0
 # The controller serves a whole site: it is not asked as often as our own server.
-_ASK_SLURM_SECONDS = 15.0
+_ASK_QUEUE_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -67,26 +70,39 @@ class Status:
             and all(job["ended_at"] is not None for job in self.jobs)
         )
 
+    def to_json(self) -> dict[str, Any]:
+        polled = [job["polled_at"] for job in self.looked.jobs if job["polled_at"] is not None]
+        return {
+            "sweeps": [
+                {
+                    **sweep,
+                    "failures": [{"trial": trial, "why": why} for trial, why in failed],
+                    "chain": asdict(chain) if (chain := self.chains.get(sweep["key"])) else None,
+                    "jobs": [job_json(job, self.looked) for job in self.of(sweep)],
+                }
+                for sweep, failed in self.sweeps
+            ],
+            "runs": self.runs,
+            "jobs": [job_json(job, self.looked) for job in self.others],
+            "slurm": {"trouble": self.looked.trouble, "polled_at": max(polled, default=None)},
+            "unreached": [asdict(node) for node in self.unreached],
+        }
+
 
 def watch(request: StatusRequest, api: Api, connect: Callable[[], Api]) -> Iterator[Status]:
     """The status now; with `watch`, again and again until all of it is over.
 
     `connect` gives the server anew, which may have been restarted meanwhile.
     """
-    before, asked_at = None, 0.0
-    while True:
-        status = _gather(api, request.what)
-        if before is None or time.monotonic() - asked_at >= _ASK_SLURM_SECONDS:
-            before, asked_at = look(api.jobs, status.jobs), time.monotonic()
-        status = _with_queue(status, before)
-        status = replace(
-            status, chains=_chains(api, status), unreached=list(read_unreached(locate()))
-        )
-        yield status
-        if not request.watch or status.is_over:
+    polling, looked, asked_at = Polling(api, connect, _EVERY_SECONDS), Looked([]), None
+    for status in polling.answers(lambda api: _gather(api, request.what)):
+        if asked_at is None or time.monotonic() - asked_at >= _ASK_QUEUE_SECONDS:
+            looked, asked_at = look(polling.api.jobs, status.jobs), time.monotonic()
+        shown = _with_queue(status, looked)
+        chains = _chains(polling.api, shown)
+        yield replace(shown, chains=chains, unreached=list(read_unreached(locate())))
+        if not request.watch or shown.is_over:
             return
-        time.sleep(_EVERY_SECONDS)
-        api = connect()
 
 
 def submit_held(api: Api, notify: Notify) -> None:

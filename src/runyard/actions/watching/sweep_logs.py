@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from runyard.actions.events import Notice
 from runyard.actions.watching.log_events import LogLines, LogsRequest
+from runyard.actions.watching.polling import Polling
 from runyard.client.api import Api, RunDetail
 from runyard.client.sweeps import OPEN_STATES, Sweep
 from runyard.errors import NotFoundError, ServerError
-
-_LOOK_EVERY = 0.5
 
 
 @dataclass
@@ -91,26 +89,25 @@ class TrialConsoles:
 def sweep_logs(
     request: LogsRequest, sweep: Sweep, api: Api, connect: Callable[[], Api], *, is_own: bool
 ) -> Iterator[LogLines | Notice]:
-    consoles, lines = TrialConsoles(sweep["key"]), request.lines
+    polling, consoles, lines = Polling(api, connect), TrialConsoles(sweep["key"]), request.lines
     while True:
         try:
             # Before the trials: what is over now has nothing new after they are read.
-            is_open = api.sweeps.sweep(sweep["key"])["state"] in OPEN_STATES
-            for name, new in consoles.read(api, lines, follow=request.follow):
+            is_open = polling.api.sweeps.sweep(sweep["key"])["state"] in OPEN_STATES
+            for name, new in consoles.read(polling.api, lines, follow=request.follow):
                 yield LogLines(name, new, is_own)
         except ServerError:
             if not request.follow:
                 raise
-            api = connect()
+            polling.reconnect()
             consoles.is_running = is_open = True
         if not request.follow or not (is_open or consoles.is_running):
             if not consoles.has_any:
-                yield Notice(
-                    f"no trial of sweep {sweep['id']} has printed anything yet{_jobs(api, sweep)}"
-                )
+                nothing = f"no trial of sweep {sweep['id']} has printed anything yet"
+                yield Notice(nothing + _jobs(polling.api, sweep))
             return
         lines = None
-        time.sleep(_LOOK_EVERY)
+        polling.wait()
 
 
 def _jobs(api: Api, sweep: Sweep) -> str:

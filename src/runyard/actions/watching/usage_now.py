@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from runyard.actions import naming
+from runyard.actions.watching.polling import Polling
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import UsageError
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.errors import SchedulerError, SchedulerMissing
-from runyard.schedulers.slurm.live_usage import RunningTask, running_tasks
+from runyard.schedulers.jobs import RunningTask
+
+_EVERY_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -19,6 +26,28 @@ class UsageNow:
     trials: list[Trial]
     tasks: list[RunningTask]
     trouble: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("id", "name", "job", "node", "host", "usage")
+        return {
+            "trials": [
+                {**{name: trial[name] for name in names}, "seconds": seconds_of(trial)}  # type: ignore[literal-required]
+                for trial in self.trials
+            ],
+            "jobs": [asdict(task) for task in self.tasks],
+            "trouble": self.trouble,
+        }
+
+
+def watch_usage(
+    words: str | None, api: Api, connect: Callable[[], Api], *, is_watched: bool = False
+) -> Iterator[UsageNow]:
+    """The use now; `is_watched`: again and again, without an end."""
+    polling = Polling(api, connect, _EVERY_SECONDS)
+    for usage in polling.answers(lambda api: usage_now(api, words)):
+        yield usage
+        if not is_watched:
+            return
 
 
 def usage_now(api: Api, words: str | None) -> UsageNow:
@@ -38,7 +67,7 @@ def usage_now(api: Api, words: str | None) -> UsageNow:
             if not trials:
                 raise UsageError(
                     f"{named.run['name']} ({named.run['id']}) is no trial of a sweep that runs",
-                    mend="`runyard top` shows all that runs",
+                    mend="`runyard status --live` shows all that runs",
                 )
             only = {_job(trial) for trial in trials if trial["job"]}
         elif named.job is not None:
@@ -51,7 +80,7 @@ def usage_now(api: Api, words: str | None) -> UsageNow:
     if only is not None and not only:
         return UsageNow(trials, [])
     try:
-        return UsageNow(trials, running_tasks(only=only))
+        return UsageNow(trials, cluster().running_tasks(only))
     except SchedulerMissing:
         return UsageNow(trials, [])
     except SchedulerError as error:
@@ -75,3 +104,12 @@ def _trial_of(api: Api, run_id: str) -> list[Trial]:
 
 def _job(trial: Trial) -> str:
     return (trial["job"] or "").partition("_")[0]
+
+
+def seconds_of(trial: Trial) -> float:
+    """How long its attempt has run."""
+    return seconds_since(trial["began_at"] or trial["started_at"])
+
+
+def seconds_since(then: float | None) -> float:
+    return 0.0 if then is None else max(0.0, time.time() - then)

@@ -1,8 +1,10 @@
-"""The clusters that runyard knows, and which one this is.
+"""The clusters that runyard knows, which one this is, what of it is free, and the hours you used.
 
   runyard clusters              all of them; the one that this machine belongs to is marked
   runyard clusters show NAME    a profile in full: limits, GPUs, rules, and where each comes from
   runyard clusters which        which one this is, and why
+  runyard clusters partitions   what this one has: nodes, CPUs, GPUs, how many are free, limits
+  runyard clusters usage        the hours that you have used, by account
 
 A profile of your own goes into ~/.config/runyard/clusters/NAME.yaml; docs/clusters.md tells what
 can stand in it. `runyard doctor --write` makes a draft for a cluster that nobody has described.
@@ -25,11 +27,13 @@ from runyard.reading.kinds import Memory, Span
 from runyard.reading.records import kind_of_setting, settings_of
 from runyard.reading.units import short_memory, short_time
 
+_ACTIONS = ("list", "show", "which", "partitions", "usage")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "show", "which"), metavar="ACTION",
-        help="list (the default), show or which",
+        "action", nargs="?", default="list", choices=_ACTIONS, metavar="ACTION",
+        help=f"list (the default), {', '.join(_ACTIONS[1:])}",
     )  # fmt: skip
     name = parser.add_argument("name", nargs="?", metavar="NAME", help="with show: a profile")
     name.completer = complete_cluster  # type: ignore[attr-defined]

@@ -51,12 +51,11 @@ def run(args: argparse.Namespace) -> int:
     examination = examine(request, show)
     draft = examination.draft
     if args.json:
-        facts = asdict(examination.facts)
         print_json(
             {
                 "cluster": asdict(examination.cluster),
                 "findings": [asdict(finding) for finding in examination.findings],
-                "slurm": {key: value for key, value in facts.items() if key != "config"},
+                "slurm": examination.facts,
                 "node": examination.node,
                 "draft": str(draft) if draft else None,
             }

@@ -13,6 +13,7 @@ from runyard.actions.cluster.environments import (
     lines_for_jobs,
 )
 from runyard.cli.output import print_json, say, show
+from runyard.schedulers.choice import cluster
 
 
 def add_environment_arguments(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +93,7 @@ def _show(request: EnvironmentRequest, args: argparse.Namespace) -> int:
         )
         return 0
     for title, part in (
-        ("options of sbatch", wrapping.header),
+        (f"options of {cluster().title}", wrapping.header),
         ("in the job's script", wrapping.before),
         ("around each program", wrapping.launcher[2:3]),
         ("to build it", () if script is None else (script.rstrip("\n"),)),

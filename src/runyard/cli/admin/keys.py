@@ -1,10 +1,10 @@
 """The keys by which wandb clients and commands come in: list, add or revoke them.
 
-  runyard keys                         those that there are
-  runyard keys add --label laptop      prints a key, once
-  runyard keys add --scope runs        one that logs and reads runs, and opens nothing else
-  runyard keys revoke laptop           refused at once
-  runyard keys revoke --kind shell     those of all shells that have called `runyard env`
+  runyard users keys                         those that there are
+  runyard users keys add --label laptop      prints a key, once
+  runyard users keys add --scope runs        one that logs and reads runs, and opens nothing else
+  runyard users keys revoke laptop           refused at once
+  runyard users keys revoke --kind shell     those of all shells that have called `runyard env`
 
 A key is shown once, when it is made; the server keeps a hash. A revoked key is refused at once,
 and programs that log with it log no more. Shells, runs and jobs have keys of their own, for runs
@@ -48,11 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.kind is not None and args.action != "revoke":
-        raise UsageError("--kind is for `runyard keys revoke`", mend="`runyard keys --help`")
+        raise UsageError(
+            "--kind is for `runyard users keys revoke`", mend="`runyard users keys --help`"
+        )
     is_named = (args.key is not None) is not (args.kind is not None)
     if (args.action == "revoke") != is_named:
         wrong = "which key?" if args.key is None else f"{args.action} takes no key"
-        raise UsageError(f"runyard keys {args.action}: {wrong}", mend="runyard keys revoke KEY")
+        raise UsageError(
+            f"runyard users keys {args.action}: {wrong}", mend="runyard users keys revoke KEY"
+        )
     people = server().people
     if args.action == "add":
         made = people.add_key(args.label or "", args.user, scope=args.scope)
@@ -96,7 +100,7 @@ def _print_keys(keys: list[Key], *, shows_all: bool) -> None:
     rest = Counter(key["kind"] for key in keys if key not in shown)
     if rest:
         counts = " and ".join(f"{count} keys of {kind}s" for kind, count in sorted(rest.items()))
-        say(f"and {counts}: `runyard keys --all` lists them")
+        say(f"and {counts}: `runyard users keys --all` lists them")
 
 
 def _in(seconds: float) -> str:

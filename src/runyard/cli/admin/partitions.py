@@ -1,7 +1,7 @@
 """What the cluster has: nodes, CPUs and GPUs by partition, how many are free, and the limits.
 
-  runyard partitions           those that you can see
-  runyard partitions --json    for scripts
+  runyard clusters partitions           those that you can see
+  runyard clusters partitions --json    for scripts
 
 FREE/ALL: nodes count as free when nothing runs on them; CPUs and GPUs when they could be had now.
 """

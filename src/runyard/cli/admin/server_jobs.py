@@ -19,6 +19,7 @@ from runyard.actions.server.jobs import (
 from runyard.cli.admin.server_access import access_of
 from runyard.cli.output import print_json, say, show
 from runyard.home import Home
+from runyard.schedulers.slurm.settings import EXTRA_FLAG, EXTRA_OPTIONS
 
 
 def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +36,7 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
     ):  # fmt: skip
         group.add_argument(f"--{name}", metavar="NAME", help=what)
     group.add_argument(
-        "--sbatch", action="append", default=[], metavar="OPTION",
-        help="any other option of sbatch, as sbatch takes it",
+        EXTRA_FLAG, dest="extra", action="append", default=[], metavar="OPTION", help=EXTRA_OPTIONS,
     )  # fmt: skip
     group.add_argument("--dry-run", action="store_true", help="show the script, submit nothing")
 
@@ -44,7 +44,7 @@ def add_submit_arguments(parser: argparse.ArgumentParser) -> None:
 def submit(home: Home, args: argparse.Namespace) -> int:
     request = ServerJobRequest(
         Path.cwd(), access_of(args), seconds=args.time or DAY, links=args.links,
-        account=args.account, partition=args.partition, qos=args.qos, extra=tuple(args.sbatch),
+        account=args.account, partition=args.partition, qos=args.qos, extra=tuple(args.extra),
     )  # fmt: skip
     if args.dry_run:
         print(script_of(home, request), end="")

@@ -1,8 +1,8 @@
 """The browsers that are logged in to the page: list or end their sessions.
 
-  runyard sessions                 which there are
-  runyard sessions end SESSION     by its id, or the beginning of it
-  runyard sessions end --all       yours, all of them
+  runyard users sessions                 which there are
+  runyard users sessions end SESSION     by its id, or the beginning of it
+  runyard users sessions end --all       yours, all of them
 
 A session ends when its browser logs out, 12 hours after it was last used, after a week, or with the
 key that opened it. One that is ended here is refused at once.
@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if (args.action == "end") != bool(args.session or args.all) or (args.session and args.all):
         raise UsageError(
-            "runyard sessions: `end` takes a session or --all, and `list` neither",
-            mend="runyard sessions end SESSION",
+            "runyard users sessions: `end` takes a session or --all, and `list` neither",
+            mend="runyard users sessions end SESSION",
         )
     people = server().people
     if args.all:

@@ -1,11 +1,11 @@
 """Teams: entities whose members read and write the same runs.
 
-  runyard teams                         yours, and those that you are invited to
-  runyard teams add crew bob eve        make a team, or invite more people to it
-  runyard teams join crew               accept an invitation
-  runyard teams leave crew              leave a team, or decline an invitation
-  runyard teams remove crew eve         a member fewer, or an invitation taken back
-  runyard teams remove crew             the team; its runs stay with the admin
+  runyard users teams                         yours, and those that you are invited to
+  runyard users teams add crew bob eve        make a team, or invite more people to it
+  runyard users teams join crew               accept an invitation
+  runyard users teams leave crew              leave a team, or decline an invitation
+  runyard users teams remove crew eve         a member fewer, or an invitation taken back
+  runyard users teams remove crew             the team; its runs stay with the admin
   WANDB_ENTITY=crew runyard run ...     a run of the team's
 
 A team is an entity as W&B has it. Members are equals. Whom a member adds is invited, and is in the
@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     check_name(args, "team", "which team?")
     if args.users and args.action in ("join", "leave"):
         raise UsageError(
-            f"runyard teams {args.action}: nobody {args.action}s for others",
-            mend=f"runyard teams {args.action} {args.team}",
+            f"runyard users teams {args.action}: nobody {args.action}s for others",
+            mend=f"runyard users teams {args.action} {args.team}",
         )
     people = _people(args.host)
     if args.action == "add":
@@ -82,5 +82,5 @@ def _show(people: PeopleApi, teams: list[Team], *, with_invitations: bool) -> No
         team, when = invitation["team"], ago(invitation["created_at"])
         say(
             f"{invitation['invited_by']} invited you to the team {team} {when}: "
-            f"`runyard teams join {team}`, or `leave` to decline"
+            f"`runyard users teams join {team}`, or `leave` to decline"
         )

@@ -6,7 +6,7 @@
   runyard ui --code          the code alone: for a page that asks whether it is you
 
 Prints a link that logs one browser in, once, within ten minutes; later visits need none until the
-browser's session ends (`runyard sessions`). Where there is a browser, it is opened.
+browser's session ends (`runyard users sessions`). Where there is a browser, it is opened.
 """
 
 from __future__ import annotations

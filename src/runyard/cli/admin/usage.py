@@ -1,7 +1,7 @@
 """The hours that you have used, by account: CPU hours, GPU hours, jobs.
 
-  runyard usage               the last 30 days
-  runyard usage --days 365
+  runyard clusters usage               the last 30 days
+  runyard clusters usage --days 365
 
 Where the cluster's profile names a command of the site's own, that is run. Otherwise it is counted
 from Slurm's accounting; and where a site keeps none, from what runyard itself submitted.

@@ -1,8 +1,11 @@
-"""The people who may use this server: list, add or remove them.
+"""The people who may use this server: list, add or remove them; their keys, teams and sessions.
 
   runyard users                list them
   runyard users add bob        prints bob's key, once
   runyard users remove bob     bob's keys are refused; bob's runs stay
+  runyard users keys           keys of people, shells, runs and jobs: list, add or revoke
+  runyard users teams          people who read and write the same runs
+  runyard users sessions       browsers that are logged in to the page: list or end
 
 The state folder's owner is the admin. Everybody else has a key, and sees what is theirs and their
 teams'. A new user's key is printed once; hand it over, and `runyard login --host URL` stores it.
@@ -18,7 +21,7 @@ from runyard.cli.output import ago, print_json, print_table, say
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, "name", "whom to add or remove")
+    add_action(parser, "name", "whom to add or remove", "keys", "teams", "sessions")
 
 
 def run(args: argparse.Namespace) -> int:

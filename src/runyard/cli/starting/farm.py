@@ -95,7 +95,7 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
     add_slot_arguments(parser, "programs")
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
-    parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
+    parser.add_argument("--metric", metavar="NAME", help="what `runyard show --best` ranks by")
     parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
                         help="whether less or more is better (default: minimize)")  # fmt: skip
     parser.add_argument(*spelled("--name"),

@@ -4,8 +4,8 @@
   runyard repeat --seeds 3,7,11 -- python train.py rng={seed}
   runyard repeat --seeds 5 --on slurm --gpus 1 -- python train.py
 
-`runyard best` shows mean ± standard deviation of --metric; at the end the same is shown of all that
-the runs have in their summaries. Options are those of `runyard farm`.
+`runyard show --best` shows mean ± standard deviation of --metric; at the end the same is shown of
+all that the runs have in their summaries. Options are those of `runyard farm`.
 """
 
 from __future__ import annotations

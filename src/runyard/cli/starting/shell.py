@@ -19,7 +19,14 @@ import sys
 from pathlib import Path
 
 from runyard.actions import naming
-from runyard.actions.submitting.allocation import SCRIPT, allocate_for, enter_job, give_back, inside
+from runyard.actions.submitting.allocation import (
+    SCRIPT,
+    allocate_for,
+    enter,
+    enter_job,
+    give_back,
+    inside,
+)
 from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
 from runyard.actions.submitting.submission import ClusterOptions, Submission
 from runyard.cli.completers import complete_job
@@ -29,7 +36,7 @@ from runyard.cli.resource_flags import given_flags
 from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.client.api import Api
 from runyard.errors import UsageError
-from runyard.schedulers.choice import CLUSTER
+from runyard.schedulers.choice import CLUSTER, cluster
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,9 +71,7 @@ def run(args: argparse.Namespace) -> int:
         )
     for note in (*submission.request.warnings, *submission.plan.notes):
         say(note)
-    from runyard.schedulers.slurm.allocations import allocation_words
-
-    say(shlex.join(allocation_words(submission.plan.header)))
+    say(shlex.join(cluster().allocation_words(submission.plan.header)))
     return _work(server(), submission, command, keep=args.keep)
 
 
@@ -107,7 +112,6 @@ def _work(api: Api, submission: Submission, command: list[str], *, keep: bool) -
 def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
     """Into a job that runs."""
     from runyard.launch.watching import look
-    from runyard.schedulers.slurm.allocations import enter, entry_words, raw_number
 
     api = server()
     found = naming.find(api, words)
@@ -129,8 +133,9 @@ def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
         script = Path(job["folder"]) / SCRIPT
         if job["kind"] == "shell" and script.is_file():
             there = inside("bash", script, command)
-    number = raw_number(number, found.task)
-    entry = entry_words(number, there, cpus, on_terminal=sys.stdin.isatty())
+    scheduler = cluster()
+    number = scheduler.entry_number(number, found.task)
+    entry = scheduler.entry_words(number, there, cpus, on_terminal=sys.stdin.isatty())
     if args.dry_run:
         print(shlex.join(entry))
         return 0
@@ -139,12 +144,11 @@ def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
 
 def _preview(submission: Submission, command: list[str], *, as_json: bool) -> int:
     from runyard.launch.script import shell_script
-    from runyard.schedulers.slurm.allocations import allocation_words, entry_words
 
-    plan = submission.plan
-    allocation = allocation_words(plan.header)
+    plan, scheduler = submission.plan, cluster()
+    allocation = scheduler.allocation_words(plan.header)
     there = inside(plan.profile.script.shell, plan.places.job / SCRIPT, command)
-    entry = entry_words("JOB", there, plan.asked.get("cpus"))
+    entry = scheduler.entry_words("JOB", there, plan.asked.get("cpus"))
     if as_json:
         print_json({"allocate": allocation, "enter": entry, "script": shell_script(plan)})
         return 0

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="so many programs at a time in a job (default 1)")  # fmt: skip
     parser.add_argument("--retries", type=count, metavar="N",
                         help="run one that fails up to N times more")  # fmt: skip
-    parser.add_argument("--metric", metavar="NAME", help="what `runyard best` ranks by")
+    parser.add_argument("--metric", metavar="NAME", help="what `runyard show --best` ranks by")
     parser.add_argument("--goal", choices=("minimize", "maximize"), default="minimize",
                         help="whether less or more is better (default: minimize)")  # fmt: skip
     parser.add_argument("--no-check", action="store_true",

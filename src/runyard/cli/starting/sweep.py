@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
             name = option.replace("_", "-")
             raise UsageError(
                 f"--{name} is for a sweep file, and there is no file {args.sweep}",
-                mend="`runyard sweep SWEEP` joins a sweep; `runyard sweeps` lists them",
+                mend="`runyard sweep SWEEP` joins a sweep; `runyard runs --sweeps` lists them",
             )
     elsewhere = _elsewhere(args)
     return elsewhere if elsewhere is not None else _join(args)

@@ -1,12 +1,14 @@
-"""End a sweep with its jobs and all that runs of it, one trial, or a job, at once.
+"""End a sweep with its jobs and all that runs of it, one run, or a job.
 
-  runyard cancel SWEEP     its trials end, and its jobs, waiting ones too
-  runyard cancel TRIAL     that one alone
-  runyard cancel 4021      a job, by Slurm's number; 4021_7 is one of its tasks
+  runyard cancel SWEEP            its trials end, and its jobs, waiting ones too
+  runyard cancel SWEEP --finish   what runs finishes, nothing new begins
+  runyard cancel TRIAL            a trial or a run: it ends as by Ctrl-C, and keeps what it logged
+  runyard cancel 4021             a job, by Slurm's number; 4021_7 is one of its tasks
 
 A sweep's trials that have not run are not run; `runyard sweep --resume SWEEP` brings them back. The
-trials of a job go back to their sweep's queue. To let finish what runs, `runyard stop SWEEP`. On a
-terminal it asks before it ends many; --yes does not.
+trials of a job go back to their sweep's queue. A run's client hears of it within seconds, or half a
+minute, and ends the program as Ctrl-C would; the run ends as killed. A program without wandb gets
+SIGTERM from the `runyard run` beside it. On a terminal it asks before it ends many; --yes does not.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 from runyard.actions.ending.cancel import (
     JobCancelled,
     JobsCancelled,
+    RunCancelled,
     SweepCancelled,
     cancel,
     names_of,
@@ -32,6 +35,9 @@ from runyard.cli.watching.sweep_steer import print_steered
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument("what", metavar=NAMED, help="what is to end")
     which.completer = complete_named  # type: ignore[attr-defined]
+    parser.add_argument(
+        "--finish", action="store_true", help="of a sweep: let what runs finish, begin nothing new"
+    )
     parser.add_argument(*spelled("--yes"), action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print what became of it as JSON")
 
@@ -45,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(event, SweepCancelled):
             print_steered(event.before, event.after, "cancel", as_json=args.json)
 
-    result = cancel(server(), args.what, confirm, show)
+    result = cancel(server(), args.what, confirm, show, finish=args.finish)
     if isinstance(result, JobsCancelled):
         if result.jobs:
             are = "is" if len(result.jobs) == 1 else "are"
@@ -53,12 +59,20 @@ def run(args: argparse.Namespace) -> int:
     elif isinstance(result, JobCancelled):
         _print_job(result, as_json=args.json)
     elif args.json:
-        print_json(result)
-    elif result["stop_asked"]:
-        say(f"trial {result['name']} ({result['id']}) is asked to end")
+        print_json(result.after)
     else:
-        say(f"trial {result['name']} ({result['id']}) has ended already: {result['state']}")
+        _print_run(result)
     return 0
+
+
+def _print_run(result: RunCancelled) -> None:
+    run = result.after
+    if run["stop_asked"] and run["state"] != "killed":
+        say(f"run {run['id']} was asked to stop; `runyard show {run['id']}` says when it has")
+    elif result.before["state"] == "pending":
+        say(f"run {run['id']} had not started, and will not")
+    else:
+        say(f"run {run['id']} has ended already ({run['state']})")
 
 
 def _print_job(result: JobCancelled, *, as_json: bool) -> None:

@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from runyard.actions.results.comparison import CompareRequest, Comparison, compare_sides
-from runyard.cli.completers import complete_run, complete_sweep
+from runyard.cli.completers import complete_run_or_sweep
 from runyard.cli.connect import server
 from runyard.cli.output import console, number, print_json, print_table, say
+from runyard.cli.watching.best_view import measure
 from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api
 from runyard.errors import UsageError
-from runyard.report.differences import Sample, in_words
+from runyard.report.differences import in_words
 from runyard.report.sides import MISSING, Side
 
 _CURVE = 32
@@ -34,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sides = parser.add_argument(
         "side", nargs="+", metavar="RUN|SWEEP", help="what to compare; the first is the baseline"
     )
-    sides.completer = lambda prefix, **rest: [  # type: ignore[attr-defined]
-        *complete_run(prefix, **rest), *complete_sweep(prefix, **rest)
-    ]  # fmt: skip
+    sides.completer = complete_run_or_sweep  # type: ignore[attr-defined]
     parser.add_argument("--metric", action="append", default=[],
                         help="compare by this one (default: the sweeps', or all)")  # fmt: skip
     parser.add_argument("--goal", choices=("minimize", "maximize"),
@@ -102,7 +101,10 @@ def _print(api: Api, comparison: Comparison) -> None:
         return
     print_table(
         ("METRIC", *labels, ""),
-        ((name, *map(_measure, samples[name]), "") for name in shown),
+        (
+            (name, *(measure(sample.mean, sample.deviation) for sample in samples[name]), "")
+            for name in shown
+        ),
     )
     if len(samples) > len(shown):
         say(f"{len(samples)} metrics in common: --metric NAME chooses")
@@ -133,9 +135,3 @@ def _label(side: Side) -> str:
 
 def _cell(value: Any) -> str:
     return repr(value) if value is MISSING else number(value)
-
-
-def _measure(sample: Sample) -> str:
-    deviation = sample.deviation
-    mean = number(sample.mean)
-    return mean if deviation is None else f"{mean} ± {number(deviation)}"

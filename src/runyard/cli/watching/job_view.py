@@ -1,4 +1,4 @@
-"""Jobs as lines of text: their tasks by state, why they wait, when they may start."""
+"""Jobs and chains of them as lines of text: tasks by state, why they wait, when they may start."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from runyard.actions.watching.chains import ChainState
 from runyard.actions.watching.troubles import retry_command
 from runyard.cli.output import ago, duration
 from runyard.cli.streams import unfiltered
@@ -17,7 +18,7 @@ from runyard.client.jobs import Job
 from runyard.launch.watching import Looked
 from runyard.printable import printable
 from runyard.reading.units import memory_text as memory_text
-from runyard.schedulers.slurm.reasons import read_reason
+from runyard.schedulers.choice import cluster
 from runyard.schedulers.states import state_named, states_text
 
 Line = tuple[str, str | None]
@@ -31,7 +32,7 @@ def job_lines(job: Job, looked: Looked, *, now: float | None = None) -> list[Lin
     now = time.time() if now is None else now
     kind = "" if job["kind"] == "agents" else f" ({job['kind']})"
     lines: list[Line] = [(f"  job {job['job_id']}{kind}  {_summary(job, looked, now)}", None)]
-    reason = read_reason(job["reason"])
+    reason = cluster().read_reason(job["reason"])
     if job["ended_at"] is None and reason is not None:
         lines.append((f"    waits: {reason}", "yellow" if reason.is_stuck else None))
     if job["ended_at"] is None and job["starts_at"] is not None and job["starts_at"] > now:
@@ -53,7 +54,7 @@ def jobs_lines(jobs: Sequence[Job], looked: Looked, of: str) -> list[Line]:
     lines += [line for job in ended[:_MOST_ENDED] for line in job_lines(job, looked)]
     if len(ended) > _MOST_ENDED:
         more = len(ended) - _MOST_ENDED
-        lines.append((f"  ... and {more} more jobs have ended: `runyard jobs {of}`", None))
+        lines.append((f"  ... and {more} more jobs have ended: `runyard status {of} --jobs`", None))
     return lines
 
 
@@ -67,32 +68,22 @@ def age_lines(looked: Looked) -> list[Line]:
     return [(f"  {looked.trouble}; {since}", "yellow")]
 
 
-def job_json(job: Job, looked: Looked) -> dict[str, Any]:
-    """A job with its reason in plain words, and what Slurm says of its tasks."""
-    reason = read_reason(job["reason"])
-    state = looked.queue.get(job["key"])
-    return {
-        **job,
-        "reason_text": None if reason is None else str(reason),
-        "is_stuck": reason is not None and reason.is_stuck,
-        "queue": [
-            {
-                "which": one.which,
-                "count": one.count,
-                "state": one.state.name,
-                "reason": one.reason,
-                "start": one.start,
-                "end": one.end,
-                "nodes": one.nodes,
-            }
-            for one in (state.tasks if state is not None else ())
-        ],
-    }
-
-
-def slurm_json(looked: Looked) -> dict[str, Any]:
-    polled = [job["polled_at"] for job in looked.jobs if job["polled_at"] is not None]
-    return {"trouble": looked.trouble, "polled_at": max(polled, default=None)}
+def chain_lines(state: ChainState | None, *, is_open: bool) -> list[Line]:
+    """One line, while there is work."""
+    if state is None or not is_open:
+        return []
+    now = f"link {state.over + 1} of {state.links} "
+    now += "is at work" if state.at_work else "is next"
+    later = state.to_come - (0 if state.at_work else 1)
+    side = f", {state.lanes} agents side by side" if state.lanes > 1 else ""
+    if state.over >= state.links:
+        mend = "`runyard agents add` sends more"
+        return [(f"  chain: all {state.links} links are over, and there is work left; {mend}",
+                 "yellow")]  # fmt: skip
+    time = ""
+    if state.seconds_each and later > 0:
+        time = f", up to {duration(state.seconds_each * later)}"
+    return [(f"  chain: {now}{side}; {max(0, later)} more to come{time}", None)]
 
 
 def print_lines(lines: Sequence[Line]) -> None:

@@ -1,100 +1,149 @@
-"""List runs, the newest first.
+"""List runs, or sweeps, the newest first.
 
   runyard runs                        the newest ones
   runyard runs -P spirals -l 50       of one project
   runyard runs --sweep SWEEP --state failed
+  runyard runs --sweeps               sweeps; -P and --state choose among them, too
   runyard runs --json                 for scripts
 
-`runyard show RUN` tells more of one, `runyard logs RUN` what it printed.
+`runyard show RUN` tells more of one, `runyard logs RUN` what it printed; of a sweep, `runyard
+status SWEEP` and `runyard show SWEEP --best` do.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable, Sequence
 
-from runyard.actions.naming import find_sweep
+from runyard.actions.watching.listing import (
+    RUN_STATES,
+    SWEEP_STATES,
+    Listed,
+    ListRequest,
+    Record,
+    list_runs,
+    list_sweeps,
+)
 from runyard.cli.completers import complete_sweep
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import duration, number, print_json, print_table, say, state_text
 from runyard.cli.parser import count
 from runyard.client.api import Run
+from runyard.client.sweeps import ENDED_STATES, Sweep
 
-STATES = (
-    "pending", "running", "finished", "failed", "crashed", "killed", "preempting", "preempted",
-)  # fmt: skip
+_STATES = tuple(dict.fromkeys((*RUN_STATES, *SWEEP_STATES)))
 _LIMIT = 20
+# What they are called, what lists them all, what makes one.
+_RUNS = ("runs", "runyard runs", "runyard run -- python train.py")
+_SWEEPS = ("sweeps", "runyard runs --sweeps", "runyard sweep sweep.yaml")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sweeps", action="store_true", help="list sweeps instead of runs")
     parser.add_argument(*spelled("--project"), help="only this project's (NAME or ENTITY/NAME)")
-    parser.add_argument("--state", choices=STATES, metavar="STATE",
-                        help=f"only runs in this state: {', '.join(STATES)}")  # fmt: skip
-    sweep = parser.add_argument("--sweep", metavar="SWEEP", help="only this sweep's")
+    parser.add_argument("--state", choices=_STATES, metavar="STATE",
+                        help=f"only runs in this state: {', '.join(RUN_STATES)}; or sweeps: "
+                        f"{', '.join(SWEEP_STATES)}")  # fmt: skip
+    sweep = parser.add_argument("--sweep", metavar="SWEEP", help="only this sweep's runs")
     sweep.completer = complete_sweep  # type: ignore[attr-defined]
     parser.add_argument(*spelled("--limit"), type=count, help=f"at most so many (default {_LIMIT})")
     parser.add_argument("--all", action="store_true", help="all of them")
-    parser.add_argument("--json", action="store_true", help="print JSON (all runs, unless --limit)")
+    parser.add_argument("--json", action="store_true", help="print JSON (all, unless --limit)")
 
 
 def run(args: argparse.Namespace) -> int:
     limit = args.limit if args.limit is not None or args.json else _LIMIT
-    if args.all:
-        limit = None
-    # One more than is shown tells whether there are more.
-    asked_for = None if limit is None else limit + 1
-    listed = _listed(args, asked_for)
-    found = listed[:limit]
+    request = ListRequest(args.project, args.state, args.sweep, None if args.all else limit)
+    if args.sweeps:
+        _show(list_sweeps(server(), request), _print_sweeps, args)
+    else:
+        _show(list_runs(server(), request), _print_runs, args)
+    return 0
+
+
+def _show(
+    listed: Listed[Record], table: Callable[[Sequence[Record]], None], args: argparse.Namespace
+) -> None:
+    name, command, makes = _SWEEPS if args.sweeps else _RUNS
     if args.json:
-        print_json(found)
-        return 0
-    if not listed:
-        asked = args.project or args.state or args.sweep
-        say(
-            "no such runs; `runyard runs` lists the newest of all projects"
-            if asked
-            else "no runs yet: `runyard run -- python train.py` makes one"
-        )
-        return 0
+        print_json(listed.records)
+    elif listed.records:
+        table(listed.records)
+        if listed.has_more:
+            say("there are more: --all lists them")
+    elif args.project or args.state or args.sweep:
+        say(f"no such {name}; `{command}` lists the newest of all projects")
+    else:
+        say(f"no {name} yet: `{makes}` makes one")
+
+
+def _print_runs(runs: Sequence[Run]) -> None:
     print_table(
         ("ID", "NAME", "PROJECT", "STATE", "AGE", "TIME", "SUMMARY"),
         (
             (
-                one["id"],
-                one["name"],
-                one["project"],
-                state_text(one["state"]),
-                duration(max(0.0, time.time() - one["created_at"])),
-                _time(one),
-                summary_text(one),
+                run["id"],
+                run["name"],
+                run["project"],
+                state_text(run["state"]),
+                _age(run),
+                _time(run),
+                summary_text(run),
             )
-            for one in found
+            for run in runs
         ),
     )
-    if len(listed) > len(found):
-        say("there are more: --all lists them")
-    return 0
 
 
-def _listed(args: argparse.Namespace, most: int | None) -> list[Run]:
-    api = server()
-    if args.sweep is None:
-        return api.runs(project=args.project, state=args.state, limit=most)
-    sweep = find_sweep(api, args.sweep)
-    return api.runs(sweep=sweep["key"], state=args.state, limit=most)
+def _print_sweeps(sweeps: Sequence[Sweep]) -> None:
+    print_table(
+        ("ID", "NAME", "PROJECT", "METHOD", "STATE", "TRIALS", "AGE", "BEST"),
+        (
+            (
+                sweep["id"],
+                "-" if sweep["name"] == sweep["id"] else sweep["name"],
+                sweep["project"],
+                sweep["method"],
+                state_text(sweep["state"]),
+                progress(sweep),
+                _age(sweep),
+                _best(sweep),
+            )
+            for sweep in sweeps
+        ),
+    )
 
 
-def summary_text(one: Run) -> str:
+def progress(sweep: Sweep) -> str:
+    """How many trials have ended, of how many."""
+    ended = sum(sweep["counts"][state] for state in ENDED_STATES)
+    whole = sweep["expected"]
+    return f"{ended}/{whole}" if whole is not None else str(ended)
+
+
+def summary_text(run: Run) -> str:
     """The plain numbers of a summary in one line."""
     return "  ".join(
         f"{key}={number(value)}"
-        for key, value in sorted(one["summary"].items())
+        for key, value in sorted(run["summary"].items())
         if not key.startswith("_") and isinstance(value, int | float)
     )
 
 
-def _time(one: Run) -> str:
-    if one["started_at"] is None:
+def _best(sweep: Sweep) -> str:
+    best = sweep["best"]
+    if best is None or best["value"] is None:
         return "-"
-    return duration((one["ended_at"] or time.time()) - one["started_at"])
+    return f"{sweep['metric']}={number(best['value'])}  {best['name']}"
+
+
+def _age(record: Run | Sweep) -> str:
+    return duration(max(0.0, time.time() - record["created_at"]))
+
+
+def _time(run: Run) -> str:
+    if run["started_at"] is None:
+        return "-"
+    return duration((run["ended_at"] or time.time()) - run["started_at"])

@@ -1,11 +1,15 @@
 """Show a run: its config, its summary, and each metric as a curve; or a sweep and its best trials.
 
-  runyard show               the newest run
-  runyard show a1b2c3d4      one run, by id or name
-  runyard show SWEEP         a sweep and its best trials
+  runyard show                      the newest run
+  runyard show a1b2c3d4             one run, by id or name
+  runyard show SWEEP                a sweep and its best trials
+  runyard show --best               the best trials of the newest sweep, as a table
+  runyard show SWEEP --best -l 20   the first twenty of a sweep
 
 RUN is an id, the beginning of one, a name, or PROJECT/any of these; without it, the newest run. A
-sweep's id or name shows the sweep.
+sweep's id or name shows the sweep. Among the best, trials of one setting with several seeds count
+together: mean ± standard deviation. With several metrics, the Pareto front: the trials that no
+other beats in all of them.
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ import time
 from collections.abc import Iterator
 
 from runyard.actions.naming import find_run_or_sweep
-from runyard.cli.completers import complete_run
+from runyard.cli.completers import complete_run_or_sweep
 from runyard.cli.connect import server
+from runyard.cli.letters import spelled
 from runyard.cli.output import (
     STATE_COLOURS,
     ago,
@@ -26,10 +31,13 @@ from runyard.cli.output import (
     number,
     print_json,
 )
+from runyard.cli.parser import positive
 from runyard.cli.watching.attempt_usage import usage_text
+from runyard.cli.watching.best_view import LIMIT, print_best, show_best
 from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api, RunDetail, Series
-from runyard.client.sweeps import Sweep
+from runyard.client.sweeps import OPEN_STATES, Sweep
+from runyard.errors import UsageError
 
 _CURVE, _LONGEST_NAME = 32, 28
 _BEST = 5
@@ -38,19 +46,23 @@ _TOLD_CAUSES = ("memory", "crowded", "nan", "time", "preempted", "node", "cut", 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_run_argument(parser)
+    argument = parser.add_argument(
+        "run", nargs="?", metavar="RUN|SWEEP", help="which one (default: the newest run)"
+    )
+    argument.completer = complete_run_or_sweep  # type: ignore[attr-defined]
+    parser.add_argument("--best", action="store_true", help="the best trials of a sweep")
+    parser.add_argument(
+        *spelled("--limit"), type=positive, help=f"with --best: so many (default {LIMIT})"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def add_run_argument(parser: argparse.ArgumentParser) -> None:
-    argument = parser.add_argument(
-        "run", nargs="?", metavar="RUN", help="which run (default: the newest)"
-    )
-    argument.completer = complete_run  # type: ignore[attr-defined]
-
-
 def run(args: argparse.Namespace) -> int:
+    if args.limit is not None and not args.best:
+        raise UsageError("--limit is for --best", mend="runyard show SWEEP --best -l 20")
     api = server()
+    if args.best:
+        return show_best(api, args.run, args.limit, as_json=args.json)
     named = find_run_or_sweep(api, args.run)
     if named.run is None:
         assert named.sweep is not None
@@ -90,14 +102,13 @@ def _show_sweep(api: Api, sweep: Sweep, *, as_json: bool) -> int:
     from runyard.actions.estimates import estimate_against_truth
     from runyard.actions.results.best import best_of
     from runyard.actions.watching.failures import failures
-    from runyard.cli.watching.best import print_best
     from runyard.cli.watching.sweep_view import print_report
 
     if as_json:
         print_json({**sweep, "all_trials": api.sweeps.trials(sweep["key"])})
         return 0
     begun = sweep["started_at"] or sweep["created_at"]
-    is_open = sweep["state"] in ("running", "paused")
+    is_open = sweep["state"] in OPEN_STATES
     lasted = (time.time() if is_open else sweep["ended_at"] or begun) - begun
     print_report(sweep, failures(api, sweep), seconds=lasted)
     compared = estimate_against_truth(api, sweep)

@@ -1,12 +1,20 @@
 """How all that is at work stands: sweeps, their jobs and agents, runs; or one of them.
 
-  runyard status                 all that is not over
-  runyard status SWEEP --watch   one sweep, shown anew until it is over
-  runyard status 4021            a job, by Slurm's number; 4021_7 is one of its tasks
-  runyard status TRIAL           a trial or a run
+  runyard status                   all that is not over
+  runyard status SWEEP --watch     one sweep, shown anew until it is over
+  runyard status 4021              a job, by Slurm's number; 4021_7 is one of its tasks
+  runyard status TRIAL             a trial or a run
+  runyard status --live            what runs now: its CPU, memory and GPU; --watch goes on
+  runyard status --jobs            the last 20 jobs: what each asked for, and what it used
+  runyard status 4021 --jobs       one job: its agents, how well it used what it had, its script
+  runyard status 4021 --script     its script alone, as it was submitted
+  runyard status --jobs --all      every job of yours of the last 7 days, whoever submitted it
 
 Slurm is asked once, for all jobs together, and says why those that wait do so and when they may
-start. Where it does not answer, what is shown says how old it is.
+start. Where it does not answer, what is shown says how old it is. How much CPU and memory a job
+used, Slurm's accounting knows. Where a site has none, the times are there all the same, from
+runyard's own ledger. What a running trial uses comes from its agent, which looks at the trial's own
+processes on its node: CPU is the mean since the start, in percent of one CPU; memory is the peak.
 """
 
 from __future__ import annotations
@@ -14,8 +22,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import asdict
-from typing import Any
 
 from runyard.actions.watching.failures import is_list
 from runyard.actions.watching.status import (
@@ -30,26 +36,27 @@ from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import ago, duration, number, print_json, say, show
+from runyard.cli.parser import count, positive
 from runyard.cli.streams import unfiltered
+from runyard.cli.watching import job_tables, live_view
 from runyard.cli.watching.attempt_usage import usage_text
-from runyard.cli.watching.best import values_text
-from runyard.cli.watching.chain_view import chain_json, chain_lines
+from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.job_view import (
     Line,
     age_lines,
     asked_text,
-    job_json,
+    chain_lines,
     job_lines,
     jobs_lines,
     print_lines,
-    slurm_json,
     task_lines,
 )
+from runyard.cli.watching.runs import progress
 from runyard.cli.watching.sweep_view import STATES
-from runyard.cli.watching.sweeps import progress
 from runyard.client.api import Run
 from runyard.client.jobs import Job
 from runyard.client.sweeps import ENDED_STATES, OPEN_STATES, Sweep, SweepAgent, Trial
+from runyard.errors import UsageError
 from runyard.launch.watching import Looked
 
 _MOST_AGENTS = 6
@@ -64,14 +71,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         *spelled("--watch"), action="store_true", help="show it anew until it is over"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    view = parser.add_mutually_exclusive_group()
+    view.add_argument("--jobs", action="store_true", help="jobs, the newest first, and their use")
+    view.add_argument("--live", action="store_true", help="CPU, memory and GPU of what runs now")
+    parser.add_argument("--script", action="store_true", help="print a job's script, nothing else")
+    jobs = parser.add_argument_group("with --jobs")
+    jobs.add_argument(
+        *spelled("--limit"), type=count, help=f"at most so many (default {job_tables.LIMIT})"
+    )
+    jobs.add_argument("--all", action="store_true", help="also jobs that runyard did not submit")
+    jobs.add_argument(
+        "--days", type=positive, metavar="N", help=f"with --all (default {job_tables.DAYS})"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    only_jobs = {"--limit": args.limit is not None, "--all": args.all, "--days": args.days}
+    wrong = [] if args.jobs else [option for option, value in only_jobs.items() if value]
+    if wrong:
+        raise UsageError(f"{wrong[0]} is for --jobs", mend=f"runyard status --jobs {wrong[0]} ...")
+    if args.watch and (args.jobs or args.script):
+        raise UsageError("a list of jobs is not watched", mend="runyard status --watch")
+    if args.all and args.what is not None:
+        raise UsageError("--jobs --all takes no name", mend="runyard status JOB --jobs")
+    if args.all:
+        return job_tables.show_history(args.days or job_tables.DAYS, args.limit, as_json=args.json)
     api = server()
+    if args.jobs or args.script:
+        return job_tables.show_jobs(
+            api, args.what, args.limit, script_only=args.script, as_json=args.json
+        )
+    if args.live:
+        return live_view.show_usage(api, args.what, is_watched=args.watch, as_json=args.json)
     submit_held(api, show)
     for status in watch(StatusRequest(args.what, watch=args.watch), api, server):
         if args.json:
-            print_json(_as_json(status))
+            print_json(status.to_json())
             continue
         if args.watch and sys.stdout.isatty():
             print("\033[2J\033[H", end="", file=unfiltered(sys.stdout))
@@ -79,27 +114,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _as_json(shown: Status) -> dict[str, Any]:
-    return {
-        "sweeps": [
-            {
-                **sweep,
-                "failures": [{"trial": one, "why": why} for one, why in failed],
-                "chain": chain_json(shown.chains.get(sweep["key"])),
-                "jobs": [job_json(job, shown.looked) for job in shown.of(sweep)],
-            }
-            for sweep, failed in shown.sweeps
-        ],
-        "runs": shown.runs,
-        "jobs": [job_json(job, shown.looked) for job in shown.others],
-        "slurm": slurm_json(shown.looked),
-        "unreached": [asdict(one) for one in shown.unreached],
-    }
-
-
 def _print(shown: Status) -> None:
     if not shown.sweeps and not shown.runs and not shown.jobs:
-        say("nothing is at work; `runyard sweeps`, `runyard runs` and `runyard jobs` list what was")
+        say("nothing is at work; `runyard runs`, `runyard runs --sweeps` and `runyard status "
+            "--jobs` list what was")  # fmt: skip
     for sweep, failed in shown.sweeps:
         jobs = shown.of(sweep)
         print_lines(sweep_lines(sweep, failed, jobs))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from runyard.cli.output import STATE_COLOURS, console, duration, number
-from runyard.cli.watching.best import values_text
+from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.sparkline import terminal_is_plain
 from runyard.client.sweeps import ENDED_STATES, Sweep, Trial
 
@@ -133,7 +133,7 @@ def _next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple
     steps = [(f"runyard runs --sweep {key}", "its trials")]
     if best is not None:
         table = "the Pareto front" if has_front(sweep) else "the best ones, as a table"
-        steps.append((f"runyard best {key}", table))
+        steps.append((f"runyard show {key} --best", table))
         steps.append((f"runyard show {best['id']}", "the best one: its metrics, its curves"))
     if failed:
         steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _RENEW_AT_MOST = 5.0
 _DELIVERY_SECONDS = 30.0
 _FAREWELL_SECONDS = 2.0
-# Asked to end, programs that can save get this long for it. Slurm kills 30 s after it asks.
+# Asked to end, programs that can save get this long for it. Schedulers kill 30 s after they ask.
 _SAVE_SECONDS = 15.0
 _SERVER_SILENT_SECONDS = 10.0
 
@@ -187,9 +187,12 @@ class Agent:
         self._work.count = 0
 
     def _hear_to_end(self, number: int) -> None:
-        # Slurm's one TERM comes twice: from itself, and from the job's script, which hands it on.
+        # The scheduler's one TERM may come twice: from itself, and from the job's script, which
+        # hands it on.
         in_time = self._asked_at is not None and time.monotonic() - self._asked_at < _SAVE_SECONDS
-        if number != signal.SIGTERM or not in_time or "SLURM_JOB_ID" not in os.environ:
+        from runyard.schedulers.inside import this_job
+
+        if number != signal.SIGTERM or not in_time or not this_job().is_job:
             self.drain()
 
     def drain(self) -> None:
@@ -238,13 +241,15 @@ class Agent:
         return lay_out(self._asked, os.environ, self._work.report)
 
     def _join(self) -> None:
+        from runyard.node.agent.job_end import whereabouts
+
         payload = {
             "token": os.urandom(8).hex(),
             "host": socket.gethostname(),
             "pid": os.getpid(),
             "slots": self._slots,
             "wants_key": True,
-            **_whereabouts(),
+            **whereabouts(os.environ),
         }
         self._work.talk.post(f"/api/sweeps/{self._sweep}/agents", payload, self._has_joined)
 
@@ -427,14 +432,6 @@ def _channels(cloud: Cloud | None, place: Server) -> Callable[[Loop], Channel]:
     from runyard.node.link.channel import Channel
 
     return lambda loop: Channel(loop, place)
-
-
-def _whereabouts() -> dict[str, str]:
-    if "SLURM_JOB_ID" not in os.environ:
-        return {}
-    from runyard.node.agent.job_file import whereabouts
-
-    return whereabouts(os.environ)
 
 
 def _first_word() -> float:

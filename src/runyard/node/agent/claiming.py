@@ -11,8 +11,7 @@ from runyard.node.attempt.delivery import end_message
 from runyard.node.attempt.trial_attempt import Attempt
 from runyard.node.attempt.workspace import Workspace
 from runyard.node.link.channel import ANSWER_SECONDS
-from runyard.train.courses import VARIABLE as COURSES
-from runyard.train.courses import courses_folder
+from runyard.save_protocol import COURSES, courses_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

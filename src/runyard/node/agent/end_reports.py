@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 
 from runyard.node.attempt.delivery import end_message
 from runyard.node.system.processes import CLIENT_SECONDS
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ class Ending:
 
 
 def _may_be_the_jobs_end(attempt: Attempt) -> bool:
-    """Whether it died of what Slurm may have sent to every process of a job that is cancelled or
+    """Whether it died of what a scheduler sends to every process of a job that is cancelled or
     pushed out: to us as well, but perhaps a moment later."""
     by_term = attempt.exit_code in (-signal.SIGTERM, 128 + signal.SIGTERM)
-    return by_term and attempt.ending is None and "SLURM_JOB_ID" in os.environ
+    return by_term and attempt.ending is None and this_job().is_job
 
 
 def end_line(attempt: Attempt, trial: dict[str, Any] | None) -> str:

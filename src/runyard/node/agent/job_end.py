@@ -1,11 +1,9 @@
-"""When the job ends in which an agent works: asked for, Slurm's, or never."""
+"""When the job ends in which an agent works: as asked for, as the scheduler says, or never."""
 
 from __future__ import annotations
 
-import contextlib
-import time
-
 from runyard.grace import usual_grace
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
 _LARGEST_SHARE = 0.75
 # Of the grace, at most this long is left between asking a program to end and killing it.
 _LONGEST_LAST_CALL = 10.0
-_SLURM_SECONDS = 5.0
 
 
 class JobEnd:
@@ -57,36 +54,22 @@ def find_end(
     now: float,
     limit: float | None = None,
 ) -> float | None:
-    """The soonest of what was asked for and what Slurm says.
+    """The soonest of what was asked for and what the scheduler says.
 
-    `limit`: how long the job may take, where Slurm does not say when it ends: its controller may be
-    away, and the job runs all the same.
+    `limit`: how long the job may take, where the scheduler does not say when it ends: its
+    controller may be away, and the job runs all the same.
     """
-    asked = None if seconds is None else now + seconds
-    told = _slurm_end(environ)
-    if told is None and limit is not None:
-        told = now + limit
-    return min((end for end in (asked, told) if end is not None), default=None)
+    of_job = this_job(environ).find_end()
+    if of_job is None and limit is not None:
+        of_job = now + limit
+    requested = None if seconds is None else now + seconds
+    return min((end for end in (requested, of_job) if end is not None), default=None)
 
 
-def _slurm_end(environ: Mapping[str, str]) -> float | None:
-    told = environ.get("SLURM_JOB_END_TIME")
-    if told is not None:
-        with contextlib.suppress(ValueError):
-            # Zero is how a job without a limit may be written.
-            return float(told) or None
-    job = environ.get("SLURM_JOB_ID")
-    return None if job is None else _ask_slurm(job)
-
-
-def _ask_slurm(job: str) -> float | None:
-    """Older releases do not set it. An agent that cannot learn it works without an end."""
-    import subprocess  # Only here: nothing else of the agent needs it.
-
-    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
-        said = subprocess.run(
-            ["squeue", "--noheader", "--jobs", job, "--format", "%e"],
-            capture_output=True, text=True, timeout=_SLURM_SECONDS, check=True,
-        ).stdout.strip()  # fmt: skip
-        return time.mktime(time.strptime(said, "%Y-%m-%dT%H:%M:%S"))
-    return None
+def whereabouts(environ: Mapping[str, str]) -> dict[str, str]:
+    """`job` (123, or 123_4 in an array) and `node`, as the scheduler calls them; empty outside of a
+    job."""
+    job = this_job(environ)
+    if not job.name:
+        return {}
+    return {"job": job.name, "node": job.node} if job.node else {"job": job.name}

@@ -1,4 +1,4 @@
-"""An agent's Slurm job: which it is, what the file beside its script says, how its end is told."""
+"""An agent's job: which it is, what the file beside its script says, how its end is told."""
 
 from __future__ import annotations
 
@@ -8,26 +8,16 @@ import os
 import socket
 import sys
 
+from runyard.schedulers.inside import this_job
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from runyard.node.agent.work import Work
 
-_SLURM_SECONDS = 30.0
 _OPTIONS = ("sweep", "slots", "per_gpu", "gpus", "mps", "count", "folder", "grace")
-
-
-def whereabouts(environ: Mapping[str, str]) -> dict[str, str]:
-    """`job` as Slurm writes it (123, or 123_4 in an array) and `node`; empty outside of a job."""
-    array, task = environ.get("SLURM_ARRAY_JOB_ID"), environ.get("SLURM_ARRAY_TASK_ID")
-    job = f"{array}_{task}" if array and task else environ.get("SLURM_JOB_ID")
-    if not job:
-        return {}
-    # Slurm's own name: several nodes may share a host, and a host may have several names.
-    node = environ.get("SLURMD_NODENAME")
-    return {"job": job, "node": node} if node else {"job": job}
 
 
 def read_job(options: dict[str, str]) -> dict[str, Any]:
@@ -62,27 +52,13 @@ def write_end(path: str, code: int, *, leaves_work: bool) -> None:
 
 def cancel_links(job_file: str, report: Callable[[str], None]) -> None:
     """Take the links of this chain out of the queue that have not begun: they have job.json's
-    folder for theirs. Where Slurm does not let us, each of them ends by itself when it begins."""
+    folder for theirs. Where the scheduler does not let us, each of them ends by itself when it
+    begins."""
     import subprocess  # Only here, and in few jobs.
 
-    def ask(*words: str) -> str:
-        return subprocess.run(
-            words,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_SLURM_SECONDS,
-            check=True,
-        ).stdout
-
     folder = os.path.dirname(os.path.abspath(job_file))  # noqa: PTH100, PTH120
-    user = f"--user={os.getuid()}"
     try:
-        waiting = ask("squeue", user, "--states=PENDING", "--noheader", "--format=%F|%Z")
-        rows = (line.strip().partition("|") for line in waiting.splitlines())
-        jobs = sorted({job for job, _, place in rows if place == folder})
-        if jobs:
-            ask("scancel", "--state=PENDING", *jobs)
+        if this_job().cancel_waiting(folder):
             report("the links of this chain that have not begun are cancelled")
     except (OSError, subprocess.SubprocessError) as error:
         report(f"the links of this chain that have not begun could not be cancelled: {error}")

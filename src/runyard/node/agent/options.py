@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PLACE = ("slots", "per-gpu", "gpus", "mps")
 # The parent writes this to the control pipe before it exits: keep running without it.
 DETACH = b"g"
+# Names another server that programs log to, where no job file does.
+LOGS_TO = "RUNYARD_LOGS_TO"
 
 
 def read_job(options: dict[str, str]) -> dict[str, Any]:
@@ -43,8 +45,6 @@ def elsewhere(options: dict[str, str]) -> Cloud | None:
 
 def foreign_tracker(job: dict[str, Any], home: str) -> ForeignTracker | None:
     """Where programs log, if not to the server that hands out their trials."""
-    from runyard.client.environment import LOGS_TO
-
     logs_to = os.environ.pop(LOGS_TO, None)
     if not (logs_to or job.get("server") or job.get("offline")):
         return None

@@ -16,6 +16,8 @@ import os
 import shutil
 import sys
 
+from runyard.schedulers.inside import this_job
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -66,7 +68,7 @@ def _bring(source: str, target: str) -> bool:
         return False
     if theirs is not None and theirs.st_mtime > ours.st_mtime:
         # What the user has made meanwhile under this name is not ours to replace.
-        target = f"{target}.from-job-{os.environ.get('SLURM_JOB_ID', os.getpid())}"
+        target = f"{target}.from-job-{this_job().own_id or os.getpid()}"
     try:
         os.rename(source, target)  # noqa: PTH104
     except OSError as error:

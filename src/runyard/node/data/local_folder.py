@@ -71,7 +71,7 @@ class LocalFolder:
             os.waitpid(pid, 0)
             return
         try:
-            # Nobody's child: Slurm's kill looks for a task's children. Where the site tracks by
+            # Nobody's child: a scheduler may kill a task's children. Where the site tracks by
             # cgroup it finds this too, and the next job on this node removes what is left.
             if os.fork():
                 os._exit(0)

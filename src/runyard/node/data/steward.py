@@ -5,7 +5,7 @@
 
 `begin` removes what dead jobs left, makes the folder where the site gives none, brings the data,
 and leaves a process behind that holds the folder: until `end`, or until the script is gone. Where
-the job has more nodes, that process has one like itself on each of them, by srun. `begin` fails if
+the job has more nodes, that process has one like itself on each of them. `begin` fails if
 any of them does, and the script then ends. Told TERM (the job is cancelled, or its time is up), it
 saves results at once, and again at the end.
 """
@@ -24,15 +24,18 @@ import time
 
 from runyard.node.data.local_folder import LocalFolder, sweep
 from runyard.node.system.processes import start_time
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from runyard.schedulers.inside import JobEnvironment
+
 NODE_MARK = "%N"
 _READY = "runyard-steward-ready"
-# From the job's TERM to Slurm's KILL are 30 s; what is not told by then is over.
+# From the job's TERM to its KILL are 30 s; what is not told by then is over.
 _AFTER_TERM_SECONDS = 25.0
 _LOOK_EVERY = 1.0
 
@@ -40,15 +43,14 @@ _LOOK_EVERY = 1.0
 def local_folder(environ: Mapping[str, str]) -> str | None:
     """This node's folder, where it is ours to make."""
     pattern = environ.get("RUNYARD_LOCAL")
-    return pattern.replace(NODE_MARK, environ.get("SLURMD_NODENAME", "")) if pattern else None
+    return pattern.replace(NODE_MARK, this_job(environ).node or "") if pattern else None
 
 
 def results_name(environ: Mapping[str, str]) -> str:
     """Where results of this job, task and node come to: no two have one name."""
-    job, task = environ.get("SLURM_ARRAY_JOB_ID"), environ.get("SLURM_ARRAY_TASK_ID")
-    name = f"{job}_{task}" if job and task else environ.get("SLURM_JOB_ID", "0")
-    many = int(environ.get("SLURM_JOB_NUM_NODES") or 1) > 1
-    return f"{name}-{environ.get('SLURMD_NODENAME', '')}" if many else name
+    job = this_job(environ)
+    name = job.name or "0"
+    return f"{name}-{job.node or ''}" if job.nodes > 1 else name
 
 
 class Steward:
@@ -60,7 +62,7 @@ class Steward:
         self._results: list[str] = staging.get("results") or []
         self._environ = environ
         made = local_folder(environ)
-        self.path = made or environ.get("SLURM_TMPDIR") or ""
+        self.path = made or this_job(environ).folder or ""
         self._folder: LocalFolder | None = None
         if made is not None:
             base, _, name = made.rpartition("/")
@@ -72,7 +74,7 @@ class Steward:
             for left in sweep(self._folder.base):
                 say(f"removed what another job left: {left}")
             self._folder.hold()
-            # Slurm may kill this process before it could.
+            # The scheduler may kill this process before it could.
             self._folder.remove_when_alone()
 
     def prepare_data(self) -> str:
@@ -122,16 +124,16 @@ class Steward:
 
     @property
     def _node(self) -> str:
-        return self._environ.get("SLURMD_NODENAME") or os.uname().nodename
+        return this_job(self._environ).node or os.uname().nodename
 
 
 class Others:
     """The stewards of the job's other nodes: one step, over all of them."""
 
-    def __init__(self, words: list[str], environ: Mapping[str, str]) -> None:
+    def __init__(self, words: list[str], job: JobEnvironment, *, alone: bool) -> None:
         self._words = words
-        self._environ = environ
-        self._count = int(environ.get("SLURM_JOB_NUM_NODES") or 1) - 1
+        self._job = job
+        self._count = 0 if alone else job.nodes - 1
         self._process: Any = None
 
     def begin(self, name: str) -> None:
@@ -140,13 +142,9 @@ class Others:
             return
         import subprocess
 
-        here = self._environ.get("SLURMD_NODENAME", "")
-        count = str(self._count)
-        # SLURM_TMPDIR of other nodes is theirs to find.
+        # The folder of other nodes is theirs to find.
         self._process = subprocess.Popen(
-            ["srun", "--overlap", "--nodes", count, "--ntasks", count, "--ntasks-per-node", "1",
-             "--cpus-per-task", "1", "--exclude", here, "--kill-on-bad-exit=0", *self._words,
-             "stay", name],
+            [*self._job.others_command(self._count), *self._words, "stay", name],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 
@@ -237,7 +235,7 @@ def _staging_error() -> type[Exception]:
 
 
 def _is_not_ready(error: Exception) -> None:
-    node = os.environ.get("SLURMD_NODENAME") or "this node"
+    node = this_job().node or "this node"
     say(f"the job ends: {node} is not ready: {error}")
 
 
@@ -299,7 +297,7 @@ class _Bell:
 
 def _note(steward: Steward) -> str:
     """Where the number stands of the process that was left behind."""
-    return f"{steward.path}/.runyard-steward-{os.environ.get('SLURM_STEP_ID') or 'batch'}"
+    return f"{steward.path}/.runyard-steward-{this_job().step_id or 'batch'}"
 
 
 def end(steward: Steward) -> int:
@@ -329,8 +327,7 @@ def main(words: list[str] | None = None) -> int:
         return end(steward)
     alone = "alone" in rest or "bare" in rest
     start = [sys.executable, *_start_words(file)]
-    environ = {**os.environ, "SLURM_JOB_NUM_NODES": "1"} if alone else os.environ
-    return begin(steward, Others(start, environ), int(rest[0]))
+    return begin(steward, Others(start, this_job(), alone=alone), int(rest[0]))
 
 
 def _start_words(file: str) -> list[str]:

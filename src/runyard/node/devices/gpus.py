@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 
+from runyard.schedulers.inside import this_job
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +16,7 @@ if TYPE_CHECKING:
 
 # Whoever names GPUs in one of these is answered in the same one. The first that is set counts.
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-_OF_SLURM = ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS")
-# Slurm writes the word where a job has no GPU; CUDA takes -1 for none.
+# "NoDevFiles" is Slurm's word where a job has no GPU; CUDA takes -1 for none.
 _NONE = ("", "-1", "NoDevFiles", "none")
 _DRIVER_SECONDS = 30.0
 
@@ -47,9 +48,9 @@ def _find(asked: str, environ: Mapping[str, str], driver: Callable[[], list[str]
     if set_one is not None:
         return Gpus(read_names(environ[set_one]), set_one)
     there = tuple(driver())
-    of_job = next((read_names(environ[name]) for name in _OF_SLURM if environ.get(name)), ())
+    of_job = read_names(this_job(environ).gpus)
     if of_job and len(there) > len(of_job):
-        # The node shows them all: the job's own are those that Slurm counts.
+        # The node shows them all: the job's own are those that the scheduler counts.
         return Gpus(of_job)
     return Gpus(there)
 

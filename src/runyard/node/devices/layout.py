@@ -8,6 +8,7 @@ import socket
 
 from runyard.node.devices import slot_shares
 from runyard.node.devices.gpus import Gpus, ask_driver, find_gpus
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Layout:
         Only where slots were shared out for that: on a desktop, idle CPUs are anybody's.
         """
         share = self.shares[index]
-        is_job = bool(share.gpus) or "SLURM_JOB_ID" in os.environ
+        is_job = bool(share.gpus) or this_job().is_job
         if not is_job or len(share.cpus) >= len(self._cpus) or len(self.shares) == 1:
             yield
             return
@@ -106,16 +107,11 @@ def _cpus() -> list[int]:
 
 
 def memory_mb(environ: Mapping[str, str], cpus: int) -> int | None:
-    """What the job may use: the least of what Slurm, the control groups and the machine say."""
-    found = []
-    with contextlib.suppress(KeyError, ValueError):
-        found.append(int(environ["SLURM_MEM_PER_NODE"]))
-    with contextlib.suppress(KeyError, ValueError):
-        found.append(int(environ["SLURM_MEM_PER_CPU"]) * cpus)
+    """What the job may use: the least of what scheduler, control groups and machine say."""
+    sizes = [this_job(environ).memory_mb(cpus) or 0, *_group_limits()]
     with contextlib.suppress(OSError, ValueError):
-        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MIB)
-    found += _group_limits()
-    return min((one for one in found if one > 0), default=None)
+        sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MIB)
+    return min((size for size in sizes if size > 0), default=None)
 
 
 def _group_limits() -> list[int]:

@@ -15,6 +15,7 @@ import time
 
 from runyard.node.system import processes
 from runyard.node.system.launching import NotStarted, launch
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _folder_above(environ: Mapping[str, str]) -> str:
     place = next(
         (
             place
-            for place in (environ.get("SLURM_TMPDIR"), environ.get("TMPDIR"), "/tmp")  # noqa: S108
+            for place in (this_job(environ).folder, environ.get("TMPDIR"), "/tmp")  # noqa: S108
             if place and len(place) <= _LONGEST_FOLDER and os.access(place, os.W_OK)
         ),
         "/tmp",  # noqa: S108

@@ -17,6 +17,7 @@ import time
 
 from runyard.node.devices.row_rate import RowCount
 from runyard.node.system import process_trees
+from runyard.schedulers.inside import STEP_PROGRAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,8 +156,9 @@ class Sampler:
         gpus = self._gpus.look(names)
         found = process_trees.descendants([watched.pid for watched in self._watched.values()])
         for token, watched in self._watched.items():
-            # What srun starts is Slurm's child and not ours; on this node it is known by its mark.
-            if any(process_trees.is_called(pid, "srun") for pid in found[watched.pid]):
+            # What a step's program starts is the scheduler's child and not ours; on this node it is
+            # known by its mark.
+            if any(process_trees.is_called(pid, *STEP_PROGRAMS) for pid in found[watched.pid]):
                 from runyard.node.system.processes import marked
 
                 found[watched.pid] = process_trees.grown([*found[watched.pid], *marked([token])])

@@ -2,12 +2,14 @@
 
 Told to programs, and where the kernel has a means that cannot break them (CPU affinity), held to.
 Memory is told and not enforced: a limit on address space stops CUDA, which reserves terabytes of
-it, and the control groups of a job belong to Slurm.
+it, and the control groups of a job belong to the scheduler.
 """
 
 from __future__ import annotations
 
 import math
+
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,7 +144,7 @@ def variables(
         # As if nobody had started it: with `RANK` or `LOCAL_RANK` set, programs believe that a
         # launcher did, and start no processes of their own (Lightning) or want NCCL (nanoGPT).
         return told
-    # Programs that share a step are no ranks of each other, whatever Slurm tells of the step.
+    # Programs that share a step are no ranks of each other, whatever its variables say.
     told.update(
         RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
         MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
@@ -151,8 +153,9 @@ def variables(
 
 
 def _is_one_of_many_tasks(environ: Mapping[str, str]) -> bool:
-    """Whether the agent is one of several in a step of Slurm's."""
-    return environ.get("SLURM_NTASKS", "1") != "1" or environ.get("SLURM_PROCID", "0") != "0"
+    """Whether the agent is one of several that the scheduler started at once."""
+    job = this_job(environ)
+    return job.tasks != 1 or job.rank != 0
 
 
 def _limits(share: Share, together: int, slots: int) -> dict[str, str]:

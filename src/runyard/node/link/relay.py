@@ -142,7 +142,9 @@ def main(words: list[str] | None = None) -> int:
 
 def _known_as() -> tuple[str, str]:
     """By which name the other nodes of a job know this one, and the address to listen on."""
-    for name in (os.environ.get("SLURMD_NODENAME"), socket.gethostname()):
+    from runyard.schedulers.inside import this_job  # Not part of an agent's start.
+
+    for name in (this_job().node, socket.gethostname()):
         with contextlib.suppress(OSError, UnicodeError):
             if name:
                 address = socket.gethostbyname(name)

@@ -9,6 +9,7 @@ import socket
 import time
 
 from runyard.node.link.place import LOOPBACK
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,9 +50,9 @@ class Watch:
 
     @property
     def _note(self) -> str:
-        job = os.environ.get("SLURM_JOB_ID", str(os.getpid()))
-        node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-        return f"{self._home}/unreached/{node}-{job}.json"
+        job = this_job()
+        node = job.node or socket.gethostname()
+        return f"{self._home}/unreached/{node}-{job.own_id or os.getpid()}.json"
 
     def _look(self) -> None:
         why = explain(self._home)
@@ -65,9 +66,10 @@ class Watch:
         self._timer = self._loop.after(min(_AGAIN, self._patience - waited + 0.01), self._look)
 
     def _leave_note(self, why: str) -> None:
+        job = this_job()
         note = {
-            "node": os.environ.get("SLURMD_NODENAME") or socket.gethostname(),
-            "job": os.environ.get("SLURM_JOB_ID"),
+            "node": job.node or socket.gethostname(),
+            "job": job.own_id,
             "why": why,
             "since": self._since,
             "told_at": time.time(),

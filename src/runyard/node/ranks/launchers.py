@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from runyard.node.devices.gpus import read_names
+from runyard.rank_forms import ONE_A_NODE, PLAIN
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 MOST_RESTARTS = 3
-# One task a node: these start the node's processes themselves.
-ONE_A_NODE = ("torchrun", "accelerate")
 _PYTHON = re.compile(r"(.*/)?python[\d.]*")
 _ASSIGNMENT = re.compile(r"\w+=.*", re.DOTALL)
 _LINE = re.compile(
@@ -20,11 +20,6 @@ _LINE = re.compile(
     re.DOTALL,
 )
 _OPTION = re.compile(r"\s--(?:num_nodes|num-nodes|devices|gpus)(?:=|\s+)\S+")
-_OF_A_STEP = (
-    "SLURM_JOB_NODELIST", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_NODELIST", "SLURM_NPROCS",
-    "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION",
-    "SLURM_PTY_PORT", "SLURM_PTY_WIN_COL", "SLURM_PTY_WIN_ROW",
-)  # fmt: skip
 _NODES, _DEVICES = ("--num_nodes", "--num-nodes"), ("--devices", "--gpus")
 
 
@@ -40,15 +35,12 @@ class Meeting:
 
 
 def count_gpus(environ: Mapping[str, str], driver: Callable[[], Sequence[str]]) -> int:
-    """The GPUs that are ours on this node: as named, as Slurm counts them, or as the driver has."""
+    """The GPUs that are ours on this node: as named, counted by the job, or as the driver has."""
     for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
         if name in environ:
             return len(read_names(environ[name]))
-    for name in ("SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
-        told = environ.get(name, "")
-        if told:
-            return int(told) if name.endswith("NODE") and told.isdecimal() else told.count(",") + 1
-    return len(driver())
+    count = this_job(environ).gpu_count
+    return len(driver()) if count is None else count
 
 
 def program_words(
@@ -134,7 +126,7 @@ def _need_python(form: str, words: Sequence[str]) -> int:
     if at is None:
         raise NotPython(
             f"{form} starts Python programs, and {words[0]!r} is none: begin the command with "
-            "python, or choose --distributed srun"
+            f"python, or choose --distributed {PLAIN}"
         )
     return at
 
@@ -153,34 +145,22 @@ def rank_variables(
     form: str, environ: Mapping[str, str], meeting: Meeting, interface: str | None
 ) -> dict[str, str]:
     """What a rank finds in its environment; what the user has set there stays."""
-    found = {
+    job = this_job(environ)
+    variables = {
         "MASTER_ADDR": meeting.address,
         "MASTER_PORT": str(meeting.port),
         "JAX_COORDINATOR_ADDRESS": f"{meeting.address}:{meeting.port}",
-        "NODE_RANK": environ.get("SLURM_NODEID", "0"),
+        "NODE_RANK": str(job.node_number),
     }
     if form not in ONE_A_NODE:
-        rank = environ.get("SLURM_PROCID", "0")
-        found |= {
-            "RANK": rank,
-            "WORLD_RANK": rank,
-            "LOCAL_RANK": environ.get("SLURM_LOCALID", "0"),
-            "WORLD_SIZE": environ.get("SLURM_NTASKS", "1"),
+        variables |= {
+            "RANK": str(job.rank),
+            "WORLD_RANK": str(job.rank),
+            "LOCAL_RANK": str(job.local_rank),
+            "WORLD_SIZE": str(job.tasks),
         }
     # A rank that dies must not leave the others waiting; releases before 2.2 have the second name.
     usual = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", "NCCL_ASYNC_ERROR_HANDLING": "1"}
     if interface:
         usual |= {"NCCL_SOCKET_IFNAME": interface, "GLOO_SOCKET_IFNAME": interface}
-    return {**{name: value for name, value in usual.items() if name not in environ}, **found}
-
-
-def of_the_job(environ: Mapping[str, str]) -> dict[str, str]:
-    """Without what a step around us says of itself: one that was entered by srun (`runyard gauge`,
-    `runyard shell`) has one node, and a new srun would believe that it may have no more."""
-    if "SLURM_STEP_ID" not in environ:
-        return dict(environ)
-    return {
-        name: value
-        for name, value in environ.items()
-        if name not in _OF_A_STEP and not name.startswith(("SLURM_STEP", "SLURM_CPU_BIND"))
-    }
+    return {**{name: value for name, value in usual.items() if name not in environ}, **variables}

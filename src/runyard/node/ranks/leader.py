@@ -2,7 +2,7 @@
 
     leader SETTINGS N [N words of a container] COMMAND...
 
-To the agent this is the attempt's program. It starts one step with srun, in which every task is a
+To the agent this is the attempt's program. It starts one step of the job, in which every task is a
 worker; each keeps a connection to here. A rank that fails ends the others at once; ranks that ask
 to go on (75) are waited for. Whatever happens to this process, its connections end, and with them
 the ranks on every node. The exit code is that of the first rank that failed.
@@ -22,16 +22,16 @@ import time
 from runyard.node.attempt.client_finish import FINISH_SECONDS
 from runyard.node.devices.gpus import ask_driver
 from runyard.node.ranks.launchers import (
-    ONE_A_NODE,
     Meeting,
     NotPython,
     count_gpus,
-    of_the_job,
     program_words,
 )
 from runyard.node.ranks.ports import Port, address, listen
 from runyard.node.system.processes import MARK
+from runyard.rank_forms import ONE_A_NODE
 from runyard.save_protocol import GO_ON
+from runyard.schedulers.inside import job_of_ranks, this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _meeting(settings: dict[str, Any], port: Port) -> Meeting:
-    name = f"{os.environ.get('SLURM_JOB_ID', 'here')}.{os.environ.get('RUNYARD_ATTEMPT', '1')}"
+    name = f"{this_job().own_id or 'here'}.{os.environ.get('RUNYARD_ATTEMPT', '1')}"
     here = address(settings.get("interface"), settings.get("suffix"))
     return Meeting(int(settings["nodes"]), here, port.number, f"{name}.{os.urandom(4).hex()}")
 
@@ -262,7 +262,7 @@ def _start(
 ) -> int:
     import subprocess
 
-    each = int(settings["tasks"])
+    job = job_of_ranks()
     token = os.environ.get(MARK) or os.urandom(8).hex()
     meets = {
         **settings,
@@ -270,42 +270,27 @@ def _start(
         "port": meeting.port,
         "name": meeting.name,
         "hub": door.getsockname()[1],
-        "batch": os.environ.get("SLURMD_NODENAME", ""),
+        "batch": job.node or "",
     }
     source = os.path.abspath(f"{os.path.dirname(__file__)}/../../..")  # noqa: PTH100, PTH120
     start = (
         f"import sys; sys.path.insert(0, {source!r}); "
         "from runyard.node.ranks.worker import main; sys.exit(main())"
     )
-    # One task fewer or more than was asked would leave the others waiting for it.
-    srun = [
-        "srun", "--overlap", f"--nodes={meeting.nodes}", f"--ntasks={meeting.nodes * each}",
-        f"--ntasks-per-node={each}", "--kill-on-bad-exit=1", "--input=none",
-        *(["--mpi=pmix"] if settings["form"] == "mpi" and _has_pmix() else []),
-    ]  # fmt: skip
     ranks = Ranks(token, door)
     try:
+        starter = job.ranks_command(
+            meeting.nodes, int(settings["tasks"]), mpi=settings["form"] == "mpi"
+        )
         step = subprocess.Popen(
-            [*srun, sys.executable, "-I", "-S", "-c", start, json.dumps(meets), *words],
-            env={**of_the_job(os.environ), MARK: token},
+            [*starter, sys.executable, "-I", "-S", "-c", start, json.dumps(meets), *words],
+            env={**job.step_environ(), MARK: token},
         )
     except OSError as error:
-        print(
-            f"runyard: srun cannot be started: {error.strerror}; ranks over nodes need a job of "
-            "Slurm (--on slurm), and script.path in the profile if srun lies elsewhere",
-            file=sys.stderr, flush=True,
-        )  # fmt: skip
+        trouble = job.no_ranks(error.strerror or str(error))
+        print(f"runyard: {trouble}", file=sys.stderr, flush=True)
         return 127
     return ranks.watch(step)
-
-
-def _has_pmix() -> bool:
-    import subprocess
-
-    with contextlib.suppress(OSError):
-        done = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, check=False)
-        return "pmix" in done.stdout + done.stderr
-    return False
 
 
 if __name__ == "__main__":

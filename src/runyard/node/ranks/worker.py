@@ -1,7 +1,7 @@
 """One task of an attempt that has many: starts its program, and ends it with the others.
 
-Started by srun on each node (`leader.py`). When the connection to there is gone, so is the attempt:
-the program is ended, on whichever node it runs.
+Started by the scheduler on each node (`leader.py`). When the connection to there is gone, so is the
+attempt: the program is ended, on whichever node it runs.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from runyard.node.system.processes import (
     send_to_listeners,
 )
 from runyard.save_protocol import GO_ON
+from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def main(words: list[str] | None = None) -> int:
     hub = _reach(settings["address"], int(settings["hub"]))
     if hub is None:
         return 1
-    token, number = os.environ[MARK], int(os.environ.get("SLURM_PROCID", "0"))
+    job = this_job()
+    token, number = os.environ[MARK], job.rank
     own_mark = f"{token}.{number}"
     environ = {
         **os.environ,
@@ -69,9 +71,10 @@ def main(words: list[str] | None = None) -> int:
     _send(hub, {"token": token, "rank": number})
     driver = ask_driver if settings.get("has_gpus") else list
     processes = count_gpus(os.environ, driver) or int(settings.get("processes") or 1)
-    node = int(os.environ.get("SLURM_NODEID", "0"))
     try:
-        own = program_words(settings["form"], command, meeting, node=node, processes=processes)
+        own = program_words(
+            settings["form"], command, meeting, node=job.node_number, processes=processes
+        )
     except NotPython as error:
         print(f"runyard: {error}", file=sys.stderr, flush=True)
         _send(hub, {"code": 2})
@@ -79,17 +82,16 @@ def main(words: list[str] | None = None) -> int:
     own = [*around, *own]
     folder = local_folder(os.environ)
     if folder is not None:
-        there = os.environ.get("SLURM_TMPDIR", "")
-        if there and there != folder:  # The agent has written that of its own node.
-            own = [word.replace(there, folder) for word in own]
-        environ["SLURM_TMPDIR"] = folder
-    is_far = os.environ.get("SLURMD_NODENAME", "") != settings["batch"]
+        if job.folder and job.folder != folder:  # The agent has written that of its own node.
+            own = [word.replace(job.folder, folder) for word in own]
+        environ |= job.with_folder(folder)
+    is_far = (job.node or "") != settings["batch"]
     door = _own_door(environ) if is_far else None  # Open until we end.
     code = _run(hub, own, environ, is_far=is_far)
     _send(hub, {"code": code})
     _end_rest(own_mark)
     del door
-    # With 75 the others are to save as well: srun must not take it for a failure.
+    # With 75 the others are to save as well: the scheduler must not take it for a failure.
     return 0 if code == GO_ON else code if code >= 0 else 128 - code
 
 

@@ -60,9 +60,9 @@ def grown(pids: Iterable[int]) -> list[int]:
     return _grown(list(dict.fromkeys(pids)), _children)
 
 
-def is_called(pid: int, name: str) -> bool:
+def is_called(pid: int, *names: str) -> bool:
     with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:  # noqa: PTH123
-        return file.read().strip() == name
+        return file.read().strip() in names
     return False
 
 

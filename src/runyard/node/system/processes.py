@@ -21,9 +21,9 @@ _CLIENT = {b"wandb", b"service"}
 # When its program is gone, a client ends by itself: newer ones at once, older ones when they have
 # sent the rest, for which they may wait for a server that is being started again.
 CLIENT_SECONDS = 45.0
-# Runtimes of containers, and srun, hand every signal on, also to a program that would die of it;
-# the program itself is found by its mark.
-_RUNTIMES = (b"apptainer", b"singularity", b"starter", b"podman", b"conmon", b"crun", b"srun")
+# Runtimes of containers, and what starts a step of a job, hand every signal on, also to a program
+# that would die of it; the program itself is found by its mark.
+_RUNTIMES = (b"apptainer", b"singularity", b"starter", b"podman", b"conmon", b"crun")
 _MOST_HANDLES = 4096
 _IDENTITY: dict[str, object] = {}
 
@@ -127,14 +127,17 @@ def has_handler(pid: int, number: int) -> bool:
 
 
 def _is_runtime(pid: int) -> bool:
+    from runyard.schedulers.inside import STEP_PROGRAMS  # Not part of an agent's start.
+
     with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", "rb") as file:  # noqa: PTH123
-        return file.read().strip().lower().startswith(_RUNTIMES)
+        name = file.read().strip().lower()
+        return name.startswith((*_RUNTIMES, *map(str.encode, STEP_PROGRAMS)))
     return False
 
 
 def is_launcher(pid: int) -> bool:
-    """Whether it only starts the program and hands signals on: a container's runtime, srun, or a
-    process of ours."""
+    """Whether it only starts the program and hands signals on: a container's runtime, the
+    scheduler's, or a process of ours."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
         return b"runyard.node." in file.read() or _is_runtime(pid)
     return False

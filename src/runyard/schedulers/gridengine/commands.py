@@ -89,16 +89,20 @@ def run(
             check=False,
         )
     except FileNotFoundError:
-        raise SchedulerMissing(
-            f"there is no Grid Engine here: no `{words[0]}` on the path",
-            mend="on a submit host of the cluster this works; on this machine `runyard run`, "
-            "`sweep` and `farm` work without it",
-        ) from None
+        raise missing(words[0]) from None
     except subprocess.TimeoutExpired:
         return Answer(1, "", f"{words[0]} timed out: no answer in {seconds:.0f} s")
     except OSError as error:
         raise SchedulerError(f"{words[0]} cannot be run", said=error.strerror) from error
     return Answer(process.returncode, process.stdout, process.stderr)
+
+
+def missing(command: str) -> SchedulerMissing:
+    return SchedulerMissing(
+        f"there is no Grid Engine here: no `{command}` on the path",
+        mend="on a submit host of the cluster this works; on this machine `runyard run`, `sweep` "
+        "and `farm` work without it",
+    )
 
 
 def ask_xml(

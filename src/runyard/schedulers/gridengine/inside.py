@@ -2,56 +2,124 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+import time
+
+from runyard.schedulers.inside import JobEnvironment
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from xml.etree.ElementTree import Element
 
 _NO_TASK = "undefined"
+_END_SECONDS = 5.0
+_CANCEL_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
-class GridEngineJob:
-    """A job, or one task of an array."""
+class Job(JobEnvironment):
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        super().__init__(environ)
+        self.slots = 1
+        self.queue: str | None = None
+        # JOB_ID alone is a name that others use too.
+        if "JOB_ID" not in environ or "SGE_TASK_ID" not in environ:
+            return
+        self.job_id = environ["JOB_ID"]
+        self.task = None if environ["SGE_TASK_ID"] == _NO_TASK else environ["SGE_TASK_ID"]
+        self.own_id = self.name
+        self.node = environ.get("HOSTNAME") or None
+        self.nodes = self._number("NHOSTS", 1)
+        # Grid Engine makes it and removes it.
+        self.folder = environ.get("TMPDIR") or None
+        self.restarts = self._number("RESTARTED", 0)
+        self.slots = self._number("NSLOTS", 1)
+        self.queue = environ.get("QUEUE")
 
-    job_id: str
-    task: int | None
-    slots: int
-    nodes: tuple[str, ...]
-    """The hosts of a parallel job, the first one first."""
-    folder: str | None
-    """On the node's own disk; Grid Engine makes it and removes it."""
-    queue: str | None
-    restarts: int
+    def _number(self, name: str, default: int) -> int:
+        try:
+            return int(self.environ.get(name) or default)
+        except ValueError:
+            return default
 
-    @property
-    def name(self) -> str:
-        """123, or 123_4 in an array: as `poll` and `cancel` have it."""
-        return self.job_id if self.task is None else f"{self.job_id}_{self.task}"
+    def hosts(self) -> list[str]:
+        """The nodes of a parallel job, the first one first."""
+        # HOST SLOTS QUEUE CORES in each line.
+        with contextlib.suppress(OSError), open(self.environ.get("PE_HOSTFILE", "")) as file:  # noqa: PTH123
+            return list(dict.fromkeys(line.split()[0] for line in file if line.strip()))
+        return [self.node] if self.node else []
 
+    def first_node(self) -> str | None:
+        return next(iter(self.hosts()), None)
 
-def this_job(environ: Mapping[str, str] | None = None) -> GridEngineJob | None:
-    """The job that this process runs in; None outside of one."""
-    variables = os.environ if environ is None else environ
-    # JOB_ID alone is a name that others use too.
-    if "JOB_ID" not in variables or "SGE_TASK_ID" not in variables:
+    def find_end(self) -> float | None:
+        """No variable says it: the queue knows when this task began, and its h_rt."""
+        if self.job_id is None:
+            return None
+        with contextlib.suppress(OSError, ValueError):
+            for row in _queue("r", _END_SECONDS):
+                limit = row.findtext("hard_request[@name='h_rt']")
+                task = (row.findtext("JB_job_number"), row.findtext("tasks"))
+                if task == (self.job_id, self.task) and limit is not None:
+                    began = (row.findtext("JAT_start_time") or "").partition(".")[0]
+                    return time.mktime(time.strptime(began, "%Y-%m-%dT%H:%M:%S")) + _seconds(limit)
         return None
-    task = variables["SGE_TASK_ID"]
-    return GridEngineJob(
-        job_id=variables["JOB_ID"],
-        task=None if task == _NO_TASK else int(task),
-        slots=int(variables.get("NSLOTS", "1")),
-        nodes=_hosts(variables.get("PE_HOSTFILE")) or (variables.get("HOSTNAME", ""),),
-        folder=variables.get("TMPDIR"),
-        queue=variables.get("QUEUE"),
-        restarts=int(variables.get("RESTARTED", "0")),
-    )
+
+    def with_folder(self, path: str) -> dict[str, str]:
+        return {"TMPDIR": path}
+
+    def cancel_waiting(self, folder: str) -> bool:
+        waiting = [
+            (row.findtext("JB_job_number") or "", row.findtext("tasks"))
+            for row in _queue("p", _CANCEL_SECONDS)
+        ]
+        jobs = [(job, tasks) for job, tasks in waiting if _folder_of(job) == folder]
+        for job, tasks in jobs:
+            # Of an array the tasks that wait: others of it may run.
+            _ask(_CANCEL_SECONDS, "qdel", job, *(["-t", tasks] if tasks else []))
+        return bool(jobs)
 
 
-def _hosts(path: str | None) -> tuple[str, ...]:
-    """The first word of each line: HOST SLOTS QUEUE CORES."""
+def _seconds(text: str) -> float:
+    """300, or 0:5:0."""
+    seconds = 0.0
+    for part in text.split(":"):
+        seconds = seconds * 60 + float(part or 0)
+    return seconds
+
+
+def _folder_of(job: str) -> str | None:
+    """The working folder of a job in the queue."""
+    for line in _ask(_CANCEL_SECONDS, "qstat", "-j", job).splitlines():
+        name, _, value = line.partition(":")
+        if name == "cwd":
+            return value.strip()
+    return None
+
+
+def _queue(states: str, seconds: float) -> list[Element]:
+    """The user's own jobs in these states; OSError where the master does not tell."""
+    import pwd
+    from xml.etree import ElementTree
+
+    user = pwd.getpwuid(os.geteuid()).pw_name
     try:
-        lines = Path(path).read_text().splitlines() if path else []
-    except OSError:
-        return ()
-    return tuple(dict.fromkeys(line.split()[0] for line in lines if line.strip()))
+        # The master's own words, about the user's own jobs.
+        answer = ElementTree.fromstring(  # noqa: S314
+            _ask(seconds, "qstat", "-u", user, "-s", states, "-r", "-xml")
+        )
+    except ElementTree.ParseError as error:
+        raise OSError(f"qstat printed no XML: {error}") from error
+    return list(answer.iter("job_list"))
+
+
+def _ask(seconds: float, *words: str) -> str:
+    import subprocess
+
+    try:
+        return subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=seconds, check=True
+        ).stdout
+    except subprocess.SubprocessError as error:
+        raise OSError(str(error)) from error

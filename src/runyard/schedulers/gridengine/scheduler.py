@@ -6,18 +6,25 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
 
 from runyard.schedulers.gridengine import cell, queue, sending
+from runyard.schedulers.gridengine.commands import missing
 from runyard.schedulers.jobs import Batch, JobState, Record, Reply
 from runyard.schedulers.partitions import Partition
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice
+from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
 
 
-class GridEngine:
+class GridEngine(Scheduler):
     """Jobs of the cell that these variables lead to."""
 
     name = "gridengine"
+    title = "Grid Engine"
     has_queue = True
+    by_hand: ClassVar[Mapping[str, str]] = {
+        "cancel": "`qdel {job}`",
+        "log": "`qstat -j {job}` names its stdout_path_list while Grid Engine knows it",
+    }
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
@@ -25,6 +32,10 @@ class GridEngine:
     def is_here(self) -> bool:
         path = self._environ.get("PATH")
         return shutil.which("qsub", path=path) is not None and self.cluster_name() is not None
+
+    def demand(self) -> None:
+        if shutil.which("qsub", path=self._environ.get("PATH")) is None:
+            raise missing("qsub")
 
     def cluster_name(self) -> str | None:
         return cell.cluster_name(self._environ)

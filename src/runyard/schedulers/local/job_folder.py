@@ -15,8 +15,6 @@ from pathlib import Path
 from runyard.home import write_whole
 from runyard.locks import FolderLock
 
-# What a job is told about itself.
-JOB_ID, TASK_ID = "RUNYARD_LOCAL_JOB", "RUNYARD_LOCAL_TASK"
 # Lines of the script's header: `#RUNYARD array=3` and `#RUNYARD output=PATH`; {task} in the path is
 # the number of the task.
 _HEADER = re.compile(r"^#RUNYARD (array|output)=(.+)$", re.MULTILINE)

@@ -17,16 +17,17 @@ from runyard.schedulers.errors import NoAccounting
 from runyard.schedulers.jobs import Batch, JobState, Record, Reply, Tasks
 from runyard.schedulers.local.job_folder import JobFolder
 from runyard.schedulers.partitions import Count, Partition
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice
+from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
 from runyard.schedulers.states import state_named
 
 _NOT_INHERITED = ("WANDB_API_KEY",)
 
 
-class Local:
+class Local(Scheduler):
     """Jobs below `folder`, by default in the state folder."""
 
     name = "here"
+    title = "this machine"
     has_queue = False
 
     def __init__(
@@ -37,6 +38,9 @@ class Local:
 
     def is_here(self) -> bool:
         return True
+
+    def demand(self) -> None:
+        """Nothing has to be installed."""
 
     def cluster_name(self) -> str | None:
         return socket.gethostname()

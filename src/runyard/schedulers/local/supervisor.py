@@ -10,7 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from runyard.schedulers.local.job_folder import JOB_ID, TASK_ID, JobFolder, TaskState
+from runyard.schedulers.local.inside import JOB_ID, TASK_ID
+from runyard.schedulers.local.job_folder import JobFolder, TaskState
 
 _LOOK_SECONDS = 0.1
 # What a program has after TERM, before it is killed.

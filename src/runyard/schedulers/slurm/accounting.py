@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runyard.reading.units import read_whole
-from runyard.schedulers.errors import NoAccounting
+from runyard.schedulers.errors import NoAccounting, SchedulerError
 from runyard.schedulers.jobs import Record
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading
 from runyard.schedulers.slurm.states import read_state
@@ -19,6 +19,7 @@ _FIELDS = (
     "Account",
 )  # fmt: skip
 _AT_A_TIME = 500
+_SHARE_SECONDS = 60.0
 
 
 def records(
@@ -116,3 +117,22 @@ def _tres(text: str, name: str) -> int:
     plain = re.search(rf"(?:^|,){re.escape(name)}=(\d+)", text)
     typed = re.findall(rf"(?:^|,){re.escape(name)}:[^=,]+=(\d+)", text)
     return sum(read_whole(count) or 0 for count in ([plain[1]] if plain else typed))
+
+
+def fair_shares(environ: Mapping[str, str] | None = None) -> dict[str, float]:
+    """By account; empty where the site does not reckon with them."""
+    words = ["sshare", "-U", "--parsable2", "--noheader", "--format=Account,FairShare"]
+    try:
+        answer = ask(words, environ=for_reading(environ), patience=0.0, seconds=_SHARE_SECONDS)
+    except SchedulerError:
+        return {}
+    return dict(_shares(answer.said.splitlines()))
+
+
+def _shares(lines: Iterable[str]) -> Iterable[tuple[str, float]]:
+    for line in lines:
+        account, _, share = line.strip().partition("|")
+        try:
+            yield account, float(share)
+        except ValueError:
+            continue

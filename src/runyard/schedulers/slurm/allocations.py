@@ -6,7 +6,6 @@ up, and can be entered again.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -71,20 +70,12 @@ def allocate(header: Header, environ: Mapping[str, str]) -> str:
     return found[1]
 
 
-def enter(words: Sequence[str]) -> int:
-    """Run it on this terminal; its exit code."""
-    try:
-        return subprocess.run(list(words), check=False).returncode
-    except OSError as error:
-        raise SchedulerError("srun cannot be run", said=error.strerror) from error
-
-
-def raw_number(job: str, task: str | None) -> str:
+def raw_number(job: str, task: str | None, environ: Mapping[str, str]) -> str:
     """srun knows a task of an array by a number of its own."""
     if task is None:
         return job
     words = ["squeue", "--noheader", "--format=%A", "--jobs", f"{job}_{task}"]
-    answer = ask(words, environ=for_reading(os.environ), patience=0.0, seconds=10.0)
+    answer = ask(words, environ=for_reading(environ), patience=0.0, seconds=10.0)
     number = answer.said.strip()
     if not answer.is_good or not number.isdecimal():
         raise refused(f"task {job}_{task} does not run", answer, f"`runyard status {job}`")

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from runyard.reading.units import read_whole
+from runyard.schedulers.jobs import RunningTask
 from runyard.schedulers.slurm.commands import ask, for_reading, refused
 from runyard.schedulers.slurm.values import read_cpu_time, read_size, read_time
 
 _FIELDS = "%A|%F|%K|%S|%C|%m|%N|%b|%j"
 _SECONDS = 15.0
 _AT_A_TIME = 200
-
-
-@dataclass(frozen=True)
-class RunningTask:
-    """A task that runs: what it has, and what it used so far; None where Slurm does not say."""
-
-    which: str
-    """123, or 123_4 in an array."""
-    name: str
-    nodes: str
-    cpus: int
-    memory: int | None
-    """What it may use, in bytes; of each node or CPU, as it was asked."""
-    gpus: str | None
-    started: float | None
-    cpu_seconds: float | None = None
-    memory_peak: int | None = None
 
 
 def running_tasks(

@@ -73,6 +73,14 @@ def cancel(
             raise refused(f"Slurm does not cancel {', '.join(some[:5])}", answer)
 
 
+def change(command: str, ids: Iterable[str], environ: Mapping[str, str] | None = None) -> None:
+    """`hold` or `release` jobs; those that have ended already are no error."""
+    for job_id in dict.fromkeys(ids):
+        answer = ask(["scontrol", command, job_id], environ=environ)
+        if not answer.is_good and not _is_gone(answer):
+            raise refused(f"Slurm does not {command} {job_id}", answer)
+
+
 def count_tasks(spec: str) -> int:
     """How many tasks an array's words stand for: 1-80%8, 3,5,7-9, 0-30:10."""
     bare = spec.strip("[]").partition("%")[0]

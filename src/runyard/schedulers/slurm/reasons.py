@@ -8,25 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Reason:
-    """`says` why; `mend` is what to do, where there is something to do but to wait."""
-
-    word: str
-    says: str
-    mend: str = ""
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether it will not start by waiting."""
-        return bool(self.mend)
-
-    def __str__(self) -> str:
-        return f"{self.word}: {self.says}" + (f"; {self.mend}" if self.mend else "")
-
+from runyard.schedulers.jobs import Reason
 
 _SUBMIT_ANEW = "cancel it and submit it again with less"
 _ASK_SITE = "ask your site's support"
@@ -73,11 +56,11 @@ _TABLE: Mapping[str, tuple[str, str]] = {
     ),
     "PartitionConfig": (
         "no node of its partition has what it asks for",
-        "`runyard partitions` shows what there is",
+        "`runyard clusters partitions` shows what there is",
     ),
     "BadConstraints": (
         "no node has what it asks for",
-        "look at constraint, GPU type and memory; `runyard partitions` shows what there is",
+        "look at constraint, GPU type and memory; `runyard clusters partitions` shows all",
     ),
     "Constraints": ("no node has what it asks for now", ""),
     "SchedDefer": ("it was to start at once, and could not", "submit it again"),
@@ -102,19 +85,22 @@ _TABLE: Mapping[str, tuple[str, str]] = {
         "its QOS may not be used here",
         "submit it again with another --qos or --partition",
     ),
-    "AccountingPolicy": ("a limit of your account is reached", "`runyard usage` shows more"),
+    "AccountingPolicy": (
+        "a limit of your account is reached",
+        "`runyard clusters usage` shows more",
+    ),
     "AssociationJobLimit": ("your account runs as many jobs as it may", ""),
     "AssociationResourceLimit": ("your account uses as much as it may", ""),
     "AssociationTimeLimit": (
         "your account's time is used up, or the job asks for more than there is",
-        "`runyard usage` shows what is left",
+        "`runyard clusters usage` shows what is left",
     ),
     "QOSJobLimit": ("the QOS runs as many jobs as it may", ""),
     "QOSResourceLimit": ("the QOS uses as much as it may", ""),
     "QOSTimeLimit": ("it asks for more time than the QOS gives", "submit it with a shorter --time"),
     "QOSUsageThreshold": (
         "you have used more than your share",
-        "it waits until that has passed; `runyard usage` shows more",
+        "it waits until that has passed; `runyard clusters usage` shows more",
     ),
     "MaxMemPerLimit": (
         "it asks for more memory with a CPU or a node than is allowed",
@@ -198,7 +184,7 @@ def _limit(found: re.Match[str]) -> tuple[str, str]:
         return (f"what runs under {whose} has reserved all the {more} that may be at once; it "
                 "starts when jobs end", "")  # fmt: skip
     if spent is not None:
-        return f"{whose} has used up its {more}", "`runyard usage` shows what is left"
+        return f"{whose} has used up its {more}", "`runyard clusters usage` shows what is left"
     if of == "PerUser":
         return (f"you already use as {many} as {whose} allows; it starts when one of your jobs "
                 "ends", "")  # fmt: skip

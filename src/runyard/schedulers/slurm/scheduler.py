@@ -6,24 +6,34 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
-from runyard.schedulers.jobs import Batch, JobState, Record, Reply
+from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Reply, RunningTask
 from runyard.schedulers.partitions import Partition
-from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice
-from runyard.schedulers.slurm import queue
-from runyard.schedulers.slurm.commands import Answer
+from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
+from runyard.schedulers.slurm import allocations, queue, sending
+from runyard.schedulers.slurm.commands import Answer, find_slurm
 from runyard.schedulers.slurm.limits import ask_array_size, is_limit, refusal
 from runyard.schedulers.slurm.name import cluster_name
-from runyard.schedulers.slurm.sending import send, try_out
-from runyard.schedulers.slurm.variables import clean_environment
+from runyard.schedulers.slurm.variables import clean_environment, with_shell_options
+
+if TYPE_CHECKING:
+    from runyard.config.request import Request
+    from runyard.schedulers.doctor import Doctor
 
 
-class Slurm:
+class Slurm(Scheduler):
     """Jobs of the cluster that these variables lead to."""
 
     name = "slurm"
+    title = "Slurm"
     has_queue = True
+    by_hand: ClassVar[Mapping[str, str]] = {
+        "cancel": "`scancel {job}`",
+        "script": "`scontrol write batch_script {job} -` while Slurm knows it",
+        "log": "`scontrol show job {job}` names its StdOut while Slurm knows it",
+    }
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = os.environ if environ is None else environ
@@ -31,6 +41,9 @@ class Slurm:
     def is_here(self) -> bool:
         path = self._environ.get("PATH")
         return shutil.which("sbatch", path=path) is not None and self.cluster_name() is not None
+
+    def demand(self) -> None:
+        find_slurm(self._environ)
 
     def cluster_name(self) -> str | None:
         return cluster_name(self._environ)
@@ -43,7 +56,7 @@ class Slurm:
         notice: Notice | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Reply:
-        answer = send(
+        answer = sending.send(
             batch.text,
             batch.key,
             options=_options(batch),
@@ -55,7 +68,7 @@ class Slurm:
         return _reply(answer, batch.name)
 
     def try_out(self, batch: Batch) -> Reply:
-        answer = try_out(batch.text, batch.key, _options(batch), self._inherited(batch))
+        answer = sending.try_out(batch.text, batch.key, _options(batch), self._inherited(batch))
         return _reply(answer, batch.name)
 
     def poll(
@@ -83,6 +96,67 @@ class Slurm:
 
     def array_size(self) -> int | None:
         return ask_array_size(self._environ)
+
+    def command(self, batch: Batch) -> list[str]:
+        return sending.command(batch.text, batch.key, _options(batch))
+
+    def hold(self, ids: Iterable[str]) -> None:
+        queue.change("hold", ids, self._environ)
+
+    def release(self, ids: Iterable[str]) -> None:
+        queue.change("release", ids, self._environ)
+
+    def read_reason(self, word: str | None) -> Reason | None:
+        from runyard.schedulers.slurm.reasons import read_reason
+
+        return read_reason(word)
+
+    def own_records(self, since: float, *, seconds: float = 30.0) -> list[Record]:
+        from runyard.schedulers.slurm.accounting import own_records
+
+        return own_records(since, self._environ, seconds=seconds)
+
+    def running_tasks(self, only: Iterable[str] | None = None) -> list[RunningTask]:
+        from runyard.schedulers.slurm.live_usage import running_tasks
+
+        return running_tasks(self._environ, only=only)
+
+    def fair_shares(self) -> dict[str, float]:
+        from runyard.schedulers.slurm.accounting import fair_shares
+
+        return fair_shares(self._environ)
+
+    def nodes_of(self, partition: str | None) -> tuple[list[str], list[str]]:
+        from runyard.schedulers.slurm.partitions import nodes_of
+
+        return nodes_of(partition, self._environ)
+
+    def with_shell_options(self, request: Request) -> Request:
+        return with_shell_options(request, self._environ)
+
+    def mind_maintenance(self, request: Request) -> tuple[Request, tuple[str, ...]]:
+        from runyard.schedulers.slurm.maintenance import mind_maintenance
+
+        return mind_maintenance(request, self._environ)
+
+    def doctor(self) -> Doctor:
+        from runyard.schedulers.slurm.doctor.doctor import SlurmDoctor
+
+        return SlurmDoctor(self._environ)
+
+    def allocation_words(self, header: Header) -> list[str]:
+        return allocations.allocation_words(header)
+
+    def allocate(self, header: Header) -> str:
+        return allocations.allocate(header, self._environ)
+
+    def entry_words(
+        self, job: str, words: Sequence[str], cpus: int | None = None, *, on_terminal: bool = True
+    ) -> list[str]:
+        return allocations.entry_words(job, words, cpus, on_terminal=on_terminal)
+
+    def entry_number(self, job: str, task: str | None) -> str:
+        return allocations.raw_number(job, task, self._environ)
 
     def _inherited(self, batch: Batch) -> dict[str, str]:
         written = re.findall(r"^#SBATCH --([\w-]+)", batch.text, flags=re.MULTILINE)

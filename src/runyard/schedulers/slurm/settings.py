@@ -17,8 +17,6 @@ ALWAYS_OPTIONS = "options of sbatch that every job gets"
 CLUSTER_NAMES = "what Slurm calls the cluster (scontrol show config)"
 # The folder of a job on its node's own disk, where the site makes one.
 LOCAL_FOLDER = "${SLURM_TMPDIR}"
-# Set in a job, and only there.
-JOB_ID = "SLURM_JOB_ID"
 # Long options, for what runyard.yaml calls otherwise.
 _SETTINGS = {
     "mem": "memory", "mem-per-gpu": "memory", "mem-per-cpu": "memory", "gres": "gpus",

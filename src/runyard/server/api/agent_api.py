@@ -11,7 +11,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.search.tasks import COMMAND_LINE, NUMBER
 from runyard.server.api.sweep_json import trial_json
@@ -25,9 +24,10 @@ from runyard.server.http.answers import (
     read_texts,
     whole_text,
 )
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs import cancel_requests
 from runyard.server.people.api_keys import BEHIND_DOOR, JOB, RUN, handed_out
-from runyard.server.people.permissions import may_read
+from runyard.server.people.permissions import RUNS, may_read
 from runyard.server.processes.attempt_usage import read_usage
 from runyard.server.processes.attempts import NoAttempt
 from runyard.server.store.database import LARGEST_KEY
@@ -313,11 +313,11 @@ def _end_attempt(
     return {"trial": trial_json(trial, rules)}
 
 
-ROUTES = [
-    Route("/api/sweeps/{key:int}/agents", begin_agent, methods=["POST"]),
-    Route("/api/agents/{agent:int}/claim", claim, methods=["POST"]),
-    Route("/api/agents/{agent:int}/renew", renew, methods=["POST"]),
-    Route("/api/agents/{agent:int}/rewind", go_back, methods=["POST"]),
-    Route("/api/agents/{agent:int}/ends", end_attempt, methods=["POST"]),
-    Route("/api/agents/{agent:int}/leave", leave, methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("POST", "/api/sweeps/{key:int}/agents", begin_agent, RUNS),
+    Endpoint("POST", "/api/agents/{agent:int}/claim", claim, RUNS),
+    Endpoint("POST", "/api/agents/{agent:int}/renew", renew, RUNS),
+    Endpoint("POST", "/api/agents/{agent:int}/rewind", go_back, RUNS),
+    Endpoint("POST", "/api/agents/{agent:int}/ends", end_attempt, RUNS),
+    Endpoint("POST", "/api/agents/{agent:int}/leave", leave, RUNS),
 ]

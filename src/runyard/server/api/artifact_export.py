@@ -8,12 +8,12 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from runyard.server.artifacts import aliases, artifacts, lineage, manifests, visibility
 from runyard.server.http.access import caller_of, readable_run, tracker_of
 from runyard.server.http.answers import HttpError, answer
-from runyard.server.people.permissions import Caller, may_read, readable
+from runyard.server.http.routes import Endpoint
+from runyard.server.people.permissions import RUNS, Caller, may_read, readable
 from runyard.server.runs import runs
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.sql import Row
@@ -103,8 +103,8 @@ def _describe(connection: sqlite3.Connection, row: Row, caller: Caller) -> dict[
     }
 
 
-ROUTES = [
-    Route("/api/runs/{key:int}/artifacts", of_run),
-    Route("/api/artifacts/{key:int}", one),
-    Route("/api/artifacts/{key:int}/manifest", manifest),
+ENDPOINTS = [
+    Endpoint("GET", "/api/runs/{key:int}/artifacts", of_run, RUNS),
+    Endpoint("GET", "/api/artifacts/{key:int}", one, RUNS),
+    Endpoint("GET", "/api/artifacts/{key:int}/manifest", manifest, RUNS),
 ]

@@ -9,11 +9,11 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, own_sweep, readable_sweep, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_texts
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs import figures
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import projects
@@ -109,9 +109,9 @@ def _object(given: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-ROUTES = [
-    Route("/api/figures", list_figures),
-    Route("/api/figures", add_figures, methods=["POST"]),
-    Route("/api/sweeps/{key:int}/estimate", show_estimate),
-    Route("/api/sweeps/{key:int}/estimate", keep_estimate, methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("GET", "/api/figures", list_figures),
+    Endpoint("POST", "/api/figures", add_figures),
+    Endpoint("GET", "/api/sweeps/{key:int}/estimate", show_estimate),
+    Endpoint("POST", "/api/sweeps/{key:int}/estimate", keep_estimate),
 ]

@@ -10,11 +10,11 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, meant, own_sweep, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_texts
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs import jobs
 from runyard.server.jobs.jobs import KINDS, NewJob, News, Sight
 from runyard.server.people.permissions import Caller, may_read, readable
@@ -198,10 +198,10 @@ def _object(given: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-ROUTES = [
-    Route("/api/job", find_job),
-    Route("/api/jobs", list_jobs),
-    Route("/api/jobs", record_job, methods=["POST"]),
-    Route("/api/jobs/news", hear_news, methods=["POST"]),
-    Route("/api/jobs/{key:int}", show_job),
+ENDPOINTS = [
+    Endpoint("GET", "/api/job", find_job),
+    Endpoint("GET", "/api/jobs", list_jobs),
+    Endpoint("POST", "/api/jobs", record_job),
+    Endpoint("POST", "/api/jobs/news", hear_news),
+    Endpoint("GET", "/api/jobs/{key:int}", show_job),
 ]

@@ -7,10 +7,11 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.catalogue import CATALOGUE, EVENTS, Entry
 from runyard.server.http.answers import answer
+from runyard.server.http.routes import Endpoint
+from runyard.server.people.permissions import RUNS
 from runyard.version import __version__
 
 _TYPES: dict[str, dict[str, Any]] = {
@@ -155,4 +156,6 @@ async def show(_request: Request) -> Response:
     return answer(document())
 
 
-ROUTES = [Route("/api/openapi.json", show)]
+ENDPOINTS = [
+    Endpoint("GET", "/api/openapi.json", show, RUNS),
+]

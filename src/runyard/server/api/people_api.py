@@ -12,14 +12,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, need_admin, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_texts
+from runyard.server.http.routes import Access, Endpoint
 from runyard.server.people import api_keys, invitations, people, permissions
 from runyard.server.people.accounts import new_key
 from runyard.server.people.api_keys import Wanted
+from runyard.server.people.permissions import RUNS
 from runyard.server.store.names import BadName
 from runyard.server.tracker import Tracker
 
@@ -200,22 +201,19 @@ def _team(request: Request) -> str:
     return team
 
 
-# A page that asks for these must have shown a code or a key a moment ago.
-CONFIRMED_ROUTES = [
-    Route("/api/users", add_user, methods=["POST"]),
-    Route("/api/users/{user}", remove_user, methods=["DELETE"]),
-    Route("/api/keys", add_key, methods=["POST"]),
-    Route("/api/users/{user}/keys", revoke_keys, methods=["DELETE"]),
-    Route("/api/users/{user}/keys/{key}", revoke_key, methods=["DELETE"]),
-    Route("/api/teams", add_team, methods=["POST"]),
-    Route("/api/teams/{team}", remove_team, methods=["DELETE"]),
-    Route("/api/teams/{team}/members/{user}", add_member, methods=["PUT"]),
-    Route("/api/teams/{team}/members/{user}", remove_member, methods=["DELETE"]),
-]
-ROUTES = [
-    Route("/api/me", who_am_i),
-    Route("/api/users", list_users),
-    Route("/api/keys", list_keys),
-    Route("/api/teams", list_teams),
-    *CONFIRMED_ROUTES,
+ENDPOINTS = [
+    Endpoint("GET", "/api/me", who_am_i, RUNS),
+    Endpoint("GET", "/api/users", list_users),
+    Endpoint("GET", "/api/keys", list_keys),
+    Endpoint("GET", "/api/teams", list_teams),
+    # A page that asks for these must have shown a code or a key a moment ago.
+    Endpoint("POST", "/api/users", add_user, access=Access.CONFIRMED),
+    Endpoint("DELETE", "/api/users/{user}", remove_user, access=Access.CONFIRMED),
+    Endpoint("POST", "/api/keys", add_key, access=Access.CONFIRMED),
+    Endpoint("DELETE", "/api/users/{user}/keys", revoke_keys, access=Access.CONFIRMED),
+    Endpoint("DELETE", "/api/users/{user}/keys/{key}", revoke_key, access=Access.CONFIRMED),
+    Endpoint("POST", "/api/teams", add_team, access=Access.CONFIRMED),
+    Endpoint("DELETE", "/api/teams/{team}", remove_team, access=Access.CONFIRMED),
+    Endpoint("PUT", "/api/teams/{team}/members/{user}", add_member, access=Access.CONFIRMED),
+    Endpoint("DELETE", "/api/teams/{team}/members/{user}", remove_member, access=Access.CONFIRMED),
 ]

@@ -14,7 +14,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.proof import PROOF_PATH, on_this_machine, prove
 from runyard.server.api.backup import backup
@@ -40,8 +39,9 @@ from runyard.server.http.answers import (
     read_json,
     read_texts,
 )
+from runyard.server.http.routes import Access, Endpoint
 from runyard.server.jobs import jobs
-from runyard.server.people.permissions import Entities, readable
+from runyard.server.people.permissions import RUNS, Entities, readable
 from runyard.server.processes import attempts
 from runyard.server.processes.attempt_usage import usage_json
 from runyard.server.processes.consoles import read_page
@@ -370,25 +370,22 @@ def _attempt(request: Request) -> int:
     return min(number, LARGEST_KEY)
 
 
-OPEN_ROUTES = [Route(PROOF_PATH, proof)]
-BY_KEY_ROUTES = [
-    Route("/api/server/stop", stop_server, methods=["POST"]),
-    Route("/api/server/backup", backup, methods=["POST"]),
-]
-ROUTES = [
-    Route("/api/health", health),
-    *BY_KEY_ROUTES,
-    Route("/api/run", find_run),
-    Route("/api/runs", list_runs),
-    Route("/api/curves", curves, methods=["POST"]),
-    Route("/api/runs", create_run, methods=["POST"]),
-    Route("/api/runs/{key:int}", delete_run, methods=["DELETE"]),
-    Route("/api/runs/{key:int}/stop", stop_run, methods=["POST"]),
-    Route("/api/runs/{key:int}/archives", list_archives),
-    Route("/api/runs/{key:int}/metrics", metrics),
-    Route("/api/runs/{key:int}/rows", rows),
-    Route("/api/runs/{key:int}/console", console),
-    Route("/api/runs/{key:int}/attempts", begin_attempt, methods=["POST"]),
-    Route("/api/runs/{key:int}/attempts/{number:int}/console", append_console, methods=["POST"]),
-    Route("/api/runs/{key:int}/attempts/{number:int}/end", end_attempt, methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("GET", "/api/health", health, RUNS),
+    Endpoint("GET", "/api/run", find_run, RUNS),
+    Endpoint("GET", "/api/runs", list_runs, RUNS),
+    Endpoint("POST", "/api/curves", curves, RUNS),
+    Endpoint("POST", "/api/runs", create_run, RUNS),
+    Endpoint("DELETE", "/api/runs/{key:int}", delete_run),
+    Endpoint("POST", "/api/runs/{key:int}/stop", stop_run),
+    Endpoint("GET", "/api/runs/{key:int}/archives", list_archives, RUNS),
+    Endpoint("GET", "/api/runs/{key:int}/metrics", metrics, RUNS),
+    Endpoint("GET", "/api/runs/{key:int}/rows", rows, RUNS),
+    Endpoint("GET", "/api/runs/{key:int}/console", console, RUNS),
+    Endpoint("POST", "/api/runs/{key:int}/attempts", begin_attempt, RUNS),
+    Endpoint("POST", "/api/runs/{key:int}/attempts/{number:int}/console", append_console, RUNS),
+    Endpoint("POST", "/api/runs/{key:int}/attempts/{number:int}/end", end_attempt, RUNS),
+    Endpoint("POST", "/api/server/stop", stop_server, access=Access.KEY),
+    Endpoint("POST", "/api/server/backup", backup, access=Access.KEY),
+    Endpoint("GET", PROOF_PATH, proof, access=Access.EVERYBODY),
 ]

@@ -10,12 +10,13 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.history.history import EVENTS, HISTORY, count_rows, read_rows
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_run
 from runyard.server.http.answers import HttpError, answer
+from runyard.server.http.routes import Endpoint
+from runyard.server.people.permissions import RUNS
 from runyard.server.processes.consoles import lines_of
 from runyard.server.store.sql import Row
 from runyard.server.tracker import Tracker
@@ -88,7 +89,7 @@ def _read(
     return itertools.chain([first], near)
 
 
-ROUTES = [
-    Route("/api/runs/{key:int}/record", record),
-    Route("/api/runs/{key:int}/lines/{stream}", lines),
+ENDPOINTS = [
+    Endpoint("GET", "/api/runs/{key:int}/record", record, RUNS),
+    Endpoint("GET", "/api/runs/{key:int}/lines/{stream}", lines, RUNS),
 ]

@@ -10,13 +10,13 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.sweep_json import sweep_json, times_left, trial_json, work_json
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, meant, own_sweep, readable_sweep, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_json, read_texts
-from runyard.server.people.permissions import Entities, readable
+from runyard.server.http.routes import Endpoint
+from runyard.server.people.permissions import RUNS, Entities, readable
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
@@ -188,15 +188,15 @@ def _text(given: dict[str, Any], name: str) -> str | None:
     return None if given.get(name) is None else arguments.field(given, name, str)
 
 
-ROUTES = [
-    Route("/api/sweep", find_sweep),
-    Route("/api/sweeps", list_sweeps),
-    Route("/api/sweeps", create_sweep, methods=["POST"]),
-    Route("/api/sweeps/{key:int}", show_sweep),
-    Route("/api/sweeps/{key:int}", delete, methods=["DELETE"]),
-    Route("/api/sweeps/{key:int}/trials", list_trials),
-    Route("/api/sweeps/{key:int}/work", list_work),
-    Route("/api/sweeps/{key:int}/state", change_state, methods=["POST"]),
-    Route("/api/sweeps/{key:int}/cap", change_cap, methods=["POST"]),
-    Route("/api/sweeps/{key:int}/retry", retry, methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("GET", "/api/sweep", find_sweep, RUNS),
+    Endpoint("GET", "/api/sweeps", list_sweeps, RUNS),
+    Endpoint("POST", "/api/sweeps", create_sweep),
+    Endpoint("GET", "/api/sweeps/{key:int}", show_sweep, RUNS),
+    Endpoint("DELETE", "/api/sweeps/{key:int}", delete),
+    Endpoint("GET", "/api/sweeps/{key:int}/trials", list_trials, RUNS),
+    Endpoint("GET", "/api/sweeps/{key:int}/work", list_work, RUNS),
+    Endpoint("POST", "/api/sweeps/{key:int}/state", change_state),
+    Endpoint("POST", "/api/sweeps/{key:int}/cap", change_cap),
+    Endpoint("POST", "/api/sweeps/{key:int}/retry", retry),
 ]

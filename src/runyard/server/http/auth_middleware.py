@@ -7,14 +7,14 @@ import binascii
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runyard.server.http.answers import answer
 from runyard.server.http.cookies import cookie_of, is_from_browser, proof_of, ticket_of
+from runyard.server.http.routes import Access, Endpoint
 from runyard.server.people.permissions import Caller
 from runyard.server.people.sessions import is_confirmed
 from runyard.server.tracker import Tracker
@@ -24,29 +24,16 @@ _STOCK = ("/graphql", "/files/")
 _CONFIRM = "runyard ui --code"
 
 
-@dataclass(frozen=True)
-class RouteAccess:
-    """What is needed where; with a key, all of it is open."""
-
-    everybody: Sequence[Route]
-    # A page loads these without a header, by the ticket in the address.
-    files: Sequence[Route]
-    # Not for a page, or only after its user has shown a code or a key again.
-    by_key: Sequence[Route]
-    confirmed: Sequence[Route]
-
-
 class AuthMiddleware:
     """Lets a request in with the key, with a session of the page, or by an open route."""
 
-    def __init__(
-        self, app: ASGIApp, tracker: Tracker, routes: Sequence[Route], access: RouteAccess
-    ) -> None:
+    def __init__(self, app: ASGIApp, tracker: Tracker, endpoints: Sequence[Endpoint]) -> None:
         self._app = app
         self._tracker = tracker
-        self._routes = routes
-        self._access = access
-        self._open = {id(route) for route in access.everybody}
+        self._endpoints = endpoints
+        self._by_access: dict[Access, list[Endpoint]] = {access: [] for access in Access}
+        for endpoint in endpoints:
+            self._by_access[endpoint.access].append(endpoint)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -61,7 +48,7 @@ class AuthMiddleware:
                     return
             if caller is not None:
                 scope["caller"] = caller
-            elif id(self._route_of(scope)) not in self._open:
+            elif not self._is_open(scope):
                 await _refusal(scope, self._tracker.accounts.why_refused(key))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -74,7 +61,7 @@ class AuthMiddleware:
         if session is None:
             return None
         if not sessions.proves(session, proof_of(scope)) and not (
-            _is_one_of(scope, self._access.files) and sessions.admits(session, ticket_of(scope))
+            self._needs(scope, Access.FILE) and sessions.admits(session, ticket_of(scope))
         ):
             return None
         caller = self._tracker.accounts.by_key_id(session.key_id)
@@ -85,23 +72,23 @@ class AuthMiddleware:
 
     def _page_refusal(self, scope: Scope) -> Response | None:
         """Why a page that is logged in may not do this, if so."""
-        if _is_one_of(scope, self._access.by_key):
+        if self._needs(scope, Access.KEY):
             return answer({"error": "this takes the key, not a session of the page"}, 403)
-        if _is_one_of(scope, self._access.confirmed) and not is_confirmed(
-            scope["session"], time.time()
-        ):
+        if self._needs(scope, Access.CONFIRMED) and not is_confirmed(scope["session"], time.time()):
             said = f"confirm that it is you: `{_CONFIRM}` prints a code"
             return answer({"error": said, "confirm": _CONFIRM}, 403)
         return None
 
-    def _route_of(self, scope: Scope) -> Route | None:
-        """The route of the request's path, whatever its method."""
-        matching = (route for route in self._routes if route.matches(scope)[0] != Match.NONE)
-        return next(matching, None)
+    def _needs(self, scope: Scope, access: Access) -> bool:
+        candidates = self._by_access[access]
+        return any(endpoint.matches(scope)[0] == Match.FULL for endpoint in candidates)
 
-
-def _is_one_of(scope: Scope, routes: Sequence[Route]) -> bool:
-    return any(route.matches(scope)[0] == Match.FULL for route in routes)
+    def _is_open(self, scope: Scope) -> bool:
+        """By the request's path, whatever its method."""
+        for endpoint in self._endpoints:
+            if endpoint.matches(scope)[0] != Match.NONE:
+                return endpoint.access is Access.EVERYBODY
+        return False
 
 
 def _refusal(scope: Scope, why: str | None) -> Response:

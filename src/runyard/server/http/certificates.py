@@ -41,14 +41,6 @@ class Pair:
     key: str
 
 
-@dataclass(frozen=True)
-class About:
-    """What a certificate says of itself."""
-
-    names: tuple[str, ...]
-    ends_at: datetime.datetime
-
-
 def make_authority(name: str, now: datetime.datetime) -> Pair:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
@@ -90,19 +82,6 @@ def sign_server(
         .sign(issuer_key, hashes.SHA256())
     )
     return _as_pair(made, key)
-
-
-def describe(pem: str) -> About:
-    """Of the first certificate in a PEM text."""
-    from cryptography import x509
-
-    certificate = x509.load_pem_x509_certificate(pem.encode())
-    try:
-        alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-        names = tuple(alternatives.value.get_values_for_type(x509.DNSName))
-    except x509.ExtensionNotFound:
-        names = ()
-    return About(names, certificate.not_valid_after_utc)
 
 
 def is_whole(authority: Pair, until: datetime.datetime) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runyard.certificate_facts import describe, ending_soon
 from runyard.errors import ServerError
 from runyard.home import Discovery, Home, write_whole
 from runyard.server.http import certificates
@@ -27,7 +28,6 @@ from runyard.trust import SERVER_NAME
 log = logging.getLogger("runyard.server")
 
 _LOOK_SECONDS = 12 * 3600.0
-_SOON = datetime.timedelta(days=21)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Tls:
         context = _new_context()
         try:
             context.load_cert_chain(cert, key or None)
-            about = certificates.describe(Path(cert).read_text())
+            about = describe(Path(cert).read_text())
         except (OSError, ValueError) as error:
             raise ServerError(
                 f"cannot use the certificate {cert}",
@@ -131,15 +131,6 @@ def names_of(listening: Listening) -> tuple[list[str], list[str]]:
             if not address.is_unspecified:
                 addresses[str(address)] = None
     return list(names), list(addresses)
-
-
-def ending_soon(what: str, ends_at: datetime.datetime) -> str | None:
-    left = ends_at - _now()
-    if left > _SOON:
-        return None
-    if left < datetime.timedelta(0):
-        return f"the certificate {what} ended on {ends_at:%Y-%m-%d}: browsers refuse it"
-    return f"the certificate {what} ends on {ends_at:%Y-%m-%d}, in {left.days} days"
 
 
 def _authority(home: Home) -> Pair:

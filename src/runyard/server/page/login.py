@@ -7,11 +7,11 @@ import time
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.http.access import caller_of, session_of, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.http.cookies import cookie_path, is_own_login, set_cookie
+from runyard.server.http.routes import Access, Endpoint
 from runyard.server.http.scopes import REFUSAL
 from runyard.server.people import sessions as stored
 from runyard.server.people.permissions import RUNS, Caller
@@ -109,11 +109,10 @@ def _address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-# A session that could make codes would confirm itself.
-BY_KEY_ROUTES = [Route("/api/login/codes", make_code, methods=["POST"])]
-ROUTES = [
-    *BY_KEY_ROUTES,
-    Route("/api/login/confirm", confirm, methods=["POST"]),
-    Route("/api/logout", log_out, methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("POST", "/api/login/confirm", confirm),
+    Endpoint("POST", "/api/logout", log_out),
+    # A session that could make codes would confirm itself.
+    Endpoint("POST", "/api/login/codes", make_code, access=Access.KEY),
+    Endpoint("POST", "/api/login", log_in, access=Access.EVERYBODY),
 ]
-OPEN_ROUTES = [Route("/api/login", log_in, methods=["POST"])]

@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.http.access import caller_of, session_of, tracker_of
 from runyard.server.http.answers import HttpError, answer
+from runyard.server.http.routes import Access, Endpoint
 from runyard.server.people.permissions import may_manage_keys
 from runyard.server.people.sessions import Session, ends_at
 
@@ -65,8 +65,8 @@ def _manageable(request: Request) -> list[tuple[Session, str]]:
     return pairs
 
 
-CONFIRMED_ROUTES = [
-    Route("/api/sessions/{session}", end_session, methods=["DELETE"]),
-    Route("/api/sessions", end_others, methods=["DELETE"]),
+ENDPOINTS = [
+    Endpoint("GET", "/api/sessions", list_sessions),
+    Endpoint("DELETE", "/api/sessions/{session}", end_session, access=Access.CONFIRMED),
+    Endpoint("DELETE", "/api/sessions", end_others, access=Access.CONFIRMED),
 ]
-ROUTES = [Route("/api/sessions", list_sessions), *CONFIRMED_ROUTES]

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
 from runyard.server.http.answers import HttpError
+from runyard.server.http.routes import Access, Endpoint
 
 STATIC = Path(__file__).parents[2] / "dashboard" / "static"
 _PACKED = {"br": ".br", "gzip": ".gz"}
@@ -120,7 +120,7 @@ def _command(request: Request) -> str:
     # Quoted: the address may come from anybody, and the command is there to be copied.
     named = f" {shlex.quote(name)}" if name.isprintable() and name else ""
     if "sweep" in path:
-        return f"runyard best{named}" if named else "runyard sweeps"
+        return f"runyard show{named} --best" if named else "runyard runs --sweeps"
     return f"runyard show{named}" if named else "runyard runs"
 
 
@@ -135,15 +135,15 @@ def _missing(command: str) -> str:
     )
 
 
-# Nothing of a run is in what these answer.
-OPEN_ROUTES = [
-    Route("/", page),
-    Route("/jobs", page),
-    Route("/settings", page),
-    Route("/assets/{name}", asset),
-    Route("/{entity}/{project}", page),
-    Route("/{entity}/{project}/runs/{run}", page),
-    Route("/{entity}/{project}/sweeps/{sweep}", page),
+ENDPOINTS = [
+    # Nothing of a run is in what these answer.
+    Endpoint("GET", "/", page, access=Access.EVERYBODY),
+    Endpoint("GET", "/jobs", page, access=Access.EVERYBODY),
+    Endpoint("GET", "/settings", page, access=Access.EVERYBODY),
+    Endpoint("GET", "/assets/{name}", asset, access=Access.EVERYBODY),
+    Endpoint("GET", "/{entity}/{project}", page, access=Access.EVERYBODY),
+    Endpoint("GET", "/{entity}/{project}/runs/{run}", page, access=Access.EVERYBODY),
+    Endpoint("GET", "/{entity}/{project}/sweeps/{sweep}", page, access=Access.EVERYBODY),
     # Further views: reports, and links of the client's to artifacts or a run's tabs.
-    Route("/{entity}/{project}/{view:path}", page),
+    Endpoint("GET", "/{entity}/{project}/{view:path}", page, access=Access.EVERYBODY),
 ]

@@ -75,7 +75,7 @@ class Key:
 _MENDS = {
     FOLDER: "commands read the state folder's key in server.json",
     NODES: "`runyard server restart` makes another one",
-    PERSON: "`runyard keys add` makes another one",
+    PERSON: "`runyard users keys add` makes another one",
     SHELL: '`eval "$(runyard env)"` gives this shell another one',
     RUN: "what the run still logs is kept in its wandb folder: `runyard sync` brings it in",
     JOB: "what the run still logs is kept in its wandb folder: `runyard sync` brings it in",

@@ -8,12 +8,12 @@ import hashlib
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
-from starlette.routing import Route
 
 from runyard.server.artifacts import blobs, manifests, visibility
 from runyard.server.http.access import caller_of, must_write, signed, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_bytes
-from runyard.server.people.permissions import may_read, readable
+from runyard.server.http.routes import Access, Endpoint
+from runyard.server.people.permissions import RUNS, may_read, readable
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
 from runyard.server.store.incoming import WrongDigest
 from runyard.server.tracker import Tracker
@@ -90,15 +90,18 @@ async def get_manifest(request: Request) -> Response:
     return StreamingResponse(contents, media_type="application/json")
 
 
-OPEN_ROUTES = [
-    Route(f"{Kind.BLOB_UP.value}/{{token}}", put_blob, methods=["PUT"]),
-    Route(f"{Kind.MANIFEST_UP.value}/{{token}}", put_manifest, methods=["PUT"]),
-    Route(f"{Kind.BLOB_DOWN.value}/{{token}}", get_blob),
-    Route(f"{Kind.MANIFEST_DOWN.value}/{{token}}/{MANIFEST_NAME}", get_manifest),
-]
-ROUTES = [
-    Route("/artifactsV2/{region}/{rest:path}", get_blob_by_md5),
-    Route("/artifacts/{rest:path}", get_blob_by_md5),
+ENDPOINTS = [
+    Endpoint("GET", "/artifactsV2/{region}/{rest:path}", get_blob_by_md5, RUNS, access=Access.FILE),
+    Endpoint("GET", "/artifacts/{rest:path}", get_blob_by_md5, RUNS, access=Access.FILE),
+    Endpoint("PUT", f"{Kind.BLOB_UP.value}/{{token}}", put_blob, access=Access.EVERYBODY),
+    Endpoint("PUT", f"{Kind.MANIFEST_UP.value}/{{token}}", put_manifest, access=Access.EVERYBODY),
+    Endpoint("GET", f"{Kind.BLOB_DOWN.value}/{{token}}", get_blob, access=Access.EVERYBODY),
+    Endpoint(
+        "GET",
+        f"{Kind.MANIFEST_DOWN.value}/{{token}}/{MANIFEST_NAME}",
+        get_manifest,
+        access=Access.EVERYBODY,
+    ),
 ]
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from runyard.clusters.findings import Finding, State
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
-from runyard.schedulers.slurm.doctor.probe_job import OUTSIDE, Outcome
+from runyard.schedulers.doctor import Outcome
+from runyard.schedulers.slurm.doctor.probe_job import OUTSIDE
 
 GROUP = "compute nodes"
 _LITTLE = 1 << 30

@@ -14,12 +14,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runyard.clusters.profile import Profile
 from runyard.clusters.site_checks import CONTAINER_PROGRAMS
+from runyard.schedulers.doctor import Outcome
 from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.slurm.doctor import node_probe
 from runyard.schedulers.slurm.queue import cancel, poll
@@ -33,16 +33,6 @@ _ASK_SECONDS = 2.0
 _ANSWER_SECONDS = 15.0
 # A network file system may show a file this long after it was written.
 _LATE_SECONDS = 15.0
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the node said, or why it said nothing."""
-
-    answers: Mapping[str, Any] | None
-    trouble: str | None = None
-    mend: str | None = None
-    job_id: str | None = None
 
 
 def probe_script(asked: Mapping[str, Any], python: str, path: Sequence[str]) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route
 
 from runyard.server.api.page_api.page_answers import project_at
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, is_still_in, tracker_of
 from runyard.server.http.answers import HttpError, answer
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs import jobs
 from runyard.server.people.permissions import Caller, may_read, readable
 from runyard.server.runs import projects, runs
@@ -243,4 +243,6 @@ async def _scope(request: Request) -> Scope:
     )
 
 
-ROUTES = [Route("/api/live", live)]
+ENDPOINTS = [
+    Endpoint("GET", "/api/live", live),
+]

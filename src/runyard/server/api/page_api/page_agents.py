@@ -9,11 +9,11 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.page_api.page_answers import send_json
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
+from runyard.server.http.routes import Endpoint
 from runyard.server.people.permissions import Entities, readable
 from runyard.server.processes.attempt_usage import usage_json
 from runyard.server.runs.typed_names import of_entities
@@ -102,4 +102,6 @@ def _nodes(agents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda node: str(node["name"]))
 
 
-ROUTES = [Route("/api/agents", list_agents)]
+ENDPOINTS = [
+    Endpoint("GET", "/api/agents", list_agents),
+]

@@ -9,12 +9,12 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.job_api import readable_job
 from runyard.server.api.page_api.page_answers import send_json
 from runyard.server.http import arguments
 from runyard.server.http.answers import HttpError, read_json
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs.job_logs import Look, read_logs
 from runyard.server.store.sql import Row
 
@@ -69,4 +69,6 @@ def _told(row: Row, look: Look) -> dict[str, Any]:
     return {**asdict(look), "ended": row["ended_at"] is not None}
 
 
-ROUTES = [Route("/api/jobs/{key:int}/log", read_log, methods=["POST"])]
+ENDPOINTS = [
+    Endpoint("POST", "/api/jobs/{key:int}/log", read_log),
+]

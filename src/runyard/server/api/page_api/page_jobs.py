@@ -11,12 +11,12 @@ import time
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.job_api import readable_job
 from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http.access import caller_of, must_write, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_json
+from runyard.server.http.routes import Endpoint
 from runyard.server.jobs import cancel_requests, jobs
 from runyard.server.sweeps.ledger import leases, sweep_changes, sweeps
 
@@ -60,7 +60,7 @@ async def retry(request: Request) -> Response:
     return answer({"retried": len(numbers), "sweep": sweep["id"], "agents": len(there)})
 
 
-ROUTES = [
-    Route("/api/jobs/{key:int}/wish", wish, methods=["POST"]),
-    Route("/api/jobs/{key:int}/retry", retry, methods=["POST"]),
+ENDPOINTS = [
+    Endpoint("POST", "/api/jobs/{key:int}/wish", wish),
+    Endpoint("POST", "/api/jobs/{key:int}/retry", retry),
 ]

@@ -8,7 +8,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.page_api.page_answers import (
     is_known,
@@ -22,7 +21,8 @@ from runyard.server.history.history import HISTORY
 from runyard.server.history.reading.curves import read_curve
 from runyard.server.history.reading.dotted_names import names_of_run
 from runyard.server.http.access import caller_of, tracker_of
-from runyard.server.people.permissions import Entities, readable
+from runyard.server.http.routes import Endpoint
+from runyard.server.people.permissions import RUNS, Entities, readable
 from runyard.server.store.changes import Kind
 
 _LISTED = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
@@ -130,7 +130,7 @@ def _activity(connection: sqlite3.Connection, now: float) -> dict[int, list[int]
     return found
 
 
-ROUTES = [
-    Route("/api/projects", list_projects),
-    Route("/api/projects/{entity}/{project}/keys", list_keys),
+ENDPOINTS = [
+    Endpoint("GET", "/api/projects", list_projects, RUNS),
+    Endpoint("GET", "/api/projects/{entity}/{project}/keys", list_keys, RUNS),
 ]

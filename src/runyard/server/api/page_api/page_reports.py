@@ -8,12 +8,12 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.page_api.page_answers import readable_project
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, must_write, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_json, whole_texts
+from runyard.server.http.routes import Endpoint
 from runyard.server.people.permissions import may_read
 from runyard.server.runs import saved_views
 from runyard.server.store.sql import Row
@@ -109,10 +109,10 @@ def _whole(row: Row) -> dict[str, Any]:
     return {**_without_view(row), "view": json.loads(row["view"])}
 
 
-ROUTES = [
-    Route("/api/projects/{entity}/{project}/reports", list_reports),
-    Route("/api/projects/{entity}/{project}/reports", create_report, methods=["POST"]),
-    Route("/api/reports/{id}", show_report),
-    Route("/api/reports/{id}", change_report, methods=["PUT"]),
-    Route("/api/reports/{id}", delete_report, methods=["DELETE"]),
+ENDPOINTS = [
+    Endpoint("GET", "/api/projects/{entity}/{project}/reports", list_reports),
+    Endpoint("POST", "/api/projects/{entity}/{project}/reports", create_report),
+    Endpoint("GET", "/api/reports/{id}", show_report),
+    Endpoint("PUT", "/api/reports/{id}", change_report),
+    Endpoint("DELETE", "/api/reports/{id}", delete_report),
 ]

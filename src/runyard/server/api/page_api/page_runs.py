@@ -6,7 +6,6 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.server.api.page_api.page_answers import (
     is_known,
@@ -20,9 +19,11 @@ from runyard.server.api.run_api import run_json
 from runyard.server.http import arguments
 from runyard.server.http.access import own_run, readable_run, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_texts
+from runyard.server.http.routes import Endpoint
 from runyard.server.listing import run_groups
 from runyard.server.listing.field_paths import Field, UnknownField, find_field
 from runyard.server.listing.run_columns import read_columns
+from runyard.server.people.permissions import RUNS
 from runyard.server.runs.run_edits import change_tags, edit_run
 from runyard.server.store.changes import Kind
 
@@ -151,9 +152,9 @@ def _keys(given: dict[str, Any]) -> list[int] | None:
     return keys
 
 
-ROUTES = [
-    Route("/api/projects/{entity}/{project}/runs", list_columns),
-    Route("/api/projects/{entity}/{project}/tags", tag_runs, methods=["POST"]),
-    Route("/api/projects/{entity}/{project}/groups", group_runs, methods=["POST"]),
-    Route("/api/runs/{key:int}", edit, methods=["PATCH"]),
+ENDPOINTS = [
+    Endpoint("GET", "/api/projects/{entity}/{project}/runs", list_columns, RUNS),
+    Endpoint("POST", "/api/projects/{entity}/{project}/tags", tag_runs),
+    Endpoint("POST", "/api/projects/{entity}/{project}/groups", group_runs, RUNS),
+    Endpoint("PATCH", "/api/runs/{key:int}", edit),
 ]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from runyard.search import portrait
 from runyard.search.fronts import front
@@ -27,6 +26,8 @@ from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http import arguments
 from runyard.server.http.access import readable_sweep, tracker_of
 from runyard.server.http.answers import HttpError
+from runyard.server.http.routes import Endpoint
+from runyard.server.people.permissions import RUNS
 from runyard.server.store.changes import Kind
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps, trials
@@ -267,7 +268,7 @@ def _importance_json(name: str, its: Importance) -> dict[str, Any]:
     }
 
 
-ROUTES = [
-    Route("/api/sweeps/{key:int}/columns", show_columns),
-    Route("/api/sweeps/{key:int}/importance", show_importance),
+ENDPOINTS = [
+    Endpoint("GET", "/api/sweeps/{key:int}/columns", show_columns, RUNS),
+    Endpoint("GET", "/api/sweeps/{key:int}/importance", show_importance, RUNS),
 ]

@@ -86,7 +86,7 @@ async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
     if not request.may_write(said.entity):
         raise Refusal(
             f"{said.entity!r} is not an entity that {request.caller.name!r} may write to: use "
-            f"your own, or a team of yours (`runyard teams list`)"
+            f"your own, or a team of yours (`runyard users teams list`)"
         )
     known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
     if known is not None and not request.may_write(known["entity"]):

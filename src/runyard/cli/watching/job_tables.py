@@ -1,18 +1,7 @@
-"""The jobs that runyard submitted, the newest first: what each asked for, and what it used.
-
-  runyard jobs                  the last 20
-  runyard jobs SWEEP            those of one sweep
-  runyard jobs 4021             one job: its tasks, its agents, how well it used what it had
-  runyard jobs 4021 --script    its script, as it was submitted
-  runyard jobs --all --days 3   every job of yours, whoever submitted it, from Slurm's accounting
-
-How much CPU and memory a job used, Slurm's accounting knows. Where a site has none, the times are
-there all the same, from runyard's own ledger.
-"""
+"""Jobs, the newest first: what each asked for, and what it used."""
 
 from __future__ import annotations
 
-import argparse
 import time
 from dataclasses import asdict
 from typing import Any
@@ -22,63 +11,46 @@ from runyard.actions.watching.jobs import (
     JobList,
     choose_jobs,
     job_history,
+    job_json,
     look_at_job,
     look_at_jobs,
     script_file,
     script_of,
     site_command,
 )
-from runyard.cli.completers import NAMED, complete_named
-from runyard.cli.connect import server
-from runyard.cli.letters import spelled
 from runyard.cli.output import ago, duration, print_json, print_table, say
-from runyard.cli.parser import count, positive
 from runyard.cli.watching.job_view import (
     Line,
     age_lines,
     asked_text,
-    job_json,
     job_lines,
     memory_text,
     print_lines,
 )
+from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import UsageError
 from runyard.launch.watching import Looked
 from runyard.schedulers.jobs import Record
 from runyard.schedulers.states import states_text
 
-_LIMIT = 20
+LIMIT, DAYS = 20, 7
 _MOST_TASKS = 30
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    which = parser.add_argument(
-        "what", nargs="?", metavar=NAMED, help="one job, or a sweep's (default: all)"
-    )
-    which.completer = complete_named  # type: ignore[attr-defined]
-    parser.add_argument(*spelled("--limit"), type=count, help=f"at most so many (default {_LIMIT})")
-    parser.add_argument("--script", action="store_true", help="print a job's script, nothing else")
-    parser.add_argument("--all", action="store_true", help="also jobs that runyard did not submit")
-    parser.add_argument("--days", type=positive, default=7, metavar="N",
-                        help="with --all: how far back (default 7)")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def run(args: argparse.Namespace) -> int:
-    limit = args.limit if args.limit is not None or args.json else _LIMIT
-    if args.all:
-        if args.what is not None:
-            raise UsageError("runyard jobs --all takes no name", mend="runyard jobs JOB")
-        return _print_all(args.days, limit, as_json=args.json)
-    api = server()
-    chosen = choose_jobs(api, args.what, limit)
+def show_jobs(
+    api: Api, words: str | None, limit: int | None, *, script_only: bool, as_json: bool
+) -> int:
+    """A list, or one job in full; or nothing but its script."""
+    chosen = choose_jobs(api, words, limit if limit is not None or as_json else LIMIT)
     if isinstance(chosen, list):
-        return _print_list(look_at_jobs(api, chosen), as_json=args.json)
-    if args.script:
+        if script_only:
+            raise UsageError("--script is of one job", mend="runyard status JOB --script")
+        return _print_list(look_at_jobs(api, chosen), as_json=as_json)
+    if script_only:
         print(script_of(chosen), end="")
         return 0
-    return _print_job(look_at_job(api, chosen), as_json=args.json)
+    return _print_job(look_at_job(api, chosen), as_json=as_json)
 
 
 def _print_list(listed: JobList, *, as_json: bool) -> int:
@@ -205,13 +177,14 @@ def _of(used: str, asked: Any) -> str:
     return f"{used} of {asked}" if asked else used
 
 
-def _print_all(days: int, limit: int | None, *, as_json: bool) -> int:
-    found = job_history(days)
-    shown = found if limit is None else found[:limit]
+def show_history(days: int, limit: int | None, *, as_json: bool) -> int:
+    """Every job of the user's, whoever submitted it, from Slurm's accounting."""
+    records = job_history(days)
+    shown = records[: limit if limit is not None or as_json else LIMIT]
     if as_json:
         print_json([{**asdict(record), "state": record.state.name} for record in shown])
         return 0
-    if not found:
+    if not records:
         say(f"Slurm's accounting has no job of yours of the last {days} days")
         return 0
     print_table(
@@ -229,12 +202,12 @@ def _print_all(days: int, limit: int | None, *, as_json: bool) -> int:
             for record in shown
         ),
     )
-    if len(found) > len(shown):
-        say(f"there are {len(found) - len(shown)} more: -l {len(found)} lists them")
+    if len(records) > len(shown):
+        say(f"there are {len(records) - len(shown)} more: -l {len(records)} lists them")
     return 0
 
 
-def _record_memory(one: Record) -> str:
-    if one.memory_peak is None:
+def _record_memory(record: Record) -> str:
+    if record.memory_peak is None:
         return "-"
-    return _part(memory_text(one.memory_peak), one.memory_peak, one.memory_asked)
+    return _part(memory_text(record.memory_peak), record.memory_peak, record.memory_asked)

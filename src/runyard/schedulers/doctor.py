@@ -1,0 +1,65 @@
+"""What `runyard doctor` asks of a scheduler: facts, findings, a look from a node, a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from runyard.clusters.findings import Finding
+    from runyard.clusters.place import Recognised
+    from runyard.clusters.profile import Profile
+    from runyard.config.request import Request
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a node said of itself, or why it said nothing."""
+
+    answers: Mapping[str, Any] | None
+    trouble: str | None = None
+    mend: str | None = None
+    job_id: str | None = None
+
+
+class Doctor(Protocol):
+    """Asks its scheduler once, when it is made."""
+
+    @property
+    def is_here(self) -> bool: ...
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the scheduler said, as JSON."""
+
+    def check(self, profile: Profile, here: Recognised) -> Iterable[Finding]: ...
+
+    def look_from_inside(
+        self,
+        request: Request,
+        profile: Profile,
+        *,
+        folders: Mapping[str, Path],
+        home: Path,
+        keys: Sequence[str],
+        wait: float,
+        say: Callable[[str], None],
+    ) -> Outcome:
+        """A short job that looks at its node, and which of the folders it sees."""
+
+    def check_nodes(
+        self, outcome: Outcome, profile: Profile, folders: Mapping[str, str]
+    ) -> Iterable[Finding]: ...
+
+    def draft(
+        self,
+        host: str,
+        answers: Mapping[str, Any] | None,
+        *,
+        date: str,
+        containers: list[str],
+        cuda: list[str],
+    ) -> tuple[str, str]:
+        """A name and the text of a profile for a cluster that nobody has described."""

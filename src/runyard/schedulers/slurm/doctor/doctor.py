@@ -1,0 +1,110 @@
+"""Slurm's part of `runyard doctor`."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from runyard.clusters.asking import asker
+from runyard.clusters.findings import Finding
+from runyard.clusters.place import Recognised
+from runyard.clusters.profile import Profile
+from runyard.config.request import Request
+from runyard.schedulers.doctor import Outcome
+from runyard.schedulers.slurm.doctor.checks import check_slurm
+from runyard.schedulers.slurm.doctor.draft import draft, draft_name
+from runyard.schedulers.slurm.doctor.node_checks import check_nodes
+from runyard.schedulers.slurm.doctor.probe_job import run_probe
+from runyard.schedulers.slurm.facts import gather
+from runyard.schedulers.slurm.header import put_together
+from runyard.schedulers.slurm.settings import GPU_OPTIONS
+from runyard.schedulers.slurm.values import clock
+
+_SECONDS = 300.0
+
+
+class SlurmDoctor:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._facts = gather(asker(environ), _user(environ))
+
+    @property
+    def is_here(self) -> bool:
+        return self._facts.is_here
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {name: fact for name, fact in asdict(self._facts).items() if name != "config"}
+
+    def check(self, profile: Profile, here: Recognised) -> Iterator[Finding]:
+        return check_slurm(self._facts, profile, here)
+
+    def look_from_inside(
+        self,
+        request: Request,
+        profile: Profile,
+        *,
+        folders: Mapping[str, Path],
+        home: Path,
+        keys: Sequence[str],
+        wait: float,
+        say: Callable[[str], None],
+    ) -> Outcome:
+        header = put_together(_options(request, profile))
+        return run_probe(
+            self._environ, profile, options=header.lines(), folders=folders, home=home,
+            keys=keys, wait=wait, say=say,
+        )  # fmt: skip
+
+    def check_nodes(
+        self, outcome: Outcome, profile: Profile, folders: Mapping[str, str]
+    ) -> Iterator[Finding]:
+        return check_nodes(outcome, profile, folders)
+
+    def draft(
+        self,
+        host: str,
+        answers: Mapping[str, Any] | None,
+        *,
+        date: str,
+        containers: list[str],
+        cuda: list[str],
+    ) -> tuple[str, str]:
+        text = draft(self._facts, host, answers, date=date, containers=containers, cuda=cuda)
+        return draft_name(self._facts, host), text
+
+
+def _user(environ: Mapping[str, str]) -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return environ.get("USER") or str(os.getuid())
+
+
+def _options(request: Request, profile: Profile) -> Iterator[str]:
+    """A short job with one task, let in by whatever the site wants to see."""
+    asked = request.resources
+    limit = profile.limit(asked.partition, asked.qos)
+    shortest = 0.0 if profile.limits.test_job else limit.shortest or 0.0
+    seconds = max(min(_SECONDS, limit.longest or _SECONDS), shortest)
+    yield "--job-name=runyard-doctor"
+    yield f"--time={clock(seconds)}"
+    yield "--nodes=1"
+    yield "--ntasks=1"
+    yield f"--output={os.devnull}"
+    yield "--chdir=/"
+    yield "--export=NONE"
+    for name in ("partition", "account", "qos", "constraint", "reservation"):
+        value = getattr(asked, name)
+        if value is not None:
+            yield f"--{name}={value}"
+    if "resources.gpus" in request.origins and asked.gpus and profile.gpus.form != "none":
+        kind = f"{asked.gpu_type}:" if asked.gpu_type else ""
+        gpus = GPU_OPTIONS[profile.gpus.form].format(kind)
+        yield f"{gpus}{asked.gpus}"
+    yield from profile.submission.always
+    yield from asked.extra
