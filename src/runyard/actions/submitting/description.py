@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runyard.schedulers.choice import cluster
+
 if TYPE_CHECKING:
     from runyard.config.request import Request
     from runyard.launch.plan import Plan
@@ -36,7 +38,7 @@ def advise(plan: Plan, request: Request, trials: int | None, copy: Snapshot | No
     if request.staging.data:
         advice.append(
             "scratch may be slow for many small reads and writes: read the data in "
-            "${SLURM_TMPDIR}; checkpoints and large files stay in ${scratch_dir}"
+            f"{cluster().local_folder}; checkpoints and large files stay in ${{scratch_dir}}"
         )
     return advice
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import stat
 import sys
 from collections.abc import Callable
@@ -42,7 +43,6 @@ from runyard.cli.parser import count, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slurm_options import add_slurm_arguments, not_here, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
-from runyard.cli.starting.splitting import FIT, split, split_size
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import UsageError
 from runyard.schedulers.choice import has_queue
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _FEW_SEEDS = 3
+_FIT = "fit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument(
         "--resume-failed", action="store_true", help="and what failed according to it"
     )
-    parser.add_argument("--split", type=split_size, metavar="N|fit",
+    parser.add_argument("--split", type=_split_size, metavar="N|fit",
                         help="write files of N lines each, and run nothing; fit: of those lines "
                         "whose programs fit a GPU together, as they were gauged")  # fmt: skip
     parser.add_argument("--to", metavar="FOLDER", help="where --split writes (default: tasks)")
@@ -110,7 +111,7 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.split != FIT:  # It asks for which GPU.
+    if args.split != _FIT:  # It asks for which GPU.
         refuse_slurm_options(args)
     from runyard.config.task_list import read_task_file, tasks_of_grid
 
@@ -125,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
     if 0 < tasks.seeds <= _FEW_SEEDS:
         say(f"{tasks.seeds} seeds tell little about the spread between seeds: five are better")
     if args.split:
-        return split(args, tasks)
+        return _split(args, tasks)
     if not args.no_check:
         from runyard.actions.trying.program_checks import check_tasks
 
@@ -143,6 +144,31 @@ def run(args: argparse.Namespace) -> int:
         say(f"nothing is left to run: all of it is in {log}")
         return 0
     return start(request, as_json=args.json, quiet=args.quiet, halt=args.halt, no_run=args.no_run)
+
+
+def _split(args: argparse.Namespace, tasks: TaskList) -> int:
+    from runyard.actions.sweeping.splitting import SplitRequest, split_tasks
+
+    most = args.per_gpu if isinstance(args.per_gpu, int) else None
+    size = None if args.split == _FIT else args.split
+    request = SplitRequest(tasks, Path(args.to or "tasks"), size, most, project_options(args))
+    files = split_tasks(request, show)
+    if args.json:
+        print_json([str(file.path) for file in files])
+        return 0
+    first, last = files[0].path, files[-1].path.name
+    say(f"{len(tasks.tasks)} command lines in {len(files)} files: {first} to {last}")
+    if size is not None:
+        say(f"each runs with:  runyard farm {first} -j {size}")
+        return 0
+    for file in files:
+        path = shlex.quote(str(file.path))
+        say(f"{file.memory}:  runyard farm {path} --per-gpu {file.lines}")
+    return 0
+
+
+def _split_size(text: str) -> int | str:
+    return text if text == _FIT else positive(text)
 
 
 def _is_redirected() -> bool:
