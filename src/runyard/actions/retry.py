@@ -183,9 +183,11 @@ def _on_cluster(
     """A job for them, with what the last one had and what is changed now."""
     from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
 
-    asked = {} if last is None else last["asked"]
+    before = {} if last is None else last["asked"]
     failed_on = sorted({trial["node"] for trial in chosen if trial["node"]})
-    flags = changed_flags(request.options.flags, asked, failed_on if request.excludes_nodes else [])
+    flags = changed_flags(
+        request.options.flags, before, failed_on if request.excludes_nodes else []
+    )
     if request.excludes_nodes and failed_on:
         notify(Notice(f"not on {', '.join(failed_on)}"))
     elif request.excludes_nodes:
@@ -234,7 +236,7 @@ def changed_flags(flags: Flags, last: Mapping[str, Any], excluded: Sequence[str]
     changed = {path: flag(path, [amount]) for path, amount in amounts.items()}
     flags = with_last_request(Flags({**flags.given, **changed}), last)
     nodes = dict.fromkeys([*str(last.get("exclude") or "").split(","), *excluded])
-    kept = [node for node in nodes if node]
-    if not kept:
+    avoided = [node for node in nodes if node]
+    if not avoided:
         return flags
-    return Flags({**flags.given, _EXCLUDE: flag(_EXCLUDE, [*(flags[_EXCLUDE] or ()), *kept])})
+    return Flags({**flags.given, _EXCLUDE: flag(_EXCLUDE, [*(flags[_EXCLUDE] or ()), *avoided])})

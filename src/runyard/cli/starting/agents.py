@@ -89,10 +89,10 @@ def run(args: argparse.Namespace) -> int:
         running = f"its {agent['running']} trials have finished"
         say(f"agent {agent['key']} begins no more, and goes when {running}")
         return 0
-    found = list_agents(api)
+    agents = list_agents(api)
     if args.json:
-        print_json([{"sweep": sweep["id"], **agent} for sweep, agent in found])
-    elif not found:
+        print_json([{"sweep": sweep["id"], **agent} for sweep, agent in agents])
+    elif not agents:
         say("no agent is at work; `runyard agents add SWEEP` starts one")
     else:
         print_table(
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
                     ago(agent["heard_at"]),
                     usage_text(agent["usage"]) or "-",
                 )
-                for sweep, agent in found
+                for sweep, agent in agents
             ),
         )
     return 0

@@ -72,16 +72,16 @@ def seeds(text: str) -> tuple[int, ...]:
 
     try:
         if text.isdecimal():
-            found = tuple(range(int(text)))
+            numbers = tuple(range(int(text)))
         else:
-            found = tuple(map(int, expand(f"{{{text}}}")))
+            numbers = tuple(map(int, expand(f"{{{text}}}")))
     except (ValueError, TooMany):
-        found = ()
-    if not found or len(found) > _MOST_SEEDS or len(set(found)) < len(found):
+        numbers = ()
+    if not numbers or len(numbers) > _MOST_SEEDS or len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(
             f"{text!r} is no number of seeds, nor seeds: 1,2,3 or 1..5"
         )
-    return found
+    return numbers
 
 
 def _report(sweep: Sweep) -> None:
