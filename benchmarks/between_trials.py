@@ -21,7 +21,7 @@ from runyard.client.discover import ensure_server, stop_server
 from runyard.client.environment import wandb_environment
 from runyard.home import Home, read_discovery
 from runyard.node.attempt.keeper import Keeper
-from runyard.node.system.launching import launch
+from runyard.node.system.processes import launch
 
 LIMIT_MS = 20.0  # Over the floor.
 STOCK_TRIALS = 3

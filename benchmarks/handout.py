@@ -30,9 +30,8 @@ from runyard.server.runs import runs
 from runyard.server.store.database import Database
 from runyard.server.sweeps.ledger import agents, claims, settling, trials
 from runyard.server.sweeps.ledger.new_trials import Claim
-from runyard.server.sweeps.serving.creation import new_sweep
+from runyard.server.sweeps.serving.creation import SweepFile, new_sweep, read_file
 from runyard.server.sweeps.serving.drawing import Drawing
-from runyard.server.sweeps.serving.sweep_file import SweepFile, read_file
 
 METHODS = ("grid", "random", "bayes", "tpe", "cmaes", "qmc")
 LIMIT_MS = 50.0
@@ -146,7 +145,7 @@ def fill(store: Any, file: SweepFile, count: int, ended: int) -> tuple[int, list
     asked = [Claim(keys[0], 1, "own", "n", 1, f"f{number}") for number in range(ended)]
     noise = np.random.default_rng(0).random(ended)
     served = claims.hand_out(store, row["key"], asked, drawing, now)
-    for handed, value in zip(served.given, noise.tolist(), strict=True):
+    for handed, value in zip(served.handed, noise.tolist(), strict=True):
         assert handed is not None
         runs.update(store, handed.run["key"], summary=json.dumps({"loss": value}))
         trial = trials.get(store, row["key"], handed.trial["number"])

@@ -15,8 +15,7 @@ from typing import Any
 
 from runyard.server.people.permissions import Caller
 from runyard.server.wandb_api.fields import root_fields
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 from tests.doors import markers
 from tests.doors.world import GHOST, World
 

@@ -18,7 +18,7 @@ from runyard.node.attempt.causes import cause_of
 from runyard.node.attempt.records import Record
 from runyard.node.link.channel import parse_answer
 from runyard.node.system import processes
-from runyard.node.system.launching import NotStarted, launch
+from runyard.node.system.processes import NotStarted, launch
 from tests.node.terminals import until
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]

@@ -10,10 +10,10 @@ import pytest
 
 from runyard.server.history.joining import Join
 from runyard.server.runs import runs
-from runyard.server.store.transfers import carry_out
+from runyard.server.store.store import carry_out
 from runyard.server.tracker import Tracker
 from runyard.server.wandb_api.fields.run_fields import resume_fields
-from runyard.server.wandb_api.graphql.source import Source
+from runyard.server.wandb_api.graphql.request import Source
 from tests.server.asgi import Client
 from tests.server.processes import REWIND, Process, history_of, run_of, steps_of
 

@@ -23,7 +23,7 @@ from runyard.reading.problems import nearest
 _NUMBER = re.compile(r"(?:[^/]+/)?([0-9]+)(?:_([0-9]+))?(?:\.\w+)?")
 _KINDS = {"job": "job", "sweep": "sweep", "trial": "run", "run": "run"}
 _PART = 2
-_LIST = "`runyard runs`, `runyard runs --sweeps` and `runyard status --jobs` list what there is"
+_LIST = "`runyard runs` and `runyard runs --sweeps` list what there is (jobs: `status --jobs`)"
 Found = TypeVar("Found")
 
 

@@ -24,12 +24,11 @@ from runyard.errors import RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.reading.units import duration
 from runyard.save_protocol import COURSES, courses_folder
+from runyard.sweep_states import ID_LETTERS
 
 if TYPE_CHECKING:
     from runyard.node.attempt.foreground import Program
     from runyard.node.link.relay import Door
-
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str,
 
 
 def _new_run(request: RunRequest, owner: Owner) -> NewRun:
-    new_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    new_id = "".join(secrets.choice(ID_LETTERS) for _ in range(8))
     tags = request.tags or os.environ.get("WANDB_TAGS", "").split(",")
     return {
         "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),

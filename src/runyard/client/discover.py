@@ -377,8 +377,9 @@ def _waiting_job(home: Home, jobs: ServerJobs) -> Unreachable:
     return Unreachable(
         f"the server of {home.path} is a Slurm job, and none of its jobs serves at the moment "
         f"({jobs.said()})",
-        mend=f"`squeue --me` shows whether one waits, logs are in {jobs.folder}; `runyard server "
-        "submit` submits new ones, `runyard server stop` forgets them, so that it starts here",
+        mend=f"`runyard server status` shows whether one waits, logs are in {jobs.folder}; "
+        "`runyard server submit` submits new ones, `runyard server stop` forgets them, so that it "
+        "starts here",
     )
 
 

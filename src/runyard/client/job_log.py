@@ -25,8 +25,6 @@ COLUMNS = (
     "Command",
 )
 _BY_SIGNAL = 128
-# States of trials of which there is a row.
-ENDED = ("finished", "failed", "stopped", "canceled")
 
 
 @dataclass(frozen=True)

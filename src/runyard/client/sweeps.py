@@ -10,11 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from runyard.client.http import Connection
-
-OPEN_STATES = ("running", "paused")
-"""Of a sweep: it may still hand out trials."""
-ENDED_STATES = ("finished", "failed", "stopped", "canceled")
-"""Of a trial: it is over."""
+from runyard.sweep_states import ENDED_STATES as ENDED_STATES
+from runyard.sweep_states import OPEN_STATES as OPEN_STATES
 
 
 class Problem(TypedDict):

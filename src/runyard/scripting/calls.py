@@ -11,6 +11,7 @@ import json
 import os
 import pickle
 import secrets
+import shlex
 import sys
 import time
 import traceback
@@ -23,6 +24,7 @@ from typing import Any
 from runyard.errors import RunyardError, UsageError
 
 _PATHS = "paths.json"
+_RUN_CALL = ["-m", "runyard.scripting.run_call"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class Call:
     function: Callable[..., Any]
     args: Sequence[Any] = ()
     keywords: Mapping[str, Any] | None = None
+    name: str | None = None
+    """Of its trial; None: the function's."""
+    values: Mapping[str, Any] | None = None
+    """What the run's config shows; None: the arguments."""
 
     def make(self) -> Any:
         return self.function(*self.args, **(self.keywords or {}))
@@ -74,6 +80,15 @@ class CallFolder:
         for number, content in enumerate(pickled, start=1):
             folder._file(number, "call").write_bytes(content)
         return folder
+
+    @classmethod
+    def of_command_line(cls, line: str) -> CallFolder | None:
+        """The folder whose call this command line makes; None where it makes none."""
+        words = shlex.split(line)
+        return cls(Path(words[3])) if len(words) == 5 and words[1:3] == _RUN_CALL else None
+
+    def command_line(self, number: int) -> str:
+        return shlex.join([sys.executable, *_RUN_CALL, str(self.path), str(number)])
 
     def find_modules(self) -> None:
         """Let this process, which runs in the project's folder, import what the caller could."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Generic, TypeVar
 
+from runyard.actions.connect import open_server
 from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
 from runyard.actions.watching.logs import read_logs
 from runyard.client.api import Api, Run
 from runyard.client.sweeps import ENDED_STATES, Trial
-from runyard.errors import NotFoundError, RunyardError
+from runyard.errors import NotFoundError, RunyardError, UsageError
+from runyard.home import locate
 from runyard.scripting.calls import CallFolder, Outcome, RemoteTraceback
+from runyard.scripting.options import log_notice
 from runyard.scripting.watch import Watch
 from runyard.search.tasks import NUMBER
 
 T = TypeVar("T")
 _LAST_LINES = 20
+_IN_LIST = re.compile(r":[0-9]+$")
 # A file that a node has written may be seen later on another one.
 _FILE_SECONDS = 10.0
 
@@ -99,6 +104,38 @@ class Job:
     def _trial(self) -> Trial | None:
         trials = self._watch.trials()
         return next((row for row in trials if row["values"][NUMBER] == self._number), None)
+
+
+def job(name: str) -> Job:
+    """The handle of what an earlier process submitted, by its `id` or `name`.
+
+        job = runyard.job("k3x9p2qa")
+        job = runyard.job("k3x9p2qa:2")  # the second of a map
+
+    Of a function it is a FunctionJob, whose result can be asked for.
+    """
+    home = locate()
+    words, _, number = name.rpartition(":") if _IN_LIST.search(name) else (name, "", "")
+    sweep = open_server(log_notice, home, quiet=True).sweeps.find(words)
+    tasks = sweep["config"].get("runyard", {}).get("tasks", [])
+    if not tasks:
+        raise UsageError(
+            f"{words} is a sweep, and not a job", mend=f"`runyard status {sweep['id']}` shows it"
+        )
+    if len(tasks) > 1 and not number:
+        raise UsageError(
+            f"{words} is a list of {len(tasks)} jobs",
+            mend=f'name one of them: runyard.job("{sweep["id"]}:1")',
+        )
+    numbers = sweep["config"]["parameters"][NUMBER]["values"]
+    place = int(number or numbers[0])
+    if place not in numbers:
+        raise NotFoundError(f"{words} has no job {place}", mend=f"it has {len(tasks)} jobs")
+    watch, is_alone = Watch(sweep, home), len(tasks) == 1
+    calls = CallFolder.of_command_line(tasks[numbers.index(place)]["command_line"])
+    if calls is None:
+        return Job(watch, place, is_alone=is_alone)
+    return FunctionJob(watch, calls, place, is_alone=is_alone)
 
 
 class FunctionJob(Job, Generic[T]):

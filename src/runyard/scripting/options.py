@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -49,7 +49,7 @@ class Resources(JobResources, total=False):
 
 
 class Options(Resources, total=False):
-    """All keywords. `settings` has other keys of runyard.yaml, by their path."""
+    """All keywords. `settings` has other keys of runyard.yaml, as there or by their path."""
 
     on: str | None
     name: str | None
@@ -57,6 +57,7 @@ class Options(Resources, total=False):
     entity: str | None
     folder: str | os.PathLike[str] | None
     retries: int | None
+    chain: int | None
     settings: Mapping[str, Any]
 
 
@@ -91,6 +92,7 @@ def read_options(options: Mapping[str, Any], *, default: str | None = None) -> W
     paths = {f"resources.{name}": value for name, value in values.items() if name in RESOURCES}
     paths |= {"name": values["name"]} if "name" in values else {}
     paths |= {f"tracking.{word}": values[word] for word in ("project", "entity") if word in values}
+    paths |= {"agents.chain": values["chain"]} if "chain" in values else {}
     flags = _flags({**values.get("settings", {}), **paths})
     return Wanted(
         on=choose_place(values.get("on") or default),
@@ -120,7 +122,7 @@ def choose_place(on: str | None) -> str:
 def _flags(values: Mapping[str, Any]) -> Flags:
     fields = dict(flag_fields())
     flags: dict[str, Given] = {}
-    for path, value in values.items():
+    for path, value in _by_path(values, fields):
         word = path.removeprefix("resources.")
         if path not in fields:
             guess = nearest(path, list(fields))
@@ -139,3 +141,15 @@ def _flags(values: Mapping[str, Any]) -> Flags:
             entries = [Given(typed, str(value))]
         flags[path] = flag(path, entries)
     return Flags(flags)
+
+
+def _by_path(
+    values: Mapping[str, Any], fields: Container[str], above: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Each setting with its path, also where sections are nested as in runyard.yaml."""
+    for name, value in values.items():
+        path = f"{above}{name}"
+        if isinstance(value, Mapping) and path not in fields:
+            yield from _by_path(value, fields, f"{path}.")
+        else:
+            yield path, value

@@ -6,7 +6,6 @@ import inspect
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 T = TypeVar("T")
-_RUN_CALL = (sys.executable, "-m", "runyard.scripting.run_call")
 # Of what is shown of a call's arguments; they themselves may be anything.
 _LONGEST_TEXT, _LARGEST = 200, 2**53
 
@@ -53,7 +51,7 @@ def submit(what: Sequence[str] | Callable[..., Any], /, *args: Any, **keywords: 
         own = {name: value for name, value in keywords.items() if name not in OPTIONS}
         options = {name: value for name, value in keywords.items() if name in OPTIONS}
         _refuse_two_meanings(what, options)
-        [job] = _submit_calls([Call(what, args, own)], None, options)
+        [job] = submit_calls([Call(what, args, own)], None, options)
         return job
     if args or isinstance(what, str):
         words = shlex.split(what) if isinstance(what, str) else [*what, *args]
@@ -86,10 +84,10 @@ def map(
     are CPUs). The jobs come back at once, in the order of the items.
     """
     calls = [Call(function, items) for items in zip(iterable, *iterables, strict=True)]
-    return _submit_calls(calls, at_once or 0, options) if calls else []
+    return submit_calls(calls, at_once or 0, options) if calls else []
 
 
-def _submit_calls(
+def submit_calls(
     calls: Sequence[Call], at_once: int | None, options: Mapping[str, Any]
 ) -> list[FunctionJob[Any]]:
     """`at_once`: None where it is no list but one call; 0: as many as can be."""
@@ -101,9 +99,12 @@ def _submit_calls(
     folder = CallFolder.make(home.path, wanted.folder, calls)
     name = wanted.name or name_of(calls[0].function)
     tasks = {
-        number: Task(safe_name(name if is_alone else f"{name}-{number}"), line, config)
-        for number, config in enumerate(configs, start=1)
-        for line in [shlex.join([*_RUN_CALL, str(folder.path), str(number)])]
+        number: Task(
+            safe_name(call.name or (name if is_alone else f"{name}-{number}")),
+            folder.command_line(number),
+            config,
+        )
+        for number, (call, config) in enumerate(zip(calls, configs, strict=True), start=1)
     }
     listed = TaskList(name, tasks)
     request = ListRequest(
@@ -123,12 +124,13 @@ def _start(request: ListRequest, kind: str, wanted: Wanted, at_once: int | None 
         slots = Slots(1 if at_once is None else min(most, len(request.tasks.tasks)))
         sweep, agent = start_list(replace(request, slots=slots), log_notice, wanted.seconds)
         return Watch(sweep, locate(), agent)
-    if at_once:
-        flags = request.options.flags
-        limit = {"agents.at_once": flag("agents.at_once", [at_once])}
-        request = replace(
-            request, options=replace(request.options, flags=Flags({**flags.given, **limit}))
-        )
+    flags = request.options.flags
+    limits = {"agents.at_once": at_once}
+    if flags["agents.chain"] and not flags["agents.count"]:  # So many chains side by side.
+        limits = {"agents.count": at_once or len(request.tasks.tasks)}
+    limited = {path: flag(path, [limit]) for path, limit in limits.items() if limit}
+    options = replace(request.options, flags=Flags({**flags.given, **limited}))
+    request = replace(request, options=options)
     outcome = submit_list(request, kind, ClusterOptions(), log_notice)
     assert isinstance(outcome, SweepSubmitted), "nobody was asked, and it was no preview"
     return Watch(outcome.sweep, locate())
@@ -150,16 +152,18 @@ def _refuse_two_meanings(function: Callable[..., Any], options: Mapping[str, Any
 
 
 def _config(call: Call) -> dict[str, Any]:
-    """The arguments that a table can show, for the run's config. TypeError, as Python raises it,
-    where the function does not take them."""
-    try:
-        signature = inspect.signature(call.function)
-    except (TypeError, ValueError):
-        return {}
-    bound = signature.bind(*call.args, **(call.keywords or {}))
+    """What a table can show, for the run's config. TypeError, as Python raises it, where the
+    function does not take its arguments."""
+    values = call.values
+    if values is None:
+        try:
+            signature = inspect.signature(call.function)
+        except (TypeError, ValueError):
+            return {}
+        values = signature.bind(*call.args, **(call.keywords or {})).arguments
     return {
         name: value
-        for name, value in bound.arguments.items()
+        for name, value in values.items()
         if _is_plain(value) and name not in (NUMBER, COMMAND_LINE)
     }
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runyard.client.api import Api
-from runyard.client.job_log import ENDED, Row, append_lines, exit_and_signal, read_rows
+from runyard.client.job_log import Row, append_lines, exit_and_signal, read_rows
 from runyard.client.sweeps import Sweep, Trial
 from runyard.errors import RunyardError, UsageError
 from runyard.locks import FolderLock
 from runyard.search.tasks import COMMAND_LINE, NUMBER
+from runyard.sweep_states import ENDED_STATES
 
 
 def job_log_of(sweep: Sweep, folder: str) -> Path:
@@ -72,7 +73,9 @@ class JobLog:
         ended = [
             trial
             for trial in api.sweeps.trials(sweep["key"])
-            if trial["state"] in ENDED and trial["attempts"] and trial["ended_at"] is not None
+            if trial["state"] in ENDED_STATES
+            and trial["attempts"]
+            and trial["ended_at"] is not None
         ]
         for trial in sorted(ended, key=lambda trial: trial["ended_at"] or 0.0):
             execution = (trial["number"], trial["attempts"])

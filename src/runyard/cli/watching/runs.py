@@ -69,7 +69,7 @@ def _show(
     name, command, makes = _SWEEPS if args.sweeps else _RUNS
     if args.json:
         print_json(listed.records)
-    elif listed.records:
+    elif listed.records or listed.has_more:
         table(listed.records)
         if listed.has_more:
             say("there are more: --all lists them")

@@ -1,4 +1,4 @@
-"""When the job ends in which an agent works: as asked for, as the scheduler says, or never."""
+"""When an agent's job ends: as asked for, as the scheduler says, or never. And which job it is."""
 
 from __future__ import annotations
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from runyard.client.job_log import ENDED, Row, append_lines, exit_and_signal
+from runyard.client.job_log import Row, append_lines, exit_and_signal
 from runyard.locks import FolderLock
+from runyard.sweep_states import ENDED_STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class JobLog:
     def add(self, attempt: Attempt, trial: dict[str, Any] | None) -> None:
         """An attempt has ended, and the server says what that makes of its trial."""
         task = attempt.told.get("task")
-        if task is None or trial is None or trial["state"] not in ENDED:
+        if task is None or trial is None or trial["state"] not in ENDED_STATES:
             return
         path = Path(task["log"] or f"{Path(attempt.workspace.trial_folder).parent}/joblog")
         self._lines.setdefault(path, []).append(str(_row(attempt, task, trial)))

@@ -11,8 +11,8 @@ from types import FrameType
 
 from runyard.errors import ProgramError
 from runyard.node.attempt.terminal import Terminal
-from runyard.node.system.launching import NotStarted, launch
 from runyard.node.system.loop import Loop
+from runyard.node.system.processes import NotStarted, launch
 
 # Passed on when they come to us alone; the terminal's own reach the program by themselves.
 FORWARDED = (

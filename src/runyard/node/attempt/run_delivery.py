@@ -15,13 +15,12 @@ from typing import Any
 from runyard.client.api import Api, Run
 from runyard.node.attempt.delivery import SHIP_EVERY, ConsoleShipper
 from runyard.node.attempt.records import Record
-from runyard.node.link.channel import Answer, Channel
+from runyard.node.link.channel import DELIVERY_SECONDS, Answer, Channel
 from runyard.node.link.place import Place
-from runyard.node.system.launching import launch
 from runyard.node.system.loop import Loop
+from runyard.node.system.processes import launch
 
 _SIGN_OF_LIFE_EVERY = 20.0
-_DELIVERY_SECONDS = 30.0
 
 
 class RunDelivery:
@@ -64,7 +63,7 @@ class RunDelivery:
         path = f"/api/runs/{self._run['key']}/attempts/{self._number}/end"
         end = {"exit_code": exit_code, "ended_at": ended_at}
         self._console.finish(lambda: self._channel.post(path, end, answers.append))
-        last = time.monotonic() + _DELIVERY_SECONDS
+        last = time.monotonic() + DELIVERY_SECONDS
         while not answers and time.monotonic() < last:
             self._loop.turn(last - time.monotonic())
         if answers and answers[0].is_good:

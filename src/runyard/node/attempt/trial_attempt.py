@@ -14,8 +14,8 @@ from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved
 from runyard.node.attempt.delivery import LINGER_SECONDS, SHIP_EVERY, ConsoleShipper
 from runyard.node.attempt.records import Record
 from runyard.node.system import processes
-from runyard.node.system.launching import NotStarted, launch
 from runyard.node.system.loop import READ
+from runyard.node.system.processes import NotStarted, launch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import shutil
 import time
 
 from runyard.node.system import processes
-from runyard.node.system.launching import NotStarted, launch
+from runyard.node.system.processes import NotStarted, launch
 from runyard.schedulers.inside import this_job
 
 TYPE_CHECKING = False

@@ -31,6 +31,8 @@ _PAUSES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 # A server that answers with its own trouble is there, and has enough to do.
 _PAUSES_IN_TROUBLE = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 ANSWER_SECONDS = 30.0
+# How long what is left to tell may take at the end.
+DELIVERY_SECONDS = 30.0
 _READ_AT_ONCE = 1 << 16
 
 

@@ -45,9 +45,9 @@ def shell_code(exit_code: int) -> int:
 
 def cause_of(exit_code: int) -> str:
     """Why an attempt ended, in a word."""
-    found = _signal_of(exit_code)
-    if found is not None:
-        return found.name
+    signal_ = _signal_of(exit_code)
+    if signal_ is not None:
+        return signal_.name
     return "finished" if exit_code == 0 else f"exit code {exit_code}"
 
 

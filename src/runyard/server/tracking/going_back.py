@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Sequence
+from sqlite3 import Connection
 
 import numpy as np
 
@@ -50,8 +50,8 @@ async def go_back(
             return np.ones(len(times), bool)
         return times > saved_at + _time_to_log(times[times <= saved_at])
 
-    def is_still_ours(connection: sqlite3.Connection) -> bool:
-        return agents.run_at_work(connection, *trial) == run
+    def is_still_ours(db: Connection) -> bool:
+        return agents.run_at_work(db, *trial) == run
 
     rewind = Rewind(
         run, later, time.time(), keeps_own=True, has_more=bool(rows), guard=is_still_ours
@@ -76,6 +76,6 @@ def _time_to_log(times: Numbers) -> float:
     return float(np.quantile(steps, 0.25)) * _SHARE_OF_STEP if len(steps) else 0.0
 
 
-def _show_to_clients(connection: sqlite3.Connection, run: int) -> None:
+def _show_to_clients(db: Connection, run: int) -> None:
     """Whoever resumes is told of the rows that were brought in."""
-    runs.update(connection, run, seen_client=1)
+    runs.update(db, run, seen_client=1)

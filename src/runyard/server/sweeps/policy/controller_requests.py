@@ -21,13 +21,13 @@ class Asked:
 def read_controller(text: str | None) -> Asked:
     """Reads the JSON that a controller keeps with its sweep; what is odd is passed over."""
     try:
-        said = json.loads(text or "{}")
+        content = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return Asked()
-    if not isinstance(said, dict):
+    if not isinstance(content, dict):
         return Asked()
     wanted, is_done = [], False
-    for entry in _list(said.get("schedule")):
+    for entry in _list(content.get("schedule")):
         data = entry.get("data") if isinstance(entry, dict) else None
         if not isinstance(data, dict) or not isinstance(entry.get("id"), str):
             continue
@@ -36,7 +36,7 @@ def read_controller(text: str | None) -> Asked:
             is_done = True
         elif isinstance(args, dict):
             wanted.append((entry["id"], {name: _value(item) for name, item in args.items()}))
-    stops = tuple(run for run in _list(said.get("earlystop")) if isinstance(run, str))
+    stops = tuple(run for run in _list(content.get("earlystop")) if isinstance(run, str))
     return Asked(tuple(wanted), stops, is_done)
 
 

@@ -63,12 +63,12 @@ class Rules:
     @lru_cache(256)
     def read(text: str) -> Rules:
         """As `as_json` wrote it. Every claim and every end asks for the same few."""
-        given: dict[str, Any] = json.loads(text)
+        content: dict[str, Any] = json.loads(text)
         return Rules(
             **{
-                **given,
-                "aims": tuple(Aim(**aim) for aim in given["aims"]),
-                "limits": tuple(Limit(**limit) for limit in given["limits"]),
+                **content,
+                "aims": tuple(Aim(**aim) for aim in content["aims"]),
+                "limits": tuple(Limit(**limit) for limit in content["limits"]),
             }
         )
 
