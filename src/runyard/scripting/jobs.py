@@ -1,4 +1,4 @@
-"""Handles of what was submitted: one program, or one call of a function."""
+"""Handles of submitted work: one program, or one call of a function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class JobError(RunyardError):
 class Job:
     """One program that was submitted; made by `runyard.submit`.
 
-    It goes on when this process ends: `runyard status ID` and the page show it too.
+    It keeps running when this process ends; `runyard status ID` and the page show it too.
     """
 
     def __init__(self, watch: Watch, number: int = 1, *, is_alone: bool = True) -> None:
@@ -68,20 +68,20 @@ class Job:
 
     @property
     def job_ids(self) -> list[str]:
-        """The numbers that the cluster gave; of several jobs in one array they share one."""
+        """The cluster's job numbers; the jobs of one array share a number."""
         return [job["job_id"] for job in self._watch.jobs()]
 
     def done(self) -> bool:
-        """Whether it is over, well or not."""
+        """Whether it has ended, with or without success."""
         return self.state in ENDED_STATES
 
     def wait(self, timeout: float | None = None) -> str:
-        """Until it is over; the state that it ended in. TimeoutError after `timeout` seconds."""
+        """Wait for its end; returns the final state. TimeoutError after `timeout` seconds."""
         self._watch.wait(self.done, timeout)
         return self.state
 
     def logs(self) -> str:
-        """What the program has printed so far; before it starts, what its job has."""
+        """The program's output so far; before it starts, the output of its job."""
         trial, api = self._trial(), self._watch.api
         if trial is not None and trial["run"] is not None:
             return _text(LogsRequest(f"run:{trial['id']}"), api)
@@ -89,17 +89,15 @@ class Job:
         return _text(LogsRequest(f"job:{jobs[0]['job_id']}"), api) if jobs else ""
 
     def runs(self) -> list[Run]:
-        """What it tracked: its config, summary and state. One run, once it has started."""
+        """Its tracked run, with config, summary and state; empty before it starts."""
         trial = self._trial()
         runs = self._watch.api.runs(sweep=self._watch.key)
         return [run for run in runs if trial is not None and run["id"] == trial["id"]]
 
     def cancel(self) -> None:
-        """End it, with its job; nothing where it is over."""
-        from runyard.actions.ending.cancel import cancel
-
+        """End it, with its job; does nothing if it has ended."""
         if not self.done():
-            cancel(self._watch.api, f"sweep:{self.id}", lambda _question: True)
+            self._watch.cancel()
 
     def _trial(self) -> Trial | None:
         trials = self._watch.trials()
@@ -107,12 +105,12 @@ class Job:
 
 
 def job(name: str) -> Job:
-    """The handle of what an earlier process submitted, by its `id` or `name`.
+    """The handle of a job that an earlier process submitted, by its `id` or `name`.
 
         job = runyard.job("k3x9p2qa")
         job = runyard.job("k3x9p2qa:2")  # the second of a map
 
-    Of a function it is a FunctionJob, whose result can be asked for.
+    For a function it is a FunctionJob, which has `result()`.
     """
     home = locate()
     words, _, number = name.rpartition(":") if _IN_LIST.search(name) else (name, "", "")
@@ -154,7 +152,7 @@ class FunctionJob(Job, Generic[T]):
         return "canceled" if is_canceled else state
 
     def result(self, timeout: float | None = None) -> T:
-        """What the function returned, once it has; what it raised is raised here, too."""
+        """Wait, and return what the function returned; raise what it raised."""
         outcome = self._outcome(timeout)
         if outcome.error is not None:
             raise outcome.error from RemoteTraceback(outcome.traceback)
@@ -162,14 +160,14 @@ class FunctionJob(Job, Generic[T]):
         return value
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the function raised, or why there is no result; None where there is one."""
+        """What the function raised, or why there is no result; None if there is one."""
         try:
             return self._outcome(timeout).error
         except JobError as error:
             return error
 
     def cancel(self) -> None:
-        """End it; of a list the others go on."""
+        """End this call; the other calls of a list continue."""
         if self._is_alone:
             super().cancel()
             return

@@ -16,7 +16,7 @@ from runyard.errors import UsageError
 from runyard.reading.kinds import Items, Unfit
 from runyard.reading.problems import nearest
 from runyard.reading.records import kind_of_setting
-from runyard.schedulers.choice import CLUSTER, HERE, NAMES, cluster
+from runyard.schedulers.choice import HERE, NAMES, choose, cluster
 
 _LOGGER = logging.getLogger("runyard")
 
@@ -66,7 +66,7 @@ OPTIONS: frozenset[str] = Options.__optional_keys__
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JobOptions:
     """The keywords, read."""
 
     on: str
@@ -79,7 +79,7 @@ class Wanted:
     """How long it may take."""
 
 
-def read_options(options: Mapping[str, Any], *, default: str | None = None) -> Wanted:
+def read_options(options: Mapping[str, Any], *, default: str | None = None) -> JobOptions:
     """`default`: where it runs if nothing is said; None: on the cluster, where there is one."""
     for word in options:
         if word not in OPTIONS:
@@ -94,7 +94,7 @@ def read_options(options: Mapping[str, Any], *, default: str | None = None) -> W
     paths |= {f"tracking.{word}": values[word] for word in ("project", "entity") if word in values}
     paths |= {"agents.chain": values["chain"]} if "chain" in values else {}
     flags = _flags({**values.get("settings", {}), **paths})
-    return Wanted(
+    return JobOptions(
         on=choose_place(values.get("on") or default),
         folder=Path(values.get("folder") or Path.cwd()).resolve(),
         project=ProjectOptions(flags, values.get("project"), values.get("entity")),
@@ -113,9 +113,11 @@ def log_notice(event: Event) -> None:
 def choose_place(on: str | None) -> str:
     """The scheduler that is named; None: the cluster's, where there is one."""
     if on is None:
-        return CLUSTER if cluster().is_here() else HERE
+        scheduler = cluster()
+        return scheduler.name if scheduler.is_here() else HERE
     if on not in NAMES:
         raise UsageError(f"on={on!r} is no place to run", mend=f"it can be {' or '.join(NAMES)}")
+    choose(on)
     return on
 
 

@@ -19,8 +19,9 @@ from runyard.home import locate, prepare
 if TYPE_CHECKING:
     from runyard.config.request import Request
     from runyard.launch.building import Builder
+    from runyard.launch.builds import Build
     from runyard.launch.environment_checks import Seen
-    from runyard.launch.environments import Wrapping
+    from runyard.launch.environments import Setting, Wrapping
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,12 @@ def builder() -> Builder:
 def build(request: EnvironmentRequest, notify: Notify) -> EnvironmentBuilt | None:
     """Build it once; None where there is nothing to build, which is told."""
     from runyard.launch.building import is_built
-    from runyard.launch.settling_environment import build_environment, plan_environment
+    from runyard.launch.settling_environment import build_environment
 
     project = _project(request)
     prepare(locate())
     own = builder()
-    setting, plan = plan_environment(project, work=request.folder, home=own.home)
+    setting, plan = _planned(request, project)
     if plan is None:
         found = setting.found or f"kind {project.environment.kind}"
         notify(Notice(f"there is nothing to build: {found} is used as it is"))
@@ -118,10 +119,9 @@ def check(request: EnvironmentRequest) -> EnvironmentCheck:
     from runyard.launch.building import is_built
     from runyard.launch.environment_checks import look
     from runyard.launch.environments import wrap
-    from runyard.launch.settling_environment import plan_environment
 
     project = _project(request)
-    setting, plan = plan_environment(project, work=request.folder, home=locate().path)
+    setting, plan = _planned(request, project)
     checks = look(wrap(project.environment, project.profile, setting).checks)
     to_build = plan is not None and not plan.inside and not is_built(plan)
     return EnvironmentCheck(project.environment.kind, setting.found, to_build, checks)
@@ -129,14 +129,21 @@ def check(request: EnvironmentRequest) -> EnvironmentCheck:
 
 def lines_for_jobs(request: EnvironmentRequest) -> EnvironmentLines:
     from runyard.launch.environments import wrap
-    from runyard.launch.settling_environment import plan_environment
 
     project = _project(request)
-    setting, plan = plan_environment(project, work=request.folder, home=locate().path)
+    setting, plan = _planned(request, project)
     wrapping = wrap(project.environment, project.profile, setting)
     return EnvironmentLines(
         project.environment.kind, wrapping, None if plan is None else plan.script
     )
+
+
+def _planned(request: EnvironmentRequest, project: Request) -> tuple[Setting, Build | None]:
+    from runyard.launch.settling_environment import plan_environment
+    from runyard.schedulers.choice import cluster
+
+    words = cluster().words
+    return plan_environment(project, work=request.folder, home=locate().path, words=words)
 
 
 def _project(request: EnvironmentRequest) -> Request:
