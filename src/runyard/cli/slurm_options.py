@@ -15,8 +15,8 @@ _BY_SRUN = {"distributed", "resources.nodes", "resources.tasks_per_node"}
 
 def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
     """What every command has that can work on the cluster. Call it after the command's own."""
-    parser.add_argument("--on", choices=NAMES, default=default,
-                        help=f"where it runs (default {default})")  # fmt: skip
+    parser.add_argument("--on", choices=NAMES, default=default, metavar="WHERE",
+                        help=f"where it runs: {', '.join(NAMES)} (default {default})")  # fmt: skip
     parser.add_argument(
         *spelled("--yes"), action="store_true", help="ask nothing before submitting"
     )

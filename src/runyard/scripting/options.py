@@ -16,7 +16,7 @@ from runyard.errors import UsageError
 from runyard.reading.kinds import Items, Unfit
 from runyard.reading.problems import nearest
 from runyard.reading.records import kind_of_setting
-from runyard.schedulers.choice import CLUSTER, HERE, NAMES, cluster
+from runyard.schedulers.choice import HERE, NAMES, choose, cluster
 
 _LOGGER = logging.getLogger("runyard")
 
@@ -113,9 +113,11 @@ def log_notice(event: Event) -> None:
 def choose_place(on: str | None) -> str:
     """The scheduler that is named; None: the cluster's, where there is one."""
     if on is None:
-        return CLUSTER if cluster().is_here() else HERE
+        scheduler = cluster()
+        return scheduler.name if scheduler.is_here() else HERE
     if on not in NAMES:
         raise UsageError(f"on={on!r} is no place to run", mend=f"it can be {' or '.join(NAMES)}")
+    choose(on)
     return on
 
 

@@ -51,6 +51,5 @@ def describe(plan: Plan) -> str:
     if plan.chain is not None:
         side = f", {plan.chain.lanes} side by side" if plan.chain.lanes > 1 else ""
         what, at_once = f"a chain of {plan.chain.links} links{side} ({plan.chain.form})", ""
-    # A job's name that was asked for stands behind the others.
-    options = " ".join(line for line in plan.header.lines() if not line.startswith("--job-name="))
+    options = plan.scheduler.describe(plan.header)
     return f"to {plan.profile.name}: {what}{at_once}; {options}"

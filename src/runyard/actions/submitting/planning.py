@@ -92,6 +92,7 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
             request,
             work=places.work,
             builder=builder(),
+            scheduler=scheduler,
             say=in_words(notify if not dry_run or wanted.cluster.dry_run else ignore),
             mounts=tuple(dict.fromkeys((str(places.project), str(places.source)))),
             dry_run=dry_run,
@@ -109,6 +110,7 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
             work=Work(None, slots=wanted.slots, trials=wanted.trials, kind=kind),
             places=places,
             runyard=Interpreter(sys.executable, source),
+            scheduler=scheduler,
             wrapping=wrapping,
             snapshot=wanted.code if copy is None else copy.record,
         )

@@ -36,7 +36,7 @@ from runyard.cli.resource_flags import given_flags
 from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.client.api import Api
 from runyard.errors import UsageError
-from runyard.schedulers.choice import CLUSTER, cluster
+from runyard.schedulers.choice import cluster, cluster_kind
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the nodes when the shell ends")
     parser.add_argument("--dry-run", action="store_true", help="show what would be asked")
     parser.add_argument("--json", action="store_true", help="with --dry-run: as JSON")
-    add_slurm_arguments(parser, default=CLUSTER)
+    add_slurm_arguments(parser, default=cluster_kind())
     words = parser.add_argument("words", nargs=argparse.REMAINDER, metavar="[JOB] [-- PROGRAM ...]",
                                 help="a job that runs; a program instead of a shell")  # fmt: skip
     words.completer = complete_job  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ from runyard.cli.parser import count, positive
 from runyard.cli.slurm_options import add_slurm_arguments
 from runyard.cli.starting.repeat import seeds
 from runyard.errors import UsageError
-from runyard.schedulers.choice import CLUSTER, has_queue
+from runyard.schedulers.choice import cluster_kind, has_queue
 
 _SHARED_OPTIONS = ("yes", "no_snapshot", "dry_run", "json", "slots")
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true",
                         help="show exactly what would be sent; make nothing")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
-    add_slurm_arguments(parser, default=CLUSTER)
+    add_slurm_arguments(parser, default=cluster_kind())
     parser.add_argument("command_line", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...",
                         help="the program (default: as runyard.yaml says)")  # fmt: skip
     parser.set_defaults(parser=parser)
@@ -125,7 +125,7 @@ def _submit_sweep(args: argparse.Namespace, file: str) -> int:
     from runyard.cli.starting import sweep
 
     parser, _ = build_parser("sweep")
-    asked = parser.parse_args(["sweep", file, "--on", CLUSTER])
+    asked = parser.parse_args(["sweep", file, "--on", args.on])
     for name, value in vars(args).items():
         if name.startswith("request:") or name in _SHARED_OPTIONS:
             setattr(asked, name, value)
