@@ -34,7 +34,7 @@ from runyard.cli.project_options import project_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
-from runyard.cli.watching.attempt_usage import usage_text
+from runyard.cli.watching.job_view import usage_text
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate

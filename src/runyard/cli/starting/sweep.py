@@ -32,7 +32,7 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
-from runyard.cli.watching.sweep_steer import steer
+from runyard.cli.watching.sweep_view import steer
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
