@@ -30,9 +30,8 @@ from runyard.server.runs import runs
 from runyard.server.store.database import Database
 from runyard.server.sweeps.ledger import agents, claims, settling, trials
 from runyard.server.sweeps.ledger.new_trials import Claim
-from runyard.server.sweeps.serving.creation import new_sweep
+from runyard.server.sweeps.serving.creation import SweepFile, new_sweep, read_file
 from runyard.server.sweeps.serving.drawing import Drawing
-from runyard.server.sweeps.serving.sweep_file import SweepFile, read_file
 
 METHODS = ("grid", "random", "bayes", "tpe", "cmaes", "qmc")
 LIMIT_MS = 50.0
@@ -134,19 +133,16 @@ def fill(store: Any, file: SweepFile, count: int, ended: int) -> tuple[int, list
         prior=[], now=now,
     )  # fmt: skip
     keys = [
-        agents.begin(
-            store, row["key"], user=1, kind="own", token=f"a{number}", host="n", pid=1, slots=1,
-            now=now,
-        )["key"]
+        agents.begin(store, row["key"], agents.NewAgent(1, "own", "n", f"a{number}", 1), now)["key"]
         for number in range(count)
-    ]  # fmt: skip
+    ]
     space = file.sweep.space
     spread = [space.place(quasi_random(len(space.leaves), 1, number)) for number in range(ended)]
     drawing = Drawing(file.sweep, 1, spread)
     asked = [Claim(keys[0], 1, "own", "n", 1, f"f{number}") for number in range(ended)]
     noise = np.random.default_rng(0).random(ended)
     served = claims.hand_out(store, row["key"], asked, drawing, now)
-    for handed, value in zip(served.given, noise.tolist(), strict=True):
+    for handed, value in zip(served.handed, noise.tolist(), strict=True):
         assert handed is not None
         runs.update(store, handed.run["key"], summary=json.dumps({"loss": value}))
         trial = trials.get(store, row["key"], handed.trial["number"])

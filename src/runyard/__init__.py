@@ -5,7 +5,7 @@ from runyard.version import __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from runyard.report.export import dataframe
-    from runyard.scripting.jobs import FunctionJob, Job, JobError
+    from runyard.scripting.jobs import FunctionJob, Job, JobError, job
     from runyard.scripting.submit import map, submit
     from runyard.scripting.sweep import Sweep, sweep
     from runyard.scripting.watch import NobodyWorks
@@ -18,6 +18,7 @@ __all__ = [
     "Sweep",
     "__version__",
     "dataframe",
+    "job",
     "map",
     "submit",
     "sweep",
@@ -31,6 +32,7 @@ _WHERE = {
     "NobodyWorks": "scripting.watch",
     "Sweep": "scripting.sweep",
     "dataframe": "report.export",
+    "job": "scripting.jobs",
     "map": "scripting.submit",
     "submit": "scripting.submit",
     "sweep": "scripting.sweep",

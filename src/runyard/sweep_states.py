@@ -1,8 +1,9 @@
-"""The states of sweeps and trials that the server, its clients and the nodes must agree about."""
+"""States of sweeps and trials that the server writes and its clients compare; letters of ids."""
 
-from __future__ import annotations
+OPEN_STATES = ("running", "paused")
+"""Of a sweep: it may still hand out trials."""
+ENDED_STATES = ("finished", "failed", "stopped", "canceled")
+"""Of a trial: it is over."""
 
-# Sweeps that may hand out trials, now or when they are continued.
-OPEN_SWEEPS = ("running", "paused")
-# Trials that are not run again.
-ENDED_TRIALS = ("finished", "failed", "stopped", "canceled")
+ID_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+"""Of ids that are made up for runs, sweeps and reports: eight of these."""

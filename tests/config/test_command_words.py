@@ -12,7 +12,7 @@ from runyard.config.overrides import Overrides
 from runyard.config.project_file import read_project
 from runyard.config.sweep_file import SweepFile, read_sweep_file
 from runyard.node.attempt.command_line import expand
-from runyard.server.sweeps.serving.sweep_file import read_file
+from runyard.server.sweeps.serving.creation import read_file
 
 SWEEP = """\
 program: train.py

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from runyard.server.artifacts import artifacts, visibility
-from runyard.server.jobs import cancel_requests, jobs
+from runyard.server.jobs import jobs
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields import artifact_mutations
 from tests.doors.attempts import COLLEAGUE, FORMER_MEMBER, TEAM_MATE, Actor
@@ -71,7 +71,7 @@ def test_agents_by_a_job_record_with_their_number(
     monkeypatch.setattr(jobs, "agents_in", agents_in)
     found, _ = route_faults(world, actor, JOBS[:2])
     assert [fault for fault in found if "shows" in fault]
-    monkeypatch.setattr(cancel_requests, "is_unwanted", is_unwanted)
+    monkeypatch.setattr(jobs, "is_unwanted", is_unwanted)
     # The wish of before is still there: it is taken back, and made again.
     own = world.people[str(actor.person)]
     own.post(f"/api/jobs/{world.belongings[str(actor.person)]['job']}/wish", {"wish": None})

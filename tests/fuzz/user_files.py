@@ -20,8 +20,8 @@ from runyard.schedulers.slurm.script_reader import translate
 from runyard.search.draws import quasi_random
 from runyard.search.grid import index_of
 from runyard.search.stopping.choose import make_stopper
+from runyard.server.sweeps.serving.creation import BadSweep, SweepFile, read_file
 from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing
-from runyard.server.sweeps.serving.sweep_file import BadSweep, SweepFile, read_file
 from tests.fuzz.limits import Finding
 from tests.fuzz.mutations import as_bytes, expand
 

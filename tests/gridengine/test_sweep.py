@@ -1,82 +1,115 @@
-"""A sweep in Grid Engine's jobs, cut off by their limits of time and gone on with in the next ones.
-
-`launch/` writes job scripts for Slurm alone: here the script is what somebody would type, and the
-header is `header_lines`'.
-"""
+"""A sweep in jobs of Grid Engine, cut off by their limits of time and resumed in the next ones."""
 
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runyard.client.api import Api
 from runyard.client.discover import ensure_server
 from runyard.home import Home
-from runyard.schedulers.conformance import Bench
-from runyard.schedulers.gridengine.header import header_lines
-from runyard.schedulers.gridengine.scheduler import GridEngine
-from runyard.schedulers.jobs import Batch
-from runyard.schedulers.resources import Ruled
 from tests.conftest import RunRunyard
 from tests.live.sweeping import with_python
+from tests.node.terminals import until
 from tests.slurm.trainer import TRAINS, history, sweep_file, uncut
 
 from .cluster import GridEngineCell
-from .test_conformance import write_script
 
 pytestmark = pytest.mark.slurm
 
-TRIALS, STEPS, LANES, MOST_LINKS = 20, 20, 3, 12
-LINK_SECONDS, SAVE_SECONDS = 20.0, 8.0
+TRIALS, STEPS, LANES, LINKS = 20, 20, 3, 12
+
+
+@dataclass(frozen=True)
+class Yard:
+    """A project on a cell, and runyard's commands typed there."""
+
+    home: Home
+    project: Path
+    environ: dict[str, str]
+    runyard: RunRunyard
+
+    def type(self, *words: str) -> str:
+        done = self.runyard(*words, cwd=self.project, env=self.environ)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def submit(self, *words: str) -> dict[str, Any]:
+        said: dict[str, Any] = json.loads(self.type(words[0], "--json", *words[1:]))
+        return said
+
+    @property
+    def api(self) -> Api:
+        return ensure_server(self.home).api
+
+    def ended(self, sweep: str, seconds: float = 240) -> str:
+        """How the sweep ended."""
+
+        def state() -> str:
+            return self.api.sweeps.find(sweep)["state"]
+
+        until(lambda: state() != "running", lambda: f"its end: {state()}", seconds)
+        return state()
+
+    def logs(self, said: dict[str, Any]) -> str:
+        folder = Path(said["logs"]).parent
+        return "".join(file.read_text() for file in sorted(folder.glob("*.log")))
+
+
+@pytest.fixture
+def yard(
+    gridengine_cell: GridEngineCell, state_folder: Home, runyard: RunRunyard, tmp_path: Path
+) -> Iterator[Yard]:
+    python = with_python()["PATH"].partition(":")[0]
+    cell = {name: gridengine_cell.env[name] for name in gridengine_cell.env if "SGE" in name}
+    environ = {**cell, "PATH": f"{python}:{gridengine_cell.env['PATH']}"}
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "trains.py").write_text(TRAINS)
+    yield Yard(state_folder, project, environ, runyard)
+    gridengine_cell.cancel_jobs()
 
 
 def test_twenty_trials_are_cut_off_by_time_and_all_of_them_end_as_if_they_were_not(
-    gridengine_cell: GridEngineCell, state_folder: Home, runyard: RunRunyard, tmp_path: Path
+    yard: Yard,
 ) -> None:
-    (tmp_path / "trains.py").write_text(TRAINS)
-    (tmp_path / "sweep.json").write_text(
-        sweep_file(list(range(1, TRIALS + 1)), steps=STEPS, pause=0.1)
-    )
-    made = runyard("sweep", "sweep.json", "--no-run", "--json", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
-    sweep = json.loads(made.stdout)["id"]
-    environ = {
-        **gridengine_cell.env,
-        "PATH": f"{with_python()['PATH']}:{gridengine_cell.env['PATH']}",
-    }
-    bench = Bench(GridEngine(environ), write_script, tmp_path, seconds=120)
-    api = ensure_server(state_folder).api
-    links: list[str] = []
-    while api.sweeps.find(sweep)["state"] == "running" and len(links) < MOST_LINKS:
-        links.append(bench.send(_link(tmp_path, sweep, len(links))))
-        bench.ends(links[-1])
-    logs = "".join(file.read_text() for file in sorted(tmp_path.glob("link-*.log")))
-    assert api.sweeps.find(sweep)["state"] == "finished", logs
-    trials = api.sweeps.trials(api.sweeps.find(sweep)["key"])
+    lrs = list(range(1, TRIALS + 1))
+    (yard.project / "sweep.json").write_text(sweep_file(lrs, steps=STEPS, pause=0.3))
+    said = yard.submit(
+        "sweep", "sweep.json", "--on", "gridengine", "--time", "25s", "--grace", "8s",
+        "--agents", str(LANES), "--chain", str(LINKS), "--yes",
+    )  # fmt: skip
+    assert yard.ended(said["sweep"]) == "finished", yard.logs(said)
+    trials = yard.api.sweeps.trials(yard.api.sweeps.find(said["sweep"])["key"])
     assert len(trials) == TRIALS
     for trial in trials:
         lr = int(trial["values"]["lr"])
-        assert history(api, trial["id"]) == uncut(STEPS, lr), logs
-    assert len(links) > 1
+        assert history(yard.api, trial["id"]) == uncut(STEPS, lr), yard.logs(said)
+    logs = yard.logs(said)
     assert "goes back (go-on)" in logs
+    jobs = yard.api.jobs.jobs()
+    assert {job["cluster"] for job in jobs} == {jobs[0]["cluster"]}
 
 
-def _link(folder: Path, sweep: str, number: int) -> Batch:
-    """One job of the chain: an array whose tasks work on the sweep until their time is up."""
-    ruled = Ruled(
-        gpus=None, gpu_type=None, cpus=1, memory=None, time=LINK_SECONDS + 10, asks_time=True,
-        partition=None, account=None, qos=None, options={},
-    )  # fmt: skip
-    lines = header_lines(
-        "sweep",
-        ruled,
-        log=f"{folder}/link-{number}.$TASK_ID.log",
-        folder=str(folder),
-        tasks=LANES,
-        notify=True,
-    )
-    words = f"{sys.executable} -m runyard sweep {sweep} -t {LINK_SECONDS:.0f}s"
-    body = f"exec {words} --grace {SAVE_SECONDS:.0f}s"
-    return Batch("sweep", "\n".join(["#!/bin/sh", *lines, body, ""]), f"{folder}\n{number}")
+def test_a_program_is_submitted_looked_at_and_cancelled_without_saying_where(yard: Yard) -> None:
+    """Grid Engine is found by itself: its commands are here, and Slurm's cluster is not."""
+    said = yard.submit("submit", "--yes", "--", "python", "-c", "print('seen from inside')")
+    assert yard.ended(said["sweep"]) == "finished", yard.logs(said)
+    assert "seen from inside" in yard.type("logs", said["sweep"])
+    slow = yard.submit("submit", "--yes", "--", "sleep", "300")
+    number = slow["jobs"][0]["job_id"]
+    until(lambda: "running" in yard.type("status", number), lambda: "it runs", 60)
+    yard.type("cancel", "--yes", number)
+    until(lambda: "cancelled" in yard.type("status", number), lambda: "its end", 60)
+
+
+def test_what_would_be_sent_is_shown_in_grid_engines_words(yard: Yard) -> None:
+    words = ("submit", "--dry-run", "--time", "1h", "--", "python", "trains.py")
+    done = yard.runyard(*words, cwd=yard.project, env=yard.environ)
+    assert "qsub -terse" in done.stderr
+    assert "#$ -l h_rt=3600" in done.stdout

@@ -11,6 +11,7 @@ from runyard.clusters.profile import Profile
 from runyard.config.request import Agents, Environment, Request, Resources
 from runyard.config.settling import settle_resources, with_defaults
 from runyard.launch.plan import Interpreter, Places, Plan, Work, plan
+from runyard.schedulers.slurm.scheduler import Slurm
 
 PLACES = Places(
     home=Path("/home/kim/.runyard"),
@@ -69,6 +70,7 @@ def planned(
         work=Work(3, slots=slots, trials=trials, kind=kind),
         places=places,
         runyard=Interpreter("/home/kim/venvs/runyard/bin/python", "/home/kim/venvs/runyard/lib"),
+        scheduler=Slurm({}),
         snapshot={"digest": "d1gest", "commit": "c0mmit", "locks": {}},
     )
 

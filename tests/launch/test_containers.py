@@ -20,6 +20,7 @@ import pytest
 
 from runyard.launch.container_script import Box, launcher_text
 from runyard.launch.containers import CONTAINERS, container_launcher
+from runyard.schedulers.slurm.script_words import WORDS
 from tests.node.terminals import until
 
 GOLDEN = Path(__file__).parent / "golden" / "containers"
@@ -99,7 +100,8 @@ def node(tmp_path: Path) -> Node:
 def box_of(node: Node, **more: Any) -> Box:
     image = node.folder / "image.sif"
     image.write_bytes(b"an image")
-    return Box(image=str(image), work=str(node.folder / "work dir"), variables=("MINE",), **more)
+    work = str(node.folder / "work dir")
+    return Box(image=str(image), work=work, words=WORDS, variables=("MINE",), **more)
 
 
 @pytest.mark.parametrize("kind", list(CONTAINERS))
@@ -107,7 +109,7 @@ def test_the_script_is_the_golden_one(kind: str) -> None:
     flag = "--nv" if kind != "charliecloud" else None
     box = Box(
         image="/images/it's.sif", work="/p/my project", mounts=("/data", "${SCRATCH}/d:/d:ro"),
-        variables=("MINE",), workdir="/workdir", gpu_flag=flag,
+        words=WORDS, variables=("MINE",), workdir="/workdir", gpu_flag=flag,
     )  # fmt: skip
     text = launcher_text(CONTAINERS[kind], box)
     file = GOLDEN / f"{kind}.sh"

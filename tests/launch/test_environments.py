@@ -17,11 +17,12 @@ from runyard.launch.environment_places import find_image, find_setting
 from runyard.launch.environments import Setting, wrap
 from runyard.launch.script import script
 from runyard.launch.shell_words import module_lines
+from runyard.schedulers.slurm.script_words import WORDS
 from tests.launch.planning import planned, request
 from tests.packages import find_shells, require
 
 PROFILE = Profile()
-PLACE = Setting(project=Path("/p/my project"), work=Path("/p/my project"))
+PLACE = Setting(project=Path("/p/my project"), work=Path("/p/my project"), words=WORDS)
 SHELLS = find_shells()
 
 
@@ -57,7 +58,9 @@ def test_a_virtual_environment_is_activated(shell: str, tmp_path: Path) -> None:
     subprocess.run(["python3", "-m", "venv", "--without-pip", project / ".venv"], check=True)
     for kind in ("venv", "uv"):
         environment = Environment(kind=kind)
-        setting = find_setting(environment, PROFILE, project=project, work=project, environ={})
+        setting = find_setting(
+            environment, PROFILE, project=project, work=project, words=WORDS, environ={}
+        )
         wrapping = wrap(environment, PROFILE, setting)
         prefix = run_lines(shell, wrapping.before, "python -c 'import sys; print(sys.prefix)'")
         assert prefix == str(project / ".venv")
@@ -65,7 +68,9 @@ def test_a_virtual_environment_is_activated(shell: str, tmp_path: Path) -> None:
 
 def test_an_environment_that_is_not_there_is_told_with_the_mend(tmp_path: Path) -> None:
     environment = Environment(kind="venv")
-    setting = find_setting(environment, PROFILE, project=tmp_path, work=tmp_path, environ={})
+    setting = find_setting(
+        environment, PROFILE, project=tmp_path, work=tmp_path, words=WORDS, environ={}
+    )
     with pytest.raises(ConfigError, match="has no virtual environment") as told:
         wrap(environment, PROFILE, setting)
     assert "--build" in (told.value.mend or "")
@@ -86,7 +91,9 @@ def test_a_conda_environment_is_activated_by_name(shell: str, tmp_path: Path) ->
     (root / "envs" / "ml" / "conda-meta").mkdir(parents=True)
     environment = Environment(kind="conda", name="ml")
     environ = {"HOME": str(tmp_path / "home of me"), "PATH": "/nowhere"}
-    setting = find_setting(environment, PROFILE, project=tmp_path, work=tmp_path, environ=environ)
+    setting = find_setting(
+        environment, PROFILE, project=tmp_path, work=tmp_path, words=WORDS, environ=environ
+    )
     wrapping = wrap(environment, PROFILE, setting)
     shown = run_lines(shell, wrapping.before, 'echo "$ACTION $CONDA_DEFAULT_ENV"')
     assert shown == "activate ml"
@@ -99,10 +106,14 @@ def test_conda_is_found_where_the_profile_or_its_own_variables_say(tmp_path: Pat
     site = replace(PROFILE, software=Software(conda_root="${SITE}/conda"))
     environment = Environment(kind="conda", name="ml")
     environ = {"SITE": str(tmp_path / "site"), "PATH": "/nowhere", "HOME": "/nowhere"}
-    found = find_setting(environment, site, project=tmp_path, work=tmp_path, environ=environ)
+    found = find_setting(
+        environment, site, project=tmp_path, work=tmp_path, words=WORDS, environ=environ
+    )
     assert found.conda == str(tmp_path / "site/conda")
     environ = {"CONDA_EXE": str(tmp_path / "own/miniforge3/bin/conda"), "PATH": "/nowhere"}
-    found = find_setting(environment, PROFILE, project=tmp_path, work=tmp_path, environ=environ)
+    found = find_setting(
+        environment, PROFILE, project=tmp_path, work=tmp_path, words=WORDS, environ=environ
+    )
     assert found.conda == str(tmp_path / "own/miniforge3")
 
 
@@ -113,7 +124,7 @@ def test_pixi_is_asked_for_its_lines_in_the_scripts_shell(shell: str, tmp_path: 
     (tmp_path / "pixi.toml").write_text("[project]\n")
     profile = replace(PROFILE, script=Script(interpreter=f"/bin/{shell}"))
     environment = Environment(kind="pixi", name="gpu")
-    setting = find_setting(environment, profile, project=tmp_path, work=tmp_path)
+    setting = find_setting(environment, profile, project=tmp_path, work=tmp_path, words=WORDS)
     lines = wrap(environment, profile, setting).before
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     called = run_lines(shell, lines, 'echo "$CALLED"', PATH=path)

@@ -9,6 +9,7 @@ import pytest
 
 from runyard.clusters.load import load_profile
 from runyard.clusters.profile import Profile
+from runyard.schedulers.slurm.header import option_words
 from tests.launch.planning import option, planned, request
 
 
@@ -21,7 +22,7 @@ def options_of(*words: str, form: str = "gres", **resources: Any) -> list[str]:
     """The options that ask for GPUs, memory and other parts of nodes."""
     made = planned(request(by(form), extra=words, **resources))
     wanted = ("g", "mem", "licenses", "exclude", "mail-type", "tres", "comment", "constraint")
-    return [line for line in made.header.lines() if line.lstrip("-").startswith(wanted)]
+    return [line for line in option_words(made.header) if line.lstrip("-").startswith(wanted)]
 
 
 @pytest.mark.parametrize(

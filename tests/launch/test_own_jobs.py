@@ -16,6 +16,7 @@ from runyard.home import Home
 from runyard.launch.building import Builder, build_job
 from runyard.launch.own_jobs import own_script
 from runyard.launch.serving import server_job
+from runyard.schedulers.slurm.scheduler import Slurm
 from tests.packages import find_shells
 
 HOME = Home(Path("/home/ada/it's state"))
@@ -29,7 +30,7 @@ def request_for(profile: Profile, **resources: str) -> Request:
 def server_script(request: Request, seconds: float = 86_400.0) -> str:
     python, source = BUILDER.python, BUILDER.source
     job = server_job(HOME, request, python=python, source=source, seconds=seconds)
-    return own_script(job, request, Path("/home/ada/jobs/server-1"))
+    return own_script(job, request, Path("/home/ada/jobs/server-1"), Slurm({}))
 
 
 def test_the_servers_script_can_be_read() -> None:
@@ -50,8 +51,9 @@ def test_the_servers_script_can_be_read() -> None:
 
 def test_a_build_has_one_task_and_ten_gigabytes() -> None:
     text = own_script(
-        build_job(BUILDER, Path("/p/build.json")), request_for(load_profile("generic")), Path("/j")
-    )
+        build_job(BUILDER, Path("/p/build.json")), request_for(load_profile("generic")),
+        Path("/j"), Slurm({}),
+    )  # fmt: skip
     assert "#SBATCH --mem=10240M\n" in text
     assert "#SBATCH --ntasks-per-node=1\n" in text
     assert "#SBATCH --gres" not in text

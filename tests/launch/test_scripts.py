@@ -17,7 +17,9 @@ from runyard.clusters.load import SHIPPED, load_profile
 from runyard.config.check import check
 from runyard.config.request import Agents, Environment, Request, Resources
 from runyard.launch.plan import Places
-from runyard.launch.script import Part, arguments, renumber, script
+from runyard.launch.script import Part, renumber, script
+from runyard.schedulers.jobs import Batch
+from runyard.schedulers.slurm.scheduler import Slurm
 from runyard.version import __version__
 from tests.launch.planning import planned, request, without_scratch
 from tests.packages import find_shells
@@ -215,7 +217,8 @@ def test_everything_is_quoted_in_a_hostile_folder() -> None:
     for shell in SHELLS:
         assert accepts(shell, text) == ""
     # No line of sbatch's can hold the folder: it is said beside the script.
-    assert arguments(places.job) == [f"--chdir={places.job}"]
+    batch = Batch("sweep", text, "key", folder=places.job)
+    assert Slurm({}).command(batch)[-1] == f"--chdir={places.job}"
     assert all("\n" not in line and "mine" not in line for line in sbatch_lines(text))
     assert 'export GREETING="a \\"b\\", \\$(c) ${SLURM_TMPDIR}"' in text
 
@@ -227,7 +230,7 @@ def sbatch_lines(text: str) -> list[str]:
 def test_a_part_is_the_same_script_with_other_numbers() -> None:
     made = planned(agents=Agents(count=2500, at_once=8))
     first, last = Part(1000), Part(500, 2000)
-    assert renumber(script(made, first), last) == script(made, last)
+    assert renumber(script(made, first), last, made.scheduler) == script(made, last)
     assert "#SBATCH --array=1-500%8" in script(made, last)
     assert "offset=2000" in script(made, last)
 

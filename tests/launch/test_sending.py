@@ -144,7 +144,7 @@ def test_every_job_of_our_own_is_sent_once_and_told(
     ids = []
     for _ in range(links):
         try:
-            ids.append(int(submit_own("1 0", tmp_path, environ={}, sleep=lambda _s: None)))
+            ids.append(int(submit_own("1 0", tmp_path, Slurm({}), sleep=lambda _s: None)))
         except SchedulerError:  # Whoever typed it is told, and looks.
             return
     assert ids == list(controller.alive)
@@ -168,7 +168,7 @@ def test_a_controller_that_stays_silent_is_told_and_nothing_is_sent_again(
     controller = Controller(["late", *["question lost"] * 100])
     monkeypatch.setattr(sending, "ask", controller.ask)
     with pytest.raises(SchedulerError, match="nobody knows whether Slurm took the job") as error:
-        submit_own("1 0", tmp_path, environ={}, sleep=lambda _s: None)
+        submit_own("1 0", tmp_path, Slurm({}), sleep=lambda _s: None)
     assert sending.mark_of("").partition(":")[0] in str(error.value.mend)
     assert len(controller.late) == 1
 

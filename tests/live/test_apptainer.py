@@ -15,6 +15,7 @@ import pytest
 
 from runyard.launch.container_script import Box
 from runyard.launch.containers import CONTAINERS, container_launcher
+from runyard.schedulers.slurm.script_words import WORDS
 from tests.live.apptainer import make_apptainer, make_sif
 from tests.live.small_image import host_mounts
 from tests.node.terminals import until
@@ -55,7 +56,7 @@ class Node:
     def box(self, image: Path, **more: Any) -> Box:
         return Box(
             image=str(image), work=str(self.folder / "work dir"), variables=("MINE",),
-            mounts=(f"{self.folder}/data:/data:ro", *host_mounts()), **more,
+            words=WORDS, mounts=(f"{self.folder}/data:/data:ro", *host_mounts()), **more,
         )  # fmt: skip
 
     def start(self, box: Box, *command: str) -> subprocess.Popen[str]:

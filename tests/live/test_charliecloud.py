@@ -18,6 +18,7 @@ from runyard.home import Home, read_discovery
 from runyard.launch.environment_checks import look
 from runyard.launch.environment_places import find_setting
 from runyard.launch.environments import wrap
+from runyard.schedulers.slurm.script_words import WORDS
 from tests.conftest import RunRunyard
 from tests.live.programs import curves, stock_client
 from tests.live.small_image import host_mounts, make_image
@@ -62,7 +63,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_job(home: Home, folder: Path, image: Path, key: int) -> Path:
     """job.json, as a submission writes it."""
     environment = Environment(kind="charliecloud", image=str(image), mounts=host_mounts())
-    setting = find_setting(environment, Profile(), project=folder, work=folder)
+    setting = find_setting(environment, Profile(), project=folder, work=folder, words=WORDS)
     wrapping = wrap(environment, Profile(), setting)
     assert all(one.is_fine for one in look(wrapping.checks))
     file = folder / "job.json"

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import runyard
-from runyard.errors import UsageError
+from runyard.errors import NotFoundError, UsageError
 from runyard.home import Home
 from tests.environments import CACHE, Missing, ensure, pip_install, skip_or_fail
 from tests.live.sweeping import WITHOUT_WANDB, api_of
@@ -112,6 +112,44 @@ def test_a_job_is_canceled(tmp_path: Path) -> None:
     job.cancel()
     assert job.wait(LONG) == "canceled"
     job.cancel()
+
+
+def test_a_job_of_an_earlier_process_is_found_by_its_id(
+    functions: ModuleType, tmp_path: Path
+) -> None:
+    """Nothing is kept but the id: a program, a call and the calls of a list."""
+    program = runyard.submit(python("print('it is', 3)"), folder=tmp_path)
+    call = runyard.submit(functions.power, 3)
+    calls = runyard.map(functions.power, [4, 5])
+    failed = runyard.submit(functions.fail, "a word")
+    assert runyard.job(program.id).wait(LONG) == "finished"
+    assert runyard.job(program.id).logs() == "it is 3\n"
+    again = runyard.job(call.id)
+    assert isinstance(again, runyard.FunctionJob)
+    assert again.result(LONG) == 9
+    assert [runyard.job(job.name).name for job in calls] == [job.name for job in calls]
+    second = runyard.job(calls[1].name)
+    assert isinstance(second, runyard.FunctionJob)
+    assert second.result(LONG) == 25
+    third = runyard.job(failed.id)
+    assert isinstance(third, runyard.FunctionJob)
+    with pytest.raises(KeyError, match="a word"):
+        third.result(LONG)
+    with pytest.raises(UsageError, match=f"{calls[0].id} is a list of 2 jobs"):
+        runyard.job(calls[0].id)
+    with pytest.raises(NotFoundError, match=f"{calls[0].id} has no job 3"):
+        runyard.job(f"{calls[0].id}:3")
+    with pytest.raises(NotFoundError):
+        runyard.job("nothing-of-this-name")
+
+
+def test_a_job_found_again_is_not_waited_for_when_nobody_works_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runyard.scripting.watch._POLL_SECONDS", 1.0)
+    job = runyard.submit(python("import time; time.sleep(600)"), folder=tmp_path, time="3s")
+    with pytest.raises(runyard.NobodyWorks, match=f"{job.id} is not done"):
+        runyard.job(job.id).wait(LONG)
 
 
 def test_waiting_ends_where_nobody_works_on_it_any_more(tmp_path: Path) -> None:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from runyard.config.request import Request, Resources
+from runyard.errors import ConfigError
 from runyard.schedulers.errors import NoAccounting, SchedulerSilent
 from runyard.schedulers.gridengine.accounting import find_marked, flush_seconds, records
 from runyard.schedulers.gridengine.cell import cluster_name
 from runyard.schedulers.gridengine.commands import Answer
-from runyard.schedulers.gridengine.header import SiteNames, header_lines
+from runyard.schedulers.gridengine.header import header, header_lines, job_name, renumber
 from runyard.schedulers.gridengine.inside import Job
 from runyard.schedulers.gridengine.partitions import read_limits, read_queues
 from runyard.schedulers.gridengine.queue import poll, read_rows
-from runyard.schedulers.gridengine.sending import command, job_name, mark_of, reply_of, with_path
+from runyard.schedulers.gridengine.sending import command, mark_of, reply_of, with_path
+from runyard.schedulers.gridengine.settings import SiteNames
 from runyard.schedulers.gridengine.states import ended_state, read_letters
 from runyard.schedulers.gridengine.variables import clean_environment
 from runyard.schedulers.jobs import Batch
@@ -33,42 +37,61 @@ def ruled(**changes: object) -> Ruled:
     return Ruled(**{**values, **changes})  # type: ignore[arg-type]
 
 
+def lines_of(name: str, asked: Ruled, **options: Any) -> list[str]:
+    site, requeue = options.pop("site", None), options.pop("requeue", False)
+    more = options.pop("more", ())
+    made = header(name, Request(), asked, form="jobs", requeue=requeue, site=site, more=more)
+    folder = {"tasks": None, "at_once": None, "log": "/l", "folder": Path("/f")}
+    return header_lines(made, **{**folder, **options})
+
+
 def test_a_request_becomes_lines_of_qsub() -> None:
-    lines = header_lines(
+    lines = lines_of(
         "train",
-        ruled(gpus=2, cpus=4, memory=8000, partition="gpu.q", account="vision",
+        ruled(gpus=4, cpus=4, memory=8000, account="vision", partition="gpu.q",
               options={"mail": "END,FAIL", "mail_to": "me@lab"}),
-        log="/scratch/logs/$JOB_ID.$TASK_ID.log",
-        folder="/scratch/job",
+        log="/scratch/logs/%A_%a.log",
+        folder=Path("/scratch/job"),
         tasks=20,
         at_once=5,
-        notify=True,
+        more=["-notify", "-l ssd=1"],
     )  # fmt: skip
     assert lines == [
         "#$ -N train",
-        "#$ -o /scratch/logs/$JOB_ID.$TASK_ID.log",
-        "#$ -j y",
-        "#$ -wd /scratch/job",
         "#$ -r n",
-        "#$ -t 1-20",
-        "#$ -tc 5",
         "#$ -P vision",
         "#$ -q gpu.q",
         "#$ -pe smp 4",
         "#$ -l h_rt=3600,h_vmem=2000M,gpu=1",
-        "#$ -notify",
         "#$ -m ea",
         "#$ -M me@lab",
+        "#$ -notify",
+        "#$ -l ssd=1",
+        "#$ -t 1-20",
+        "#$ -tc 5",
+        "#$ -o /scratch/logs/$JOB_ID_$TASK_ID.log",
+        "#$ -j y",
+        "#$ -wd /scratch/job",
     ]
 
 
 def test_what_nobody_asked_for_is_left_out_and_sites_have_names_of_their_own() -> None:
-    assert header_lines("1st", ruled(asks_time=False), log="/l", folder="/f", requeue=True) == [
-        "#$ -N j-1st", "#$ -o /l", "#$ -j y", "#$ -wd /f", "#$ -r y",
+    assert lines_of("1st", ruled(asks_time=False), requeue=True) == [
+        "#$ -N j-1st", "#$ -r y", "#$ -o /l", "#$ -j y", "#$ -wd /f",
     ]  # fmt: skip
     site = SiteNames(cores="threads", memory="mem_free", gpu="ngpus")
-    lines = header_lines("a", ruled(gpus=1, cpus=2, memory=4000), log="/l", folder="/f", site=site)
-    assert lines[-2:] == ["#$ -pe threads 2", "#$ -l h_rt=3600,mem_free=2000M,ngpus=1"]
+    lines = lines_of("a", ruled(gpus=1, cpus=2, memory=4000), site=site)
+    assert lines[2:4] == ["#$ -pe threads 2", "#$ -l h_rt=3600,mem_free=2000M,ngpus=1"]
+
+
+def test_several_nodes_are_refused_in_one_sentence() -> None:
+    with pytest.raises(ConfigError, match="have one node and one task each"):
+        header("a", Request(resources=Resources(nodes=2)), ruled(), form="jobs")
+
+
+def test_a_part_of_an_array_is_the_same_script_with_another_number() -> None:
+    text = "#!/bin/bash\n#$ -t 1-80\n#$ -tc 8\necho -t 1-80\n"
+    assert renumber(text, 5) == text.replace("#$ -t 1-80", "#$ -t 1-5")
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,11 @@ def test_values_are_read_as_in_the_file(tmp_path: Path) -> None:
             "partition": None,
             "project": "birds",
             "folder": tmp_path,
-            "settings": {"environment.modules": ["cuda"], "environment.variables": {"A": "1"}},
+            "chain": 3,
+            "settings": {
+                "environment.modules": ["cuda"],
+                "environment": {"variables": {"A": "1"}, "kind": "venv"},
+            },
         }
     )
     flags = wanted.project.flags
@@ -55,6 +59,7 @@ def test_values_are_read_as_in_the_file(tmp_path: Path) -> None:
     assert flags["resources.partition"] is None
     assert flags["environment.modules"] == ("cuda",)
     assert flags["environment.variables"] == {"A": "1"}
+    assert (flags["environment.kind"], flags["agents.chain"]) == ("venv", 3)
     assert flags.given["resources.time"].option == "--time 1h30m"
     assert (wanted.project.project, flags["tracking.project"]) == ("birds", "birds")
 

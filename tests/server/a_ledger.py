@@ -14,9 +14,8 @@ from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, claims, trials
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN, Claim
-from runyard.server.sweeps.serving.creation import new_sweep
+from runyard.server.sweeps.serving.creation import new_sweep, read_file
 from runyard.server.sweeps.serving.drawing import Drawing
-from runyard.server.sweeps.serving.sweep_file import read_file
 from runyard.server.tracking import streams
 from runyard.server.tracking.streams import Post
 from runyard.server.tracking.upserts import Upsert, upsert
@@ -61,10 +60,8 @@ class LedgerInMemory:
         self._tokens = 0
 
     def agent(self, kind: str = OWN) -> int:
-        row = agents.begin(
-            self.store, self.sweep, user=1, kind=kind, token=None, host="n", pid=1, slots=2,
-            now=self.now,
-        )  # fmt: skip
+        new = agents.NewAgent(1, kind, "n", pid=1, slots=2)
+        row = agents.begin(self.store, self.sweep, new, self.now)
         key: int = row["key"]
         return key
 
@@ -76,7 +73,7 @@ class LedgerInMemory:
 
     def hand_out(self, *asked: Claim) -> list[Handed | None]:
         drawing = Drawing(self.file.sweep, 1)
-        return list(claims.hand_out(self.store, self.sweep, asked, drawing, self.now).given)
+        return list(claims.hand_out(self.store, self.sweep, asked, drawing, self.now).handed)
 
     def claim(self, agent: int, kind: str = OWN) -> Handed:
         (handed,) = self.hand_out(self.claim_of(agent, kind))

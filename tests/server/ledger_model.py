@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from runyard.server.sweeps.policy import transitions
+from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.causes import cause_of_exit
 
 OPEN = ("running", "paused")
@@ -114,7 +114,7 @@ class Model:
     def settle(self, trial: Trial, cause: str, end: float, *, is_lost: bool = False) -> None:
         if trial.stop == "canceled" and self.state in OPEN:
             trial.stop, cause = None, "go-on"  # Its sweep was resumed before it had ended.
-        outcome = transitions.settle(
+        outcome = lifecycle.settle(
             cause,
             stop=trial.stop,
             tries=trial.tries,

@@ -13,7 +13,6 @@ from runyard.server.artifacts import (
     artifacts,
     blobs,
     collections,
-    lineage,
     manifests,
 )
 from tests.server.memory import Question, empty_store, full_scans
@@ -59,9 +58,9 @@ def connection() -> Iterator[sqlite3.Connection]:
         ),
         pytest.param(lambda c: collections.types(c, "ada", "birds"), id="types"),
         pytest.param(
-            lambda c: lineage.artifacts_of(c, 1, lineage.USED, after=0, limit=9), id="used by a run"
+            lambda c: artifacts.of_run(c, 1, artifacts.USED, after=0, limit=9), id="used by a run"
         ),
-        pytest.param(lambda c: lineage.runs_of(c, 1, lineage.USED), id="runs that used it"),
+        pytest.param(lambda c: artifacts.runs_of(c, 1, artifacts.USED), id="runs that used it"),
         pytest.param(lambda c: manifests.entries_after(c, 1, "a", 9), id="entries"),
         pytest.param(lambda c: manifests.digests(c, 1), id="digests"),
         pytest.param(lambda c: manifests.settle(c, 1, 0.0), id="settle"),

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runyard.server.api.charts import Packing, Unpacked, unpack
-from runyard.server.history.reading.curves import Curve
-from runyard.server.history.reading.group_curves import combine
+from runyard.server.history.reading.curves import Curve, combine
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
 from tests.server.persons import Person

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runyard.home import Home
-from runyard.server.store.vacuum import give_back
+from runyard.server.store.store import give_back
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
 from tests.server.conftest import Upsert

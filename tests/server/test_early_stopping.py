@@ -10,7 +10,8 @@ import pytest
 
 from runyard.home import Home
 from runyard.server.app import create_app
-from runyard.server.sweeps.ledger import results, waiting
+from runyard.server.sweeps.ledger import results
+from runyard.server.sweeps.ledger import trials as stored_trials
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY, Client
 from tests.server.sweeping import GRID, Agent, create, log, show, trials
@@ -167,7 +168,7 @@ def test_what_a_paused_trial_has_reached_is_known_to_the_search(
 
     assert [result["values"] for result in view().results] == [[2.0]]
     assert len(view().pending or ()) == 1
-    tracker._database.write(lambda store: waiting.promote(store, sweep["key"], 2)).result()
+    tracker._database.write(lambda store: stored_trials.promote(store, sweep["key"], 2)).result()
     # It goes on: what it will reach is open again.
     assert view().results == []
     assert len(view().pending or ()) == 2

@@ -14,8 +14,7 @@ from runyard.server.history.reading.dotted_names import MISSING
 from runyard.server.listing import run_listing
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.listing.field_paths import JSON, TIME, Field, find_field, look_up
-from runyard.server.listing.filter_sql import narrow
-from runyard.server.listing.filters import BadFilter, fields_of, predicate, read_filter
+from runyard.server.listing.filters import BadFilter, fields_of, narrow, predicate, read_filter
 from runyard.server.listing.orders import (
     BadOrder,
     Place,

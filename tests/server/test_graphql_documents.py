@@ -14,7 +14,7 @@ import pytest
 from runyard.server.wandb_api.fields.introspection import describe_type
 from runyard.server.wandb_api.graphql import documents
 from runyard.server.wandb_api.graphql.documents import execute
-from runyard.server.wandb_api.graphql.source import Refusal
+from runyard.server.wandb_api.graphql.request import Refusal
 
 _asked: list[Mapping[str, Any]] = []
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from runyard.server.history import joiner as joining
+from runyard.server.history import joining as joining
 from runyard.server.history import segments
 from runyard.server.history.history import HISTORY
-from runyard.server.history.joiner import Joiner
+from runyard.server.history.joining import Joiner
 from runyard.server.history.segments import BATCHES, ROWS
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import streams

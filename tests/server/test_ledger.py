@@ -14,10 +14,10 @@ from runyard.server.sweeps.ledger import trials
 from runyard.server.sweeps.policy import ahead, lifecycle
 from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
 from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds
-from runyard.server.sweeps.policy.lifecycle import FINAL, STATES
+from runyard.server.sweeps.policy.lifecycle import STATES, after_failure, settle
 from runyard.server.sweeps.policy.rules import Aim, Limit, Rules
-from runyard.server.sweeps.policy.transitions import after_failure, settle
 from runyard.server.sweeps.serving.drawing import Drawing
+from runyard.sweep_states import ENDED_STATES
 from tests.server.a_ledger import LedgerInMemory
 
 
@@ -106,7 +106,7 @@ def test_a_sweep_gives_up_only_where_nothing_has_worked() -> None:
 def test_every_end_of_a_trial_is_one_of_few() -> None:
     for cause in CAUSES:
         after = settle(cause, stop=None, tries={}, progressed=False, retries={})
-        assert after.state in ("waiting", "paused", *FINAL)
+        assert after.state in ("waiting", "paused", *ENDED_STATES)
         assert (after.queue == "final") == (after.state != "waiting")
 
 

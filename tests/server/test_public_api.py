@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runyard.server.tracker import Tracker
+from runyard.server.people.accounts import Accounts
 from tests.server.asgi import Client
 from tests.server.conftest import Upsert
 
@@ -375,7 +375,7 @@ def test_what_is_somebody_elses_is_not_changed(
     key = upsert(name="run1")["bucket"]["id"]
     upload(client, "a.txt", b"a")
     (file,) = _files(client)
-    monkeypatch.setattr(Tracker, "may_write", lambda _self, _caller, entity: entity != "ada")
+    monkeypatch.setattr(Accounts, "may_write", lambda _self, _caller, entity: entity != "ada")
     for mutation in (
         f'upsertBucket(input: {{id: "{key}", notes: "mine now"}}) {{ bucket {{ id }} }}',
         'upsertBucket(input: {name: "run1", modelName: "birds"}) { bucket { id } }',

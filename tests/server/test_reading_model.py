@@ -27,8 +27,7 @@ from runyard.server.history.reading import rows
 from runyard.server.history.reading.curves import read_all_curves, read_named_curves
 from runyard.server.history.reading.history_keys import read_history_keys
 from runyard.server.history.reading.metrics import read_metrics
-from runyard.server.sweeps.ledger.measures import last_value, measure
-from runyard.server.sweeps.ledger.reported import read_reported
+from runyard.server.sweeps.ledger.measures import last_value, measure, read_reported
 from runyard.server.sweeps.policy.rules import Aim, Rules
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client

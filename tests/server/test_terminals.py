@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.server.processes.terminals import as_seen
+from runyard.server.processes.consoles import as_seen
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from runyard.server.history.history import HISTORY, put_rows, read_objects
 from runyard.server.history.joining import Join, join_batches
 from runyard.server.history.merging import Merge
 from runyard.server.store.database import Database
-from runyard.server.store.transfers import Changed, Transfer, carry_out
+from runyard.server.store.store import Changed, Transfer, carry_out
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import streams
 from tests.server.asgi import Client

@@ -10,7 +10,7 @@ import pytest
 
 from runyard.home import Home
 from runyard.server.people.signed_addresses import Addresses, BadAddress, Kind
-from runyard.server.runs.uploads import UnsafeName, check_name
+from runyard.server.runs.run_files import UnsafeName, check_name
 from runyard.server.tracker import Tracker
 from tests.server.asgi import KEY_ID, Client
 from tests.server.conftest import Upsert

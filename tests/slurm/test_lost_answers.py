@@ -38,13 +38,14 @@ def third_call(action: Callable[[], None]) -> Callable[[str], None]:
 
 
 def test_links_of_a_server_are_sent_once(slurm_cluster: SlurmCluster, tmp_path: Path) -> None:
-    environ, text = impatient(slurm_cluster, tmp_path), SCRIPT.format(name="lost-links")
+    scheduler = Slurm(impatient(slurm_cluster, tmp_path))
+    text = SCRIPT.format(name="lost-links")
     ids = []
     try:
         for _ in range(2):
             with slurm_cluster.stopped_controller() as go_on:
                 notice = third_call(go_on)
-                ids.append(submit_own(text, tmp_path / "job", environ=environ, notice=notice))
+                ids.append(submit_own(text, tmp_path / "job", scheduler, notice=notice))
         there = slurm_cluster.run("squeue", "-h", "--name=lost-links", "-o", "%A").stdout.split()
         assert sorted(there) == sorted(ids)
     finally:

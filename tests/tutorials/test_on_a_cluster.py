@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hydra.hydra_environment import hydra_variables
 from tests.live.sweeping import with_python
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.yard import open_yard
@@ -29,5 +30,8 @@ def test_a_tutorial_is_true(
         python = with_python()["PATH"].partition(":")[0]
         slurm = slurm_cluster.env
         path = f"{python}:{slurm['PATH']}"
-        environ = {**os.environ, "SLURM_CONF": slurm["SLURM_CONF"], "PATH": path}
+        slurm_variables = {"SLURM_CONF": slurm["SLURM_CONF"], "PATH": path}
+        environ = {**os.environ, **slurm_variables}
+        if "hydra" in name:
+            environ = hydra_variables(**slurm_variables)
         run_tutorial(TUTORIALS / f"{name}.md", folder, environ)

@@ -24,12 +24,11 @@ from runyard.errors import RunyardError, StateError, UsageError
 from runyard.home import Home, locate, read_discovery, using
 from runyard.reading.units import duration
 from runyard.save_protocol import COURSES, courses_folder
+from runyard.sweep_states import ID_LETTERS
 
 if TYPE_CHECKING:
     from runyard.node.attempt.foreground import Program
     from runyard.node.link.relay import Door
-
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def _note_owed(home: Home, made: Run, command: list[str], environment: dict[str,
 
 
 def _new_run(request: RunRequest, owner: Owner) -> NewRun:
-    new_id = "".join(secrets.choice(_ALPHABET) for _ in range(8))
+    new_id = "".join(secrets.choice(ID_LETTERS) for _ in range(8))
     tags = request.tags or os.environ.get("WANDB_TAGS", "").split(",")
     return {
         "id": _checked("run id", os.environ.get("WANDB_RUN_ID") or new_id),
@@ -192,7 +191,7 @@ def _text(word: str) -> str:
 
 def one_line(words: str) -> str:
     """A name, which stands in tables: in one line."""
-    return " ".join("".join(one if one.isprintable() else " " for one in _text(words)).split())
+    return " ".join("".join(char if char.isprintable() else " " for char in _text(words)).split())
 
 
 def _current_folder() -> Path:
@@ -243,14 +242,14 @@ def _environment(
 
 def _around(request: RunRequest, owner: Owner) -> dict[str, str]:
     """What the program finds around it, wherever it logs to: what is said of the run, too."""
-    said = {
+    variables = {
         "WANDB_PROJECT": owner.named,
         "WANDB_NAME": request.name,
         "WANDB_RUN_GROUP": request.group,
         "WANDB_NOTES": request.notes,
         "WANDB_TAGS": ",".join(request.tags),
     }
-    environment = {**os.environ, **{name: value for name, value in said.items() if value}}
+    environment = {**os.environ, **{name: value for name, value in variables.items() if value}}
     environment.pop(FOREIGN_SERVICE, None)
     # Lines show up in the console when they are printed, also where it is no terminal.
     environment.setdefault("PYTHONUNBUFFERED", "1")

@@ -31,7 +31,7 @@ GROUPS = {
     "end and tidy": {
         "cancel": "end a sweep, a run or a job",
         "delete": "delete runs for good",
-        "clean": "remove copies of code that no job needs",
+        "clean": "remove what no job needs: copies of code, old logs, leftovers",
     },
     "cluster and server": {
         "clusters": "which cluster this is, what is free, and the hours you used",

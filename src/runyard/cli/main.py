@@ -142,7 +142,9 @@ def _parse(words: list[str]) -> argparse.Namespace | None:
 
 def _load_and_run(args: argparse.Namespace) -> int:
     from runyard.cli.parser import load
+    from runyard.schedulers.choice import choose
 
+    choose(getattr(args, "on", None))
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # A terminal without UTF-8 gets "?", no traceback.
     from runyard.cli.streams import printable_streams

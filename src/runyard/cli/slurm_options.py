@@ -15,8 +15,8 @@ _BY_SRUN = {"distributed", "resources.nodes", "resources.tasks_per_node"}
 
 def add_slurm_arguments(parser: argparse.ArgumentParser, *, default: str = HERE) -> None:
     """What every command has that can work on the cluster. Call it after the command's own."""
-    parser.add_argument("--on", choices=NAMES, default=default,
-                        help=f"where it runs (default {default})")  # fmt: skip
+    parser.add_argument("--on", choices=NAMES, default=default, metavar="WHERE",
+                        help=f"where it runs: {', '.join(NAMES)} (default {default})")  # fmt: skip
     parser.add_argument(
         *spelled("--yes"), action="store_true", help="ask nothing before submitting"
     )
@@ -44,12 +44,12 @@ def refuse_slurm_options(args: argparse.Namespace) -> None:
     """Without --on slurm, what is meant for the cluster is no option: it would be passed over."""
     # Where programs share GPUs, how many is an option here too.
     meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
-    given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
-    if not has_queue(args.on) and given:
+    names = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
+    if not has_queue(args.on) and names:
         from runyard.cli.resource_flags import given_flags
 
         flags = given_flags(args).given
-        wanted = [name.removeprefix("request:") for name in given]
+        wanted = [name.removeprefix("request:") for name in names]
         named = next(iter(flags[name].option for name in wanted))
         if _BY_SRUN.intersection(wanted):
             named = next(flags[name].option for name in wanted if name in _BY_SRUN)

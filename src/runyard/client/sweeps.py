@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 from runyard.client.http import Connection
-from runyard.sweep_states import ENDED_TRIALS, OPEN_SWEEPS
-
-OPEN_STATES = OPEN_SWEEPS
-ENDED_STATES = ENDED_TRIALS
+from runyard.sweep_states import ENDED_STATES as ENDED_STATES
+from runyard.sweep_states import OPEN_STATES as OPEN_STATES
 
 
 class Problem(TypedDict):

@@ -25,6 +25,7 @@ from runyard.reading.kinds import (
     Word,
 )
 from runyard.reading.records import Section, section, setting
+from runyard.schedulers.gridengine.settings import SiteNames
 from runyard.schedulers.slurm.settings import (
     ALWAYS_OPTIONS,
     CLUSTER_NAMES,
@@ -330,6 +331,7 @@ class Profile:
     software: Software = section(Software, "how programs get their packages")
     containers: Containers = section(Containers, "how containers are started")
     accounting: Accounting = section(Accounting, "what tells about jobs that have ended")
+    gridengine: SiteNames = section(SiteNames, "names that a site with Grid Engine has chosen")
     elasticity: Elasticity = section(Elasticity, "nodes that come and go")
 
     def limit(self, partition: str | None, qos: str | None) -> Limit:

@@ -144,14 +144,16 @@ def _submit(
     say: Callable[[str], None],
     environ: Mapping[str, str],
 ) -> str:
+    scheduler = cluster(environ)
     try:
-        return submit_own(own_script(job, request, folder), folder, environ=environ, notice=say)
+        text = own_script(job, request, folder, scheduler)
+        return submit_own(text, folder, scheduler, notice=say)
     except SchedulerError as error:
         if "not available" not in (error.said or "").lower():
             raise
     # No node has so much memory: then what jobs get that do not ask for any.
-    text = own_script(replace(job, memory=None), request, folder)
-    return submit_own(text, folder, environ=environ, notice=say)
+    text = own_script(replace(job, memory=None), request, folder, scheduler)
+    return submit_own(text, folder, scheduler, notice=say)
 
 
 def build_job(builder: Builder, plan: Path) -> OwnJob:

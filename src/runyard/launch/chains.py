@@ -22,17 +22,12 @@ class Chain:
     form: str
     lanes: int = 1
     width: int = 1
-    """Slurm's tasks in a link; one where the agents are on the nodes of one job."""
+    """The scheduler's tasks in a link; one where the agents are on the nodes of one job."""
 
     @property
     def agents(self) -> int:
         """Agents that are submitted."""
         return self.lanes if self.form == "requeue" else self.lanes * self.links
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What sbatch is told besides."""
-        return ("--requeue",) if self.form == "requeue" else ()
 
     @property
     def record(self) -> dict[str, Any]:
@@ -45,12 +40,13 @@ class Chain:
         }
 
 
-def plan_chain(request: Request, lanes: int) -> Chain | None:
+def plan_chain(request: Request, lanes: int, *, can_requeue: bool = True) -> Chain | None:
     links, elasticity = request.agents.chain, request.profile.elasticity
     if links is None:
         return None
     form = elasticity.chain
-    if form == "requeue" and (request.agents.form == "nodes" or not elasticity.requeue):
+    may_requeue = can_requeue and elasticity.requeue
+    if form == "requeue" and (request.agents.form == "nodes" or not may_requeue):
         # The agents of such a job end one by one: its script cannot tell for all of them.
         form = "dependency"
     if form == "array" and request.agents.form != "array":

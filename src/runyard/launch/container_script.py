@@ -17,10 +17,11 @@ from runyard.launch.shell_words import expandable, quote
 
 if TYPE_CHECKING:
     from runyard.launch.containers import Container
+    from runyard.schedulers.script_words import ScriptWords
 
-# Variables that programs need: the tracker's, ours, Slurm's (job, process and array numbers), which
-# GPUs are theirs, how ranks meet, and the places of the job. Everything else of the host stays out.
-_PREFIXES = ("WANDB_", "RUNYARD_", "SLURM", "PMI", "NCCL_", "GLOO_", "TORCH_NCCL_")
+# Variables that programs need: the tracker's, ours, the scheduler's (job, process, array numbers),
+# which GPUs are theirs, how ranks meet, and the places of the job. Everything else stays out.
+_PREFIXES = ("PMI", "NCCL_", "GLOO_", "TORCH_NCCL_")
 _NAMES = (
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY",
     "CUDA_MPS_LOG_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "NVIDIA_VISIBLE_DEVICES",
@@ -33,9 +34,7 @@ _NAMES = (
     "no_proxy", "NO_PROXY", "TZ", "LANG", "HOME", "TMPDIR", "work_dir", "db_dir",
 )  # fmt: skip
 # Folders that variables name; each is mounted where it is, so that paths mean the same inside.
-_FOLDERS_BY_NAME = (
-    "WANDB_DIR", "SLURM_TMPDIR", "scratch_dir", "PYTHONUSERBASE", "CUDA_MPS_PIPE_DIRECTORY",
-)  # fmt: skip
+_FOLDERS_BY_NAME = ("scratch_dir", "PYTHONUSERBASE", "CUDA_MPS_PIPE_DIRECTORY")
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -46,6 +45,8 @@ class Box:
     image: str
     work: str
     """Where it starts."""
+    words: ScriptWords
+    """Of the scheduler in whose jobs it runs."""
     mounts: tuple[str, ...] = ()
     """`FOLDER`, `FOLDER:INSIDE` or `FOLDER:INSIDE:ro`; `${VARIABLES}` are the node's."""
     variables: tuple[str, ...] = ()
@@ -58,7 +59,7 @@ class Box:
 def launcher_text(kind: Container, box: Box) -> str:
     """The script. `"$@"` is the program's command, before which options and image are put."""
     sections = (
-        _BOX,
+        _BOX.replace("DISK", box.words.disk),
         _IMAGE.format(image=quote(box.image)),
         _START.format(script=quote(_START_SCRIPT)),
         kind.image_word,
@@ -73,7 +74,7 @@ def launcher_text(kind: Container, box: Box) -> str:
 _BOX = """
 # A box on the node's own disk: home, temporary files, work, database. Old boxes go.
 say() { echo "runyard: $*" >&2; }
-disk=${SLURM_TMPDIR:-${TMPDIR:-/tmp}}
+disk=${DISK:-${TMPDIR:-/tmp}}
 mine="$disk/runyard-box-$(uname -n)-"
 for old in "$mine"*; do
   owner=${old#"$mine"}
@@ -154,7 +155,7 @@ def _mounts(kind: Container, box: Box) -> str:
         add(f'"{expandable(source)}"', f'"{expandable(inside)}"', mode or '""')
     add(quote(box.work))
     add('"${RUNYARD_STOP_FILE%/*}"')
-    for name in _FOLDERS_BY_NAME:
+    for name in ("WANDB_DIR", box.words.disk, *_FOLDERS_BY_NAME):
         add(f'"${{{name}:-}}"')
     if box.workdir is not None:
         add('"$box/work"', f'"{expandable(box.workdir)}"')
@@ -185,10 +186,12 @@ def _variables(kind: Container, box: Box) -> str:
                 mend="names are letters, digits and _",
             )
     names = dict.fromkeys((*_NAMES, *box.variables))
-    pattern = "|".join((*(f"^{prefix}" for prefix in _PREFIXES), *(f"^{name}$" for name in names)))
+    prefixes = ("WANDB_", "RUNYARD_", *box.words.handed_on, *_PREFIXES)
+    pattern = "|".join((*(f"^{prefix}" for prefix in prefixes), *(f"^{name}$" for name in names)))
     home = "" if kind.mounts_home else 'HOME="$box/home" '
     return (
-        "# Variables: the tracker's, Slurm's, the job's places, which GPUs are ours; no others.\n"
+        f"# Variables: the tracker's, {box.words.title}'s, the job's places, "
+        "which GPUs are ours; no others.\n"
         f"export {home}TMPDIR=/tmp\n"
         "names=$(awk 'BEGIN { for (name in ENVIRON)\n"
         f"  if (name ~ /^[A-Za-z_][A-Za-z0-9_]*$/ && name ~ /{pattern}/) print name }}')"

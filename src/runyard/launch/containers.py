@@ -115,7 +115,7 @@ def _start_podman(box: Box) -> str:
 def _start_pyxis(box: Box) -> str:
     return (
         # On the node that it is called on: ranks are on all of them.
-        'exec srun --nodes=1 --ntasks=1 --overlap --nodelist="$SLURMD_NODENAME" '
+        f'exec srun --nodes=1 --ntasks=1 --overlap --nodelist="${box.words.node}" '
         '--export="$list" --container-image="$image" '
         f'--container-mounts="${{mounts%,}}" --container-workdir={quote(box.work)} '
         '--no-container-mount-home --container-env="$list" "$@"'

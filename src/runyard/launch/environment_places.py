@@ -14,6 +14,7 @@ from runyard.launch.environments import Setting
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
     from runyard.config.request import Environment
+    from runyard.schedulers.script_words import ScriptWords
 
 _VENV_FOLDERS = (".venv", "venv", "env", "ENV")
 # S0.23: by default in the home folder. Miniforge first: Anaconda's own channels are blocked at
@@ -33,6 +34,7 @@ def find_setting(
     *,
     project: Path,
     work: Path,
+    words: ScriptWords,
     gpus: bool = False,
     mounts: tuple[str, ...] = (),
     environ: Mapping[str, str] = os.environ,
@@ -50,7 +52,7 @@ def find_setting(
         found = _find_pixi(named, project)
     elif environment.image is not None:
         found = find_image(environment.kind, environment.image, project, environ)
-    return Setting(project=project, work=work, found=found, conda=conda, gpus=gpus, mounts=mounts)
+    return Setting(project, work, words, found, conda, gpus=gpus, mounts=mounts)
 
 
 def find_image(kind: str, image: str, project: Path, environ: Mapping[str, str]) -> str:

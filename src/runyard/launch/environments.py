@@ -20,6 +20,7 @@ from runyard.launch.shell_words import failing, module_lines, quote
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
     from runyard.config.request import Environment
+    from runyard.schedulers.script_words import ScriptWords
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Wrapping:
     launcher: tuple[str, ...] = ()
     """Words that the agent puts before the program's own."""
     header: tuple[str, ...] = ()
-    """Options of sbatch that the environment needs."""
+    """Options of the scheduler that the environment needs."""
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
     """What the user should know of how it came about."""
@@ -58,6 +59,8 @@ class Setting:
     """The project's root: what relative paths start from."""
     work: Path
     """Where the programs run."""
+    words: ScriptWords
+    """The scheduler's, whose jobs it is for."""
     found: str | None = None
     """The environment itself: a folder, or an image. None where nothing was found."""
     conda: str | None = None
@@ -113,14 +116,15 @@ def _inside_lines(setting: Setting) -> tuple[str, ...]:
 
     The site's own wheels, nothing downloaded, and versions as they are there (S1.78).
     """
+    disk = setting.words.disk
     wanted = quote(setting.found or str(setting.project / "requirements.txt"))
     pip = "pip install --quiet --no-index"
     return (
         failing(
-            'virtualenv --no-download "$SLURM_TMPDIR/environment" >&2',
+            f'virtualenv --no-download "${disk}/environment" >&2',
             "cannot make a virtual environment on the node's disk",
         ),
-        failing('. "$SLURM_TMPDIR/environment/bin/activate"', "cannot activate it"),
+        failing(f'. "${disk}/environment/bin/activate"', "cannot activate it"),
         f"{pip} --upgrade pip >&2",
         failing(f"{pip} -r {wanted} >&2", f"the site's wheels do not have all of {wanted}"),
     )
@@ -217,6 +221,7 @@ def _wrap_container(environment: Environment, profile: Profile, setting: Setting
     box = Box(
         image=image,
         work=str(setting.work),
+        words=setting.words,
         mounts=(*setting.mounts, *profile.containers.mounts, *environment.mounts),
         variables=(
             *profile.containers.variables,

@@ -1,4 +1,4 @@
-"""Agents that Slurm's limits kept out, sent when there is room.
+"""Agents that the cluster's limits kept out, sent when there is room.
 
 A submission that was not taken whole leaves a file in `held/` of the state folder. Commands that
 look at sweeps, and jobs at their end, send what they find there; nothing waits on a terminal.
@@ -56,7 +56,7 @@ def send_held(
     patience: float = 0.0,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Send what there is room for; how many agents Slurm took.
+    """Send what there is room for; how many agents were taken.
 
     `is_wanted` says of a sweep whether there is still work in it; `taken` hears of each submission.
     `patience`: how long to wait for room. A job that sends at its end counts itself until it is
@@ -119,12 +119,12 @@ def _send(
         job=job,
         name=content["name"],
         form=content["form"],
-        text=lambda part: renumber(text, part),
+        text=lambda part: renumber(text, part, scheduler),
         pause=content["pause"],
         follows=content["follows"],
     )
     try:
-        # Whoever tried last may not have heard that Slurm took the first part.
+        # Whoever tried last may not have heard that the first part was taken.
         sender = Sender(sheet, scheduler, before=content["before"], may_be_there=True)
         done = sender.send(parts)
     except SchedulerError:  # It is wrong by now, as it seems. Whoever comes next tries again.

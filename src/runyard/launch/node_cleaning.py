@@ -58,12 +58,9 @@ def clean_nodes(
         memory=100,
         seconds=_JOB_SECONDS,
     )
-    text = own_script(job, request, folder)
-    sent = {
-        submit_own(text, folder, environ=environ, more=(f"--nodelist={node}",)): node
-        for node in nodes
-    }
     scheduler = cluster(environ)
+    text = own_script(job, request, folder, scheduler)
+    sent = {submit_own(text, folder, scheduler, node=node): node for node in nodes}
     end = time.monotonic() + seconds
     waiting = set(sent)
     while waiting and time.monotonic() < end:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 from runyard.config.check import check
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.script import is_plain
+from runyard.launch.script import header_section
 from runyard.launch.shell_words import expandable, module_lines, quote
-from runyard.schedulers.errors import SchedulerSilent
+from runyard.schedulers.errors import SchedulerError, SchedulerSilent
+from runyard.schedulers.jobs import Batch
+from runyard.schedulers.protocol import Scheduler
 from runyard.schedulers.resources import follow_rules
-from runyard.schedulers.slurm.commands import refused
-from runyard.schedulers.slurm.header import header
-from runyard.schedulers.slurm.sending import mark_of, send
-from runyard.schedulers.slurm.variables import own_environment
 from runyard.version import __version__
 
 if TYPE_CHECKING:
@@ -41,14 +39,14 @@ class OwnJob:
     memory: int | None
     """MiB; None: what the site gives to a job that asks for none."""
     seconds: float
-    options: tuple[str, ...] = ()
-    """Of sbatch, besides those that the site wants."""
+    farewell: float = 0.0
+    """How long before its end it is told by TERM; 0: not at all."""
     modules: tuple[str, ...] = ()
 
 
-def own_script(job: OwnJob, request: Request, folder: Path) -> str:
-    """The text that is sent to sbatch."""
-    profile = request.profile
+def own_script(job: OwnJob, request: Request, folder: Path, scheduler: Scheduler) -> str:
+    """The text that is sent to the scheduler."""
+    profile, words = request.profile, scheduler.words
     asked = replace(
         request.resources,
         gpus=0,
@@ -63,17 +61,17 @@ def own_script(job: OwnJob, request: Request, folder: Path) -> str:
     )
     small = check(replace(request, resources=asked)).accepted()
     ruled = follow_rules(small, profile)
-    options = header(job.name, small, profile, ruled, form="jobs", agents=1, grace=0).lines()
-    log = f"{folder}/%j.log" if is_plain(folder) else "/dev/null"
-    shell = profile.script
-    login = " -l" if shell.login_shell and " " not in shell.interpreter else ""
+    header = scheduler.header(
+        job.name, small, profile, ruled, form="jobs", agents=1, grace=job.farewell, signal="TERM"
+    )
+    has_log, shell = words.is_plain(folder), profile.script
+    lines = scheduler.header_lines(header, log=f"{folder}/%j.log" if has_log else None)
     named = [f'export {name}="{expandable(value)}"' for name, value in shell.variables.items()]
     parts = [
-        f"#!{shell.interpreter}{login}",
-        *(f"#SBATCH {one}" for one in (*options, *job.options, f"--output={log}")),
+        *header_section(lines, profile),
         "",
         f"# Made by runyard {__version__}: {job.about}.",
-        *([] if is_plain(folder) else [f'exec >>{quote(folder)}/"$SLURM_JOB_ID.log" 2>&1']),
+        *([] if has_log else [f'exec >>{quote(folder)}/"${words.job}.log" 2>&1']),
         *([f'PATH={quote(":".join(shell.path))}:"$PATH"'] if shell.path else []),
         *module_lines((*shell.modules, *job.modules)),
         *named,
@@ -85,13 +83,15 @@ def own_script(job: OwnJob, request: Request, folder: Path) -> str:
 def submit_own(
     text: str,
     folder: Path,
+    scheduler: Scheduler,
     *,
-    environ: Mapping[str, str],
-    more: tuple[str, ...] = (),
+    after: str | None = None,
+    minutes: int | None = None,
+    node: str | None = None,
     notice: Callable[[str], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
-    """Send a script; the job's id. `more` are options that change from job to job."""
+    """Send a script; the job's id. `Batch` says what the options are."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(folder / "script.sh", text)
@@ -101,19 +101,22 @@ def submit_own(
             said=error.strerror,
             mend="it must be on storage that login and compute nodes share, with room left",
         ) from error
-    clean = own_environment(environ)
     key = f"{folder}\n{secrets.token_hex(8)}"
-    answer = send(text, key, options=more, environ=clean, notice=notice, sleep=sleep)
-    if answer.is_busy:
+    batch = Batch(folder.name, text, key, after, minutes, node=node)
+    reply = scheduler.submit(batch, notice=notice, sleep=sleep)
+    if reply.outcome == "unknown":
         raise SchedulerSilent(
-            "nobody knows whether Slurm took the job",
-            said=answer.words,
-            mend=f"`squeue --me --format='%A %k' | grep {mark_of(key)}` shows it when Slurm is "
-            "back: cancel it with scancel, then type the same once more",
+            f"nobody knows whether {scheduler.title} took the job",
+            said=reply.words,
+            mend=reply.search or None,
         )
-    if not answer.is_good:
-        raise refused("Slurm does not take the job", answer, f"it was sent {folder}/script.sh")
-    return answer.said
+    if reply.outcome != "taken":
+        raise SchedulerError(
+            f"{scheduler.title} does not take the job",
+            said=reply.words,
+            mend=f"it was sent {folder}/script.sh",
+        )
+    return reply.job_id
 
 
 def allowed_length(seconds: float, request: Request) -> float:

@@ -1,7 +1,7 @@
 """A plan: everything a submission is, as data, before anything is sent or made.
 
 `plan` is pure: the same request, profile and places give the same plan. `script.script` makes the
-job's text of it, `slurm.submit` sends that.
+job's text of it, `submitting.submit` sends that.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from runyard.launch.environments import Wrapping
 from runyard.rank_forms import ONE_A_NODE
 from runyard.schedulers.jobs import Header
 from runyard.schedulers.resources import follow_rules
-from runyard.schedulers.slurm.header import header
+from runyard.schedulers.script_words import ScriptWords
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
     from runyard.config.request import Request
+    from runyard.schedulers.protocol import Scheduler
 
 _START = "import sys; sys.path.insert(0, {0}); from runyard.node.{1} import main; sys.exit(main())"
 # Isolated and without site-packages: nothing of the node's side needs them, and it starts in half
@@ -91,6 +92,7 @@ class Plan:
     agents: int
     at_once: int | None
     header: Header
+    scheduler: Scheduler
     places: Places
     runyard: Interpreter
     profile: Profile
@@ -113,8 +115,12 @@ class Plan:
     """Whether a trial is several processes."""
 
     @property
+    def words(self) -> ScriptWords:
+        return self.scheduler.words
+
+    @property
     def log_pattern(self) -> str:
-        """As Slurm writes it."""
+        """With %A for an array's job, %a for its task, %j for a job and %N for its node."""
         return f"{self.logs}/{self.log_prefix}{self.log_number('%A_%a', '%j', '%N')}.log"
 
     def log_number(self, task: str, job: str, node: str) -> str:
@@ -142,6 +148,7 @@ def plan(
     work: Work,
     places: Places,
     runyard: Interpreter,
+    scheduler: Scheduler,
     wrapping: Wrapping | None = None,
     snapshot: Mapping[str, Any] | None = None,
 ) -> Plan:
@@ -149,7 +156,7 @@ def plan(
     agents = request.agents
     ruled = follow_rules(request, profile, slots=_slots(request, work), trials=work.trials)
     lanes, at_once = _how_many(request, profile, work)
-    chain = plan_chain(request, lanes)
+    chain = plan_chain(request, lanes, can_requeue=bool(scheduler.words.requeue))
     count = lanes if chain is None else chain.agents
     if chain is not None and chain.form == "array":
         at_once = min(lanes, at_once or lanes)
@@ -174,7 +181,7 @@ def plan(
         "mps": agents.mps if profile.gpus.mps else "off",
         "count": agents.trials_each,
         "folder": str(places.work),
-        # Else the agent goes by the job's real length: Slurm may have shortened it.
+        # Else the agent goes by the job's real length: the scheduler may have shortened it.
         "grace": request.checkpoints.grace,
         "limit": ruled.time if ruled.asks_time else None,
         "launcher": [*_rank_words(request, profile, runyard, wrapping), *wrapping.launcher],
@@ -200,7 +207,7 @@ def plan(
         form=form,
         agents=count,
         at_once=at_once,
-        header=header(
+        header=scheduler.header(
             name,
             request,
             profile,
@@ -208,8 +215,10 @@ def plan(
             form=agents.form,
             agents=lanes,
             grace=grace,
-            more=(*wrapping.header, *(() if chain is None else chain.options)),
+            requeue=chain is not None and chain.form == "requeue",
+            more=wrapping.header,
         ),
+        scheduler=scheduler,
         places=places,
         runyard=runyard,
         profile=profile,
@@ -322,7 +331,7 @@ def _how_many(request: Request, profile: Profile, work: Work) -> tuple[int, int 
         count = 1 if work.trials is None else max(1, -(-work.trials // each))
         most = profile.limit(resources.partition, resources.qos).submitted_at_once
         if most is not None and agents.trials_each is None:
-            # Slurm would refuse the others. An agent takes trials until its time is up.
+            # The others would be refused. An agent takes trials until its time is up.
             count = min(count, most)
     at_once = agents.at_once
     if agents.form == "array":

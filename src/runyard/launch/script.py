@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.clusters.profile import Storage
 from runyard.launch.script_agents import (
     STEWARD_ENDS,
     agent_on_each_node,
@@ -24,10 +25,7 @@ from runyard.version import __version__
 if TYPE_CHECKING:
     from runyard.clusters.profile import Profile
     from runyard.launch.plan import Places, Plan
-
-# What stands in an #SBATCH line must be one line; Slurm expands % in names of files, and has rules
-# of its own for quotes and backslashes.
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f\"'\\%`$#]*")
+    from runyard.schedulers.protocol import Scheduler
 
 
 @dataclass(frozen=True)
@@ -39,27 +37,17 @@ class Part:
     """What is added to an array index to have the number of the task in the whole submission."""
 
 
-def is_plain(text: object) -> bool:
-    """Whether it can stand in an #SBATCH line."""
-    return _PLAIN.fullmatch(str(text)) is not None
-
-
-def arguments(job: Path) -> list[str]:
-    """What has to be said to sbatch beside the script, since no line of it can hold it."""
-    return [] if is_plain(job) else [f"--chdir={job}"]
-
-
-def renumber(text: str, part: Part) -> str:
+def renumber(text: str, part: Part, scheduler: Scheduler) -> str:
     """The same script for another part of the submission."""
-    text = re.sub(r"^(#SBATCH --array=1-)\d+", rf"\g<1>{part.count}", text, flags=re.MULTILINE)
+    text = scheduler.renumber(text, part.count)
     return re.sub(r"^offset=\d+$", f"offset={part.offset}", text, flags=re.MULTILINE)
 
 
 def script(plan: Plan, part: Part | None = None) -> str:
-    """The text that is sent to sbatch."""
+    """The text that is sent to the scheduler."""
     part = part or Part(plan.agents)
     sections = [
-        _sbatch_lines(plan, part),
+        _header(plan, part),
         _opening(plan, part),
         _modules(plan),
         # In this form each node's agent has its steward; here it is for what this script does.
@@ -69,7 +57,7 @@ def script(plan: Plan, part: Part | None = None) -> str:
         _lines("The environment.", plan.wrapping.before),
         _gpu_lines(plan),
         [*_work_folder(plan), _folder_and_python(plan)],
-        agent_on_each_node(plan, logs_by_slurm=_logs_by_slurm(plan))
+        agent_on_each_node(plan, has_log=_has_log(plan))
         if plan.form == "nodes"
         else one_agent(plan),
         clean_up(plan),
@@ -78,7 +66,7 @@ def script(plan: Plan, part: Part | None = None) -> str:
 
 
 def shell_script(plan: Plan, *, wraps: bool = True) -> str:
-    """What `srun --pty` runs: a shell with the places, variables and environment of a job.
+    """What a person enters: a shell with the places, variables and environment of a job.
 
     Without `wraps`, what it is given starts beside the container, where there is one.
     """
@@ -100,7 +88,7 @@ def shell_script(plan: Plan, *, wraps: bool = True) -> str:
         [
             "# What is given, or a shell.",
             '[ $# -gt 0 ] || set -- "${SHELL:-/bin/bash}" -i',
-            *(["(", *_WHOLE_JOB, program, ")"] if of_many_nodes else [program]),
+            *(["(", *plan.words.whole_job, program, ")"] if of_many_nodes else [program]),
             "code=$?",
         ],
         [
@@ -112,77 +100,58 @@ def shell_script(plan: Plan, *, wraps: bool = True) -> str:
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
 
 
-# A shell is a step on the first node, and an srun that is typed in it takes over the step's counts.
-_WHOLE_JOB = (
-    "# srun and programs find all nodes of the job, not only the one of this shell.",
-    "for name in $(env | sed -n 's/^\\(SLURM_STEP[A-Z_]*\\|SLURM_CPU_BIND[A-Z_]*\\)=.*/\\1/p'); do",
-    "  unset $name",
-    "done",
-    "unset SLURM_NTASKS SLURM_NPROCS SLURM_TASKS_PER_NODE SLURM_NTASKS_PER_NODE SLURM_DISTRIBUTION",
-    'nodes=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N)',
-    'count=$(scontrol show hostnames "$nodes" | wc -l)',
-    "export SLURM_JOB_NODELIST=$nodes SLURM_NODELIST=$nodes",
-    "export SLURM_JOB_NUM_NODES=$count SLURM_NNODES=$count",
-)
-
-
-def _sbatch_lines(plan: Plan, part: Part) -> list[str]:
-    shell = plan.profile.script
+def header_section(lines: Iterable[str], profile: Profile) -> list[str]:
+    """The script's first lines: its shell, and the scheduler's header."""
+    shell = profile.script
     login = " -l" if shell.login_shell and " " not in shell.interpreter else ""
-    options = plan.header.lines()
-    if plan.form == "array":
-        throttle = f"%{plan.at_once}" if plan.at_once is not None else ""
-        options.insert(1, f"--array=1-{part.count}{throttle}")
-    log = plan.log_pattern if _logs_by_slurm(plan) else "/dev/null"
-    options.append(f"--output={log}")
-    if is_plain(plan.places.job):
-        options.append(f"--chdir={plan.places.job}")
-    return [f"#!{shell.interpreter}{login}", *(f"#SBATCH {_option(one)}" for one in options)]
+    return [f"#!{shell.interpreter}{login}", *lines]
 
 
-def _option(text: str) -> str:
-    """As sbatch reads a line of a script: quotes hold a value together."""
-    name, equals, value = text.partition("=")
-    return f'{name}="{value}"' if equals and re.search(r"[\s;&|<>()]", value) else text
+def _header(plan: Plan, part: Part) -> list[str]:
+    lines = plan.scheduler.header_lines(
+        plan.header,
+        tasks=part.count if plan.form == "array" else None,
+        at_once=plan.at_once,
+        log=plan.log_pattern if _has_log(plan) else None,
+        folder=plan.places.job,
+    )
+    return header_section(lines, plan.profile)
 
 
-def _logs_by_slurm(plan: Plan) -> bool:
-    return is_plain(plan.logs) and is_plain(plan.log_prefix)
-
-
-_IN_A_JOB = """\
-if [ -z "${SLURM_JOB_ID:-}" ]; then
-  echo "runyard: this is the script of a job; srun, which it may use, works in no other place" >&2
-  echo "  try:  sbatch $0; or, for an allocation to run it in:  runyard shell, salloc" >&2
-  exit 2
-fi"""
+def _has_log(plan: Plan) -> bool:
+    """Whether the scheduler can write the job's log."""
+    return plan.words.is_plain(plan.logs) and plan.words.is_plain(plan.log_prefix)
 
 
 def _opening(plan: Plan, part: Part) -> list[str]:
+    words = plan.words
     kind = "one agent a task," if plan.form == "array" else "agents"
     lines = [
         f"# Made by runyard {__version__}: {kind} of one sweep. Which one is in job.json.",
         f"job={quote(plan.places.job)}",
-        _IN_A_JOB,
+        plan.words.outside,
+        *plan.words.opening,
         "umask o=  # Logs and results are not for every user of the cluster.",
     ]
-    if not _logs_by_slurm(plan):
-        task = "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"
-        number = plan.log_number(task, "${SLURM_JOB_ID}", "${SLURMD_NODENAME}")
+    if not _has_log(plan):
+        task = f"${{{words.array_job}}}_${{{words.array_task}}}"
+        number = plan.log_number(task, f"${{{words.job}}}", f"${{{words.node}}}")
         log = (
             f'{quote(plan.logs)}/{quote(plan.log_prefix) if plan.log_prefix else ""}"{number}.log"'
         )
-        lines.append(f"exec >>{log} 2>&1  # Slurm cannot write to a folder of this name.")
+        title = plan.scheduler.title
+        lines.append(f"exec >>{log} 2>&1  # {title} cannot write to a folder of this name.")
     if plan.form == "array":
         lines += [
             f"offset={part.offset}",
-            "export RUNYARD_TASK=$((SLURM_ARRAY_TASK_ID + offset))  # Among all jobs of it.",
+            f"export RUNYARD_TASK=$(({words.array_task} + offset))  # Among all jobs of it.",
         ]
-    task = "${SLURM_ARRAY_TASK_ID:+ (task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_JOB_ID)}"
+    number = words.array_task
+    task = f"${{{number}:+ (task ${number} of ${words.array_job})}}"
     lines.append(
-        f'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${{SLURM_JOB_ID:-none}}{task}'
-        f" on {'$SLURM_JOB_NODELIST' if plan.is_distributed else '$(hostname)'},"
-        ' ${SLURM_JOB_PARTITION:-no partition}, user $(id -un)"'
+        f'echo "runyard: $(date "+%Y-%m-%d %H:%M:%S"), job ${{{words.job}:-none}}{task}'
+        f" on {f'${words.nodes}' if plan.is_distributed else '$(hostname)'},"
+        f' ${{{words.partition}:-no partition}}, user $(id -un)"'
     )
     return lines
 
@@ -218,37 +187,30 @@ def _places(plan: Plan, how: str) -> list[str]:
         *_python_path(plan),
         'mkdir -p "$scratch_dir/hpc_outputs" "$scratch_dir/$exp_name/checkpoints"',
     ]
-    lines += _local_folder(plan, how)
-    # Since 22.05 srun does not take it over from the batch job.
-    lines.append(
-        'if [ -n "${SLURM_CPUS_PER_TASK:-}" ]; then '
-        'export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"; fi'
-    )
-    return lines
+    return [*lines, *_local_folder(plan, how), *plan.words.for_steps]
 
 
 _OUR_BASE = "${TMPDIR:-/tmp}/runyard-$(id -u)"
-# Job, cluster and node: one machine may be several nodes, also of several clusters (a test of Slurm
-# beside the real one), which all count their jobs from 1.
-_OUR_LOCAL = f"{_OUR_BASE}/${{SLURM_JOB_ID:-$$}}-${{SLURM_CLUSTER_NAME:-here}}-%N"
-_THIS_NODES = """\
-case "$RUNYARD_LOCAL" in
-  *%N) export SLURM_TMPDIR="${RUNYARD_LOCAL%??}${SLURMD_NODENAME:-}" ;;
-  ?*) export SLURM_TMPDIR="$RUNYARD_LOCAL" ;;
-esac"""
 
 
 def _local_folder(plan: Plan, how: str) -> list[str]:
     """The node's own disk: the site's folder, or one that we make; with the data in it."""
-    local = expandable(plan.profile.storage.local)
+    local, words = expandable(plan.profile.storage.local), plan.words
+    disk = words.disk
+    # Job, cluster and node: one machine may be several nodes, also of several clusters (a test
+    # beside the real one), which all count their jobs from 1.
+    ours = f"{_OUR_BASE}/${{{words.job}:-$$}}-${{{words.cluster}:-here}}-%N"
     if plan.profile.storage.local_made_by_us:
-        lines = [f'export RUNYARD_LOCAL="{local}"', f'export SLURM_TMPDIR="{local}"']
+        lines = [f'export RUNYARD_LOCAL="{local}"', f'export {disk}="{local}"']
     else:
-        given = "${SLURM_TMPDIR:-}" if local == "${SLURM_TMPDIR}" else f"${{SLURM_TMPDIR:-{local}}}"
+        usual = "" if local in (f"${{{disk}}}", Storage().local) else local
         lines = [
-            f'export SLURM_TMPDIR="{given}" RUNYARD_LOCAL=""',
-            f'[ -n "$SLURM_TMPDIR" ] || RUNYARD_LOCAL="{_OUR_LOCAL}"',
-            _THIS_NODES,
+            f'export {disk}="${{{disk}:-{usual}}}" RUNYARD_LOCAL=""',
+            f'[ -n "${disk}" ] || RUNYARD_LOCAL="{ours}"',
+            'case "$RUNYARD_LOCAL" in',
+            f'  *%N) export {disk}="${{RUNYARD_LOCAL%??}}${{{words.node}:-}}" ;;',
+            f'  ?*) export {disk}="$RUNYARD_LOCAL" ;;',
+            "esac",
         ]
     is_always = plan.profile.storage.local_made_by_us or plan.job.get("staging")
     only = "" if is_always else '[ -z "$RUNYARD_LOCAL" ] || '

@@ -18,7 +18,7 @@ def one_agent(plan: Plan) -> list[str]:
         "# The agent takes trials until none is left or the time is up. A signal to the job is",
         "# passed on to it, so that programs can save; the job ends as it does.",
         f"agent=({_agent_words(plan)})",
-        'ended="$SLURM_TMPDIR/.runyard-ended.${SLURM_JOB_ID:-$$}"',
+        f'ended="${plan.words.disk}/.runyard-ended.${{{plan.words.job}:-$$}}"',
         'pass_on() { [ -z "$process" ] || kill -s "$1" "$process" 2>/dev/null; }',
         'process="" early=""',
         "trap 'early=USR2; pass_on USR2' USR2",
@@ -39,7 +39,7 @@ _ON_NODE = """\
 on_node='
   trap "" USR2 TERM
   case "$RUNYARD_LOCAL" in
-    *%N) SLURM_TMPDIR="${RUNYARD_LOCAL%??}$SLURMD_NODENAME" ;;
+    *%N) DISK="${RUNYARD_LOCAL%??}$NODE" ;;
   esac
   python="$1" start="$5" json="$6"; shift 6
   "$python" -I -S -c "$start" "$json" begin $$ alone || exit 1
@@ -48,48 +48,20 @@ on_node='
   "$python" -I -S -c "$start" "$json" end
   exit "$code"'
 """
-_EACH_NODE = """\
-codes="$(mktemp -d "$job/codes.XXXXXX")" || exit 1
-pass_on() { scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null; }
-trap 'pass_on USR2' USR2
-trap 'pass_on TERM' TERM
-processes=()
-for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
-  (
-    trap '' USR2 TERM
-    srun --nodes=1 --ntasks=1 --nodelist="$node" --kill-on-bad-exit=0{log} \\
-      sh -c "$on_node" agent "${steward[@]}" "${agent[@]}"
-    code=$?
-    echo "$code" >"$codes/$node"
-    [ "$code" = 0 ] || echo "runyard: the agent on $node ended with code $code" >&2
-  ) &
-  processes+=($!)
-done
-for process in "${processes[@]}"; do
-  while kill -0 "$process" 2>/dev/null; do wait "$process"; done
-done
-code=0
-for node in $(scontrol show hostnames "$SLURM_JOB_NODELIST"); do
-  one="$(cat "$codes/$node" 2>/dev/null || echo 1)"
-  [ "$one" = 0 ] || code="$one"
-done
-rm -rf "$codes"\
-"""
 
 
-def agent_on_each_node(plan: Plan, *, logs_by_slurm: bool) -> list[str]:
-    log = ""
-    if logs_by_slurm:
-        # Not %N: one host may be several nodes.
-        path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
-        log = f' \\\n      --output={path}"$node.log" --open-mode=append'
+def agent_on_each_node(plan: Plan, *, has_log: bool) -> list[str]:
+    words = plan.words
+    path = quote(f"{plan.logs}/{plan.log_prefix}%j-")
+    log = words.node_log.replace("{path}", path) if has_log else ""
+    on_node = _ON_NODE.replace("DISK", words.disk).replace("NODE", words.node)
     begin, end = _relay(plan)
     return [
         *begin,
         "# One agent a node. They end when no trial is left or the time is up; one that dies is",
         "# told of, and the others go on. The job ends as they did.",
         f"agent=({_agent_words(plan)})",
-        f"{_ON_NODE}{_EACH_NODE.replace('{log}', log)}",
+        f"{on_node}{words.each_node.replace('{log}', log)}",
         *end,
     ]
 
@@ -100,7 +72,7 @@ def _relay(plan: Plan) -> tuple[list[str], list[str]]:
         return [], []
     begin = [
         "# This node leads the others to the server.",
-        'export RUNYARD_RELAY="$job/relay-$SLURM_JOB_ID"',
+        f'export RUNYARD_RELAY="$job/relay-${plan.words.job}"',
         f'{start(plan, "link.relay")} "$RUNYARD_RELAY" &',
         "relay=$!",
     ]
@@ -120,11 +92,12 @@ def _top_up(plan: Plan) -> list[str]:
         return []
     held = quote(held_file(plan.places.home, plan.places.job))
     words = f"{quote(plan.runyard.python)} -m runyard agents send-held"
-    return [f"[ ! -e {held} ] || {words}  # Agents that Slurm did not take at first."]
+    title = plan.scheduler.title
+    return [f"[ ! -e {held} ] || {words}  # Agents that {title} did not take at first."]
 
 
 def held_file(home: Path, job: Path) -> Path:
-    """Where it is written which agents of a submission Slurm has not taken yet."""
+    """Where it is written which agents of a submission the scheduler has not taken yet."""
     return home / "held" / f"{job.name}.json"
 
 
@@ -150,9 +123,9 @@ def _again(plan: Plan) -> list[str]:
     """A chain that is one job: back to the queue, if the agent left work behind."""
     if plan.chain is None or plan.chain.form != "requeue":
         return []
-    last = plan.chain.links - 1
+    last, words = plan.chain.links - 1, plan.words
     return [
-        f'if [ "$left" = left ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {last} ]; then',
-        '  scontrol requeue "$SLURM_JOB_ID"  # The next link.',
+        f'if [ "$left" = left ] && [ "${{{words.restarts}:-0}}" -lt {last} ]; then',
+        f"  {words.requeue}  # The next link.",
         "fi",
     ]

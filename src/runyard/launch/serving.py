@@ -14,6 +14,7 @@ from runyard.home import Home, read_discovery
 from runyard.launch.own_jobs import OwnJob, allowed_length, own_script, submit_own
 from runyard.launch.shell_words import quote
 from runyard.reading.units import slurm_time
+from runyard.schedulers.choice import cluster
 
 if TYPE_CHECKING:
     from runyard.clusters.profile import Network, Profile
@@ -25,7 +26,7 @@ _CPUS, _MEMORY = 2, 4096
 # The next job takes over before the last one ends, and may have to wait in the queue for a while.
 _LEAD_SHARE, _LONGEST_LEAD = 0.25, 2 * 3600.0
 # Told so long before its end, the server finishes what it was asked before and writes everything.
-_FAREWELL_SECONDS = 60
+_FAREWELL_SECONDS = 60.0
 
 
 def listen_for(profile: Profile, interfaces: Sequence[str] | None = None) -> str:
@@ -75,7 +76,8 @@ def submit_server(
     seconds = allowed_length(seconds, request)
     folder = home.path / "jobs" / f"server-{time.strftime('%Y%m%d-%H%M%S')}"
     job = server_job(home, request, python=python, source=source, seconds=seconds, options=options)
-    text = own_script(job, request, folder)
+    scheduler = cluster(environ)
+    text = own_script(job, request, folder, scheduler)
     minutes = wait_minutes(seconds)
     limit = request.profile.limit(request.resources.partition, request.resources.qos)
     if links > 1 and not limit.chaining:
@@ -86,8 +88,8 @@ def submit_server(
     ids: list[str] = []
     for _ in range(links):
         # Not before the one ahead of it has worked for most of its time.
-        more = (f"--dependency=after:{ids[-1]}+{minutes}",) if ids else ()
-        ids.append(submit_own(text, folder, environ=environ, more=more, notice=notice))
+        after = ids[-1] if ids else None
+        ids.append(submit_own(text, folder, scheduler, after=after, minutes=minutes, notice=notice))
         jobs = ServerJobs(ids=ids, folder=str(folder), submitted_at=time.time())
         write_server_jobs(home, jobs)
     return jobs
@@ -119,7 +121,7 @@ def server_job(
         cpus=_CPUS,
         memory=_MEMORY,
         seconds=seconds,
-        options=(f"--signal=B:TERM@{_FAREWELL_SECONDS}",) if seconds > 600 else (),
+        farewell=_FAREWELL_SECONDS,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +14,12 @@ from runyard.launch.containers import CONTAINERS
 from runyard.launch.environment_checks import demand
 from runyard.launch.environment_places import find_setting
 from runyard.launch.environments import Setting, Wrapping, wrap
+from runyard.schedulers.choice import cluster
 
 if TYPE_CHECKING:
     from runyard.config.request import Request
+    from runyard.schedulers.protocol import Scheduler
+    from runyard.schedulers.script_words import ScriptWords
 
 _BUILT = "environments"
 
@@ -27,6 +29,7 @@ def settle_environment(
     *,
     work: Path,
     builder: Builder,
+    scheduler: Scheduler,
     say: Callable[[str], None],
     mounts: tuple[str, ...] = (),
     dry_run: bool = False,
@@ -34,8 +37,9 @@ def settle_environment(
 ) -> Wrapping:
     """What a job's programs need around them. Builds where that is asked, and refuses what is not
     there; a dry run builds nothing, and leaves the checks to whoever wants them."""
-    setting, build = plan_environment(request, work=work, home=builder.home, mounts=mounts,
-                                      environ=environ)  # fmt: skip
+    setting, build = plan_environment(
+        request, work=work, home=builder.home, words=scheduler.words, mounts=mounts, environ=environ
+    )
     if build is not None and build.inside:
         say(f"each job builds its environment of {build.source} on its node's own disk")
         if not dry_run:
@@ -60,6 +64,7 @@ def plan_environment(
     *,
     work: Path,
     home: Path,
+    words: ScriptWords,
     mounts: tuple[str, ...] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> tuple[Setting, Build | None]:
@@ -67,7 +72,7 @@ def plan_environment(
     environment, profile = request.environment, request.profile
     setting = find_setting(
         environment, profile, project=request.folder, work=work,
-        gpus=bool(request.resources.gpus), mounts=mounts, environ=environ,
+        words=words, gpus=bool(request.resources.gpus), mounts=mounts, environ=environ,
     )  # fmt: skip
     if not _wants_build(request, setting):
         return setting, None
@@ -100,7 +105,7 @@ def build_environment(
 ) -> None:
     """Where the profile wants it: in a job of its own, or here."""
     where = request.profile.software.build_where
-    if where == "job" and shutil.which("sbatch", path=environ.get("PATH")):
+    if where == "job" and cluster(environ).is_installed():
         build_in_job(build, request, builder, say, environ=environ)
     else:
         say(f"building the environment of {build.source}: {build.folder}")

@@ -149,7 +149,7 @@ def clean(
 ) -> list[str]:
     """Remove the copies that no job needs; their digests.
 
-    `older_than`: epoch seconds; a copy that was wanted since may be on its way to Slurm. `let_go`
+    `older_than`: epoch seconds; a copy that was wanted since may be on its way to a job. `let_go`
     is asked before one is removed, and may first save what is in it.
     """
     removed = []

@@ -1,4 +1,4 @@
-"""Sending a plan to Slurm: the folder first, then one job or several, as many as Slurm takes now.
+"""Sending a plan: the folder first, then one job or several, as many as the scheduler takes now.
 
 What a submit limit keeps out is *held*: written down in the job folder, and sent by a later command
 or by one of the jobs at its end (`held.py`). Trials are bound to agents late, so what has been
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from runyard.errors import StateError
 from runyard.home import write_whole
-from runyard.launch.script import Part, arguments, script
+from runyard.launch.script import Part, script
 from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.jobs import Batch, Reply
 from runyard.schedulers.protocol import Scheduler
@@ -31,7 +31,7 @@ class TooMany(SchedulerError):
 
 @dataclass(frozen=True)
 class SubmittedJob:
-    """One job that Slurm has taken; `array` in Slurm's words."""
+    """One job that was taken; `array`: its tasks, such as 1-80."""
 
     job_id: str
     tasks: int
@@ -67,7 +67,7 @@ def parts_of(plan: Plan, array_size: int) -> list[Part]:
         return [Part(plan.agents)]
     if plan.form == "jobs":
         return [Part(1, offset) for offset in range(plan.agents)]
-    # Slurm caps the index, not the count, and ours begin at 1.
+    # Schedulers cap the index, not the count, and ours begin at 1.
     most = max(1, array_size - 1)
     return [Part(min(most, plan.agents - offset), offset) for offset in range(0, plan.agents, most)]
 
@@ -86,8 +86,8 @@ class Sheet:
     """In a chain: how many jobs before it is the one that a job waits for."""
 
     def batch(self, part: Part, after: str | None = None) -> Batch:
-        options = tuple(arguments(self.job))
-        return Batch(self.name, self.text(part), key_of(self.job, part), after, options)
+        key = key_of(self.job, part)
+        return Batch(self.name, self.text(part), key, after, folder=self.job)
 
 
 def submit(
@@ -107,9 +107,9 @@ def submit(
     if done.reply is not None and done.reply.outcome == "unknown" and done.reply.error is not None:
         raise done.reply.error
     raise TooMany(
-        "Slurm takes no more jobs of yours now",
+        f"{scheduler.title} takes no more jobs of yours now",
         said=done.why_left,
-        mend="wait until some of them have ended (`squeue --me`), then type it again",
+        mend="wait until some of them have ended (`runyard status`), then type it again",
     )
 
 
@@ -130,7 +130,7 @@ def batch_of(plan: Plan, part: Part) -> Batch:
 
 
 def try_plan(plan: Plan, part: Part, scheduler: Scheduler) -> str:
-    """What Slurm says to a part that is not sent; SchedulerError where it would refuse it."""
+    """What is said to a part that is not sent; SchedulerError where it would be refused."""
     reply = scheduler.try_out(batch_of(plan, part))
     if reply.outcome == "refused" and reply.error is not None:
         raise reply.error
@@ -176,7 +176,7 @@ class Sender:
         self._refused: Reply | None = None
 
     def send(self, parts: Sequence[Part]) -> Submitted:
-        """As much as Slurm takes; SchedulerError where it says that the job is wrong."""
+        """As much as is taken; SchedulerError where the job is said to be wrong."""
         left = list(parts)
         while left:
             part = left[0]
@@ -228,8 +228,8 @@ class Sender:
 
 
 def write_folder(plan: Plan) -> None:
-    """The submission's own folder, and that of its logs: without it Slurm would fail the job and
-    leave no word."""
+    """The submission's own folder, and that of its logs: without it the job would fail
+    and leave no word."""
     folder = plan.places.job
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

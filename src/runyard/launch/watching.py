@@ -1,4 +1,4 @@
-"""How our jobs stand: Slurm is asked once for all of them, and the server is told."""
+"""How our jobs stand: the scheduler is asked once for all of them, and the server is told."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _ACCOUNTED_AFTER = 60.0
 
 @dataclass(frozen=True)
 class Looked:
-    """Jobs as they are known now; `queue` has, by key, what Slurm said of them just now.
+    """Jobs as they are known now; `queue` has, by key, what the queue said of them now.
 
-    `trouble` says why Slurm could not be asked: then they are as old as their `polled_at`.
+    `trouble` says why it could not be asked: then they are as old as their `polled_at`.
     """
 
     jobs: list[Job]
@@ -37,11 +37,11 @@ class Looked:
 
 
 def look(api: JobsApi, jobs: Sequence[Job], *, environ: Mapping[str, str] | None = None) -> Looked:
-    """Ask Slurm about those that are not known to be over, and tell the server what it says.
+    """Ask about those that are not known to be over, and tell the server what it says.
 
     Those that somebody cancelled on the page are cancelled first.
     """
-    # Slurm's queue is asked for one's own: of somebody else's jobs it would seem to know nothing.
+    # The queue is asked for one's own: of somebody else's jobs it would seem to know nothing.
     waiting = [job for job in jobs if job["ended_at"] is None and job["mine"]]
     if not waiting:
         return Looked(list(jobs))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -11,21 +13,24 @@ if TYPE_CHECKING:
     from runyard.schedulers.protocol import Scheduler
 
 HERE = "here"
-# What `--on` calls a scheduler: its package, its class, and whether it has a queue. Every command
-# reads this table and few need a scheduler, so none is loaded for it.
+# What `--on` calls a scheduler: its package, its class, whether it has a queue, and the command
+# without which nobody looks further for its cluster. Every command reads this table and few need a
+# scheduler, so none is loaded for it.
 _SCHEDULERS = {
-    HERE: ("local", "Local", False),
-    "slurm": ("slurm", "Slurm", True),
-    "gridengine": ("gridengine", "GridEngine", True),
+    HERE: ("local", "Local", False, ""),
+    "slurm": ("slurm", "Slurm", True, ""),
+    "gridengine": ("gridengine", "GridEngine", True, "qsub"),
 }
-# The one that has the cluster's jobs.
-CLUSTER = "slurm"
-# What `--on` takes. Not Grid Engine (`named` gives it): `launch/script.py` writes for Slurm alone.
-NAMES = (HERE, CLUSTER)
+# Which one is meant where neither a command nor this variable says so, and none is found.
+VARIABLE = "RUNYARD_SCHEDULER"
+_USUAL = "slurm"
+# What `--on` takes.
+NAMES = tuple(_SCHEDULERS)
+_chosen: str | None = None
 
 
 def named(name: str, environ: Mapping[str, str] | None = None) -> Scheduler:
-    package, class_name, _ = _SCHEDULERS[name]
+    package, class_name, *_ = _SCHEDULERS[name]
     module = import_module(f"runyard.schedulers.{package}.scheduler")
     scheduler: Scheduler = getattr(module, class_name)(environ)
     return scheduler
@@ -36,6 +41,25 @@ def has_queue(name: str | None) -> bool:
     return bool(name) and _SCHEDULERS[name or ""][2]
 
 
+def choose(name: str | None) -> None:
+    """Have `cluster` mean this scheduler for the rest of the command, if it has a queue."""
+    global _chosen
+    _chosen = name if has_queue(name) else None
+
+
 def cluster(environ: Mapping[str, str] | None = None) -> Scheduler:
     """The scheduler that has this cluster's jobs."""
-    return named(CLUSTER, environ)
+    return named(_chosen or cluster_kind(environ), environ)
+
+
+def cluster_kind(environ: Mapping[str, str] | None = None) -> str:
+    """Which scheduler is here, by the name that `--on` takes."""
+    variables = os.environ if environ is None else environ
+    name = variables.get(VARIABLE)
+    if name in _SCHEDULERS and has_queue(name):
+        return name
+    for other, (_, _, _, command) in _SCHEDULERS.items():
+        is_there = command and shutil.which(command, path=variables.get("PATH"))
+        if is_there and named(other, environ).is_here() and not named(_USUAL, environ).is_here():
+            return other
+    return _USUAL

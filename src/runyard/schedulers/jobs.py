@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from runyard.schedulers.errors import SchedulerError
@@ -18,11 +19,6 @@ class Header:
 
     options: tuple[Option, ...]
 
-    def lines(self) -> list[str]:
-        return [
-            f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options
-        ]
-
 
 @dataclass(frozen=True)
 class Batch:
@@ -35,8 +31,12 @@ class Batch:
     """Names this job among all that were ever sent; the same key is the same job."""
     after: str | None = None
     """The job that has to end first, however it ends."""
-    options: tuple[str, ...] = ()
-    """What no line of the script can hold, in the scheduler's words."""
+    minutes: int | None = None
+    """With `after`: begin so long after that job began, where the scheduler can do that."""
+    folder: Path | None = None
+    """Where it runs, which not every line of a script can hold."""
+    node: str | None = None
+    """The one node that it is for."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Reply:
     """The scheduler's own, in one line."""
     error: SchedulerError | None = None
     """What to raise where it was not taken, with what helps."""
+    search: str = ""
+    """How a person finds out later whether an unknown one was taken."""
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from runyard.schedulers.errors import NoAccounting, SchedulerError
+from runyard.schedulers.errors import NoAccounting, SchedulerError, SchedulerMissing
 from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Reply, RunningTask
 from runyard.schedulers.partitions import Partition
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runyard.clusters.profile import Profile
     from runyard.config.request import Request
     from runyard.schedulers.doctor import Doctor
+    from runyard.schedulers.resources import Ruled
+    from runyard.schedulers.script_words import ScriptWords
 
 # How long a scheduler that does not answer is asked again, and how long one question may take.
 PATIENCE_SECONDS = ANSWER_SECONDS = 120.0
@@ -52,6 +57,9 @@ class Scheduler(ABC):
     """What a person types without runyard to `cancel` a job, to see its `script`, or to find its
     `log`: sentences with {job} for its number."""
 
+    local_folder: ClassVar[str] = "${TMPDIR}"
+    """What a program writes for its job's folder on the node's own disk."""
+
     @abstractmethod
     def is_here(self) -> bool:
         """Whether jobs can be sent from this machine. Never raises."""
@@ -60,9 +68,66 @@ class Scheduler(ABC):
     def demand(self) -> None:
         """SchedulerMissing where the commands that send jobs are not installed."""
 
+    def is_installed(self) -> bool:
+        try:
+            self.demand()
+        except SchedulerMissing:
+            return False
+        return True
+
     @abstractmethod
     def cluster_name(self) -> str | None:
         """What the scheduler calls its cluster: job numbers are unique within it. Never raises."""
+
+    @property
+    def words(self) -> ScriptWords:
+        """Its variables and commands in a job's script."""
+        raise self.lacks("runs no agents in jobs")
+
+    def header(
+        self,
+        name: str,
+        request: Request,
+        profile: Profile,
+        ruled: Ruled,
+        *,
+        form: str,
+        agents: int,
+        grace: float,
+        signal: str = "USR2",
+        requeue: bool = False,
+        more: Sequence[str] = (),
+    ) -> Header:
+        """What a job asks for; ConfigError where the scheduler cannot give it.
+
+        `grace`: so many seconds before its end the job gets `signal`, where the scheduler can do
+        that. `more`: options as its commands take them.
+        """
+        raise self.lacks("runs no agents in jobs")
+
+    def header_lines(
+        self,
+        header: Header,
+        *,
+        tasks: int | None = None,
+        at_once: int | None = None,
+        log: str | None,
+        folder: Path | None = None,
+    ) -> list[str]:
+        """The header as lines of a script.
+
+        `tasks`: as an array of 1 to so many, of which `at_once` run. `log`: where the output goes,
+        with %A for an array's job, %a for its task, %j for a job, %N for its node; None: nowhere.
+        """
+        raise self.lacks("runs no agents in jobs")
+
+    def describe(self, header: Header) -> str:
+        """What a job asks for as its commands take it, in a line and without the job's name."""
+        raise self.lacks("runs no agents in jobs")
+
+    def renumber(self, text: str, tasks: int) -> str:
+        """A script whose array has another number of tasks; one that is no array as it is."""
+        raise self.lacks("runs no agents in jobs")
 
     @abstractmethod
     def submit(
@@ -189,5 +254,5 @@ class Scheduler(ABC):
         """The one sentence about an optional part that is not there."""
         return SchedulerError(
             f"{self.title} {what}, as far as runyard knows it",
-            mend="docs/design.md, 'Schedulers', says what a scheduler can add",
+            mend=f"the guide to {self.title} in the documentation says what works there",
         )

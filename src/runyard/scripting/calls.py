@@ -1,7 +1,7 @@
-"""A function's call as files, so that a job can make it: the call before, what came of it after.
+"""Calls of functions as files: a job reads the call, and writes its outcome beside it.
 
-Each list of calls has a folder in the state folder. Call n is `n.call`; what it returned or raised
-is `n.outcome`; `n.canceled` says that it is not to be made any more.
+Each list of calls has a folder in the state folder. `n.call` is call n, `n.outcome` is what it
+returned or raised; a call with a file `n.canceled` is not made.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import pickle
 import secrets
+import shlex
 import sys
 import time
 import traceback
@@ -23,15 +24,20 @@ from typing import Any
 from runyard.errors import RunyardError, UsageError
 
 _PATHS = "paths.json"
+_RUN_CALL = ["-m", "runyard.scripting.run_call"]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function and what it is called with."""
+    """A function and its arguments."""
 
     function: Callable[..., Any]
     args: Sequence[Any] = ()
     keywords: Mapping[str, Any] | None = None
+    name: str | None = None
+    """Of its trial; None: the function's."""
+    values: Mapping[str, Any] | None = None
+    """What the run's config shows; None: the arguments."""
 
     def make(self) -> Any:
         return self.function(*self.args, **(self.keywords or {}))
@@ -39,7 +45,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call returned, or what it raised with the traceback there."""
+    """What a call returned, or what it raised, with the traceback of the job as text."""
 
     value: Any = None
     error: BaseException | None = None
@@ -47,14 +53,14 @@ class Outcome:
 
 
 class RemoteTraceback(Exception):
-    """Where the exception was raised, in the job: printed above the exception itself."""
+    """The traceback of the job; Python prints it above the exception."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f'\n"""\n{text}"""')
 
 
 class NotReturned(RunyardError):
-    """What the function returned or raised is nothing that Python can send."""
+    """What the function returned or raised cannot be pickled."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class CallFolder:
 
     @classmethod
     def make(cls, state: Path, project: Path, calls: Sequence[Call]) -> CallFolder:
-        """Write all calls. Modules are looked for where this process finds them."""
+        """Write all calls. The job will look for modules where this process finds them."""
         pickled = [_pickle_call(call) for call in calls]
         token = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         folder = cls(state / "calls" / token)
@@ -75,8 +81,17 @@ class CallFolder:
             folder._file(number, "call").write_bytes(content)
         return folder
 
+    @classmethod
+    def of_command_line(cls, line: str) -> CallFolder | None:
+        """The folder whose call this command line makes; None where it makes none."""
+        words = shlex.split(line)
+        return cls(Path(words[3])) if len(words) == 5 and words[1:3] == _RUN_CALL else None
+
+    def command_line(self, number: int) -> str:
+        return shlex.join([sys.executable, *_RUN_CALL, str(self.path), str(number)])
+
     def find_modules(self) -> None:
-        """Let this process, which runs in the project's folder, import what the caller could."""
+        """Let this process, which runs in the project's folder, import the caller's modules."""
         for place in json.loads((self.path / _PATHS).read_text()):
             full = str(Path.cwd() / place)
             if full not in sys.path:
@@ -88,7 +103,7 @@ class CallFolder:
         return call
 
     def keep(self, number: int, outcome: Outcome) -> None:
-        """Whole or not at all: a job may be killed while it writes."""
+        """Written whole or not at all: a job may be killed while it writes."""
         try:
             content = _pickler().dumps(outcome)
             pickle.loads(content)  # noqa: S301 - An exception may be sent, and not come back.
@@ -110,7 +125,7 @@ class CallFolder:
         return outcome
 
     def forget(self, number: int) -> None:
-        """What an earlier attempt left."""
+        """Remove the outcome of an earlier attempt."""
         self._file(number, "outcome").unlink(missing_ok=True)
 
     def cancel(self, number: int) -> None:
@@ -124,7 +139,7 @@ class CallFolder:
 
 
 def failed(error: BaseException) -> Outcome:
-    """What it raised, without the frames of runyard that called it."""
+    """What a call raised, without runyard's own frames."""
     frames = error.__traceback__.tb_next if error.__traceback__ else None
     frames = frames.tb_next if frames else None
     lines = traceback.format_exception(type(error), error, frames)
@@ -132,7 +147,7 @@ def failed(error: BaseException) -> Outcome:
 
 
 def _pickler() -> Any:
-    """cloudpickle where it is installed: it also takes what stands in no module."""
+    """cloudpickle if it is installed: it also takes functions that are in no module."""
     try:
         return import_module("cloudpickle")
     except ImportError:
@@ -167,7 +182,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def _module_paths(project: Path) -> Iterator[str]:
-    """Where modules are found; what is in the project relative to it, for jobs run a copy of it."""
+    """Where modules are found; those in the project are relative, as jobs run a copy."""
     root = project.resolve()
     for place in map(Path, sys.path):
         full = (Path.cwd() / place).resolve()

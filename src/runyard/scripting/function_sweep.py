@@ -33,27 +33,27 @@ def call_function(
         ) from None
     server = ensure_server(home)
     content = dict(config) if isinstance(config, Mapping) else Path(config).read_text("utf-8")
-    made = server.api.sweeps.create(
+    sweep = server.api.sweeps.create(
         content,
         project=project or os.environ.get("WANDB_PROJECT"),
         entity=entity or os.environ.get("WANDB_ENTITY"),
         folder=str(Path.cwd()),
     )
-    if made["expected"] is None and count is None:
-        server.api.sweeps.set_state(made["key"], "canceled")
+    if sweep["expected"] is None and count is None:
+        server.api.sweeps.set_state(sweep["key"], "canceled")
         raise UsageError("this sweep has no end of its own", mend="give a count, or a run_cap")
     discovery = read_discovery(home)
     assert discovery is not None
     before = dict(os.environ)
-    key = server.api.people.add_key(f"sweep {made['name'] or made['id']}", kind="run")
+    key = server.api.people.add_key(f"sweep {sweep['name'] or sweep['id']}", kind="run")
     os.environ.update(wandb_environment(discovery.url, key["key"], os.environ))
     os.environ.update(trust_of(home, discovery, os.environ))
     try:
         wandb.agent(
-            made["id"], function, entity=made["entity"], project=made["project"], count=count
+            sweep["id"], function, entity=sweep["entity"], project=sweep["project"], count=count
         )
     finally:
         os.environ.clear()
         os.environ.update(before)
         server.api.people.revoke_key(key)
-    return server.api.sweeps.sweep(made["key"])
+    return server.api.sweeps.sweep(sweep["key"])

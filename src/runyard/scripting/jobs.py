@@ -1,21 +1,26 @@
-"""Handles of what was submitted: one program, or one call of a function."""
+"""Handles of submitted work: one program, or one call of a function."""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Generic, TypeVar
 
+from runyard.actions.connect import open_server
 from runyard.actions.watching.log_events import LogLines, LogsRequest, LogText
 from runyard.actions.watching.logs import read_logs
 from runyard.client.api import Api, Run
 from runyard.client.sweeps import ENDED_STATES, Trial
-from runyard.errors import NotFoundError, RunyardError
+from runyard.errors import NotFoundError, RunyardError, UsageError
+from runyard.home import locate
 from runyard.scripting.calls import CallFolder, Outcome, RemoteTraceback
+from runyard.scripting.options import log_notice
 from runyard.scripting.watch import Watch
 from runyard.search.tasks import NUMBER
 
 T = TypeVar("T")
 _LAST_LINES = 20
+_IN_LIST = re.compile(r":[0-9]+$")
 # A file that a node has written may be seen later on another one.
 _FILE_SECONDS = 10.0
 
@@ -27,7 +32,7 @@ class JobError(RunyardError):
 class Job:
     """One program that was submitted; made by `runyard.submit`.
 
-    It goes on when this process ends: `runyard status ID` and the page show it too.
+    It keeps running when this process ends; `runyard status ID` and the page show it too.
     """
 
     def __init__(self, watch: Watch, number: int = 1, *, is_alone: bool = True) -> None:
@@ -63,20 +68,20 @@ class Job:
 
     @property
     def job_ids(self) -> list[str]:
-        """The numbers that the cluster gave; of several jobs in one array they share one."""
+        """The cluster's job numbers; the jobs of one array share a number."""
         return [job["job_id"] for job in self._watch.jobs()]
 
     def done(self) -> bool:
-        """Whether it is over, well or not."""
+        """Whether it has ended, with or without success."""
         return self.state in ENDED_STATES
 
     def wait(self, timeout: float | None = None) -> str:
-        """Until it is over; the state that it ended in. TimeoutError after `timeout` seconds."""
+        """Wait for its end; returns the final state. TimeoutError after `timeout` seconds."""
         self._watch.wait(self.done, timeout)
         return self.state
 
     def logs(self) -> str:
-        """What the program has printed so far; before it starts, what its job has."""
+        """The program's output so far; before it starts, the output of its job."""
         trial, api = self._trial(), self._watch.api
         if trial is not None and trial["run"] is not None:
             return _text(LogsRequest(f"run:{trial['id']}"), api)
@@ -84,21 +89,51 @@ class Job:
         return _text(LogsRequest(f"job:{jobs[0]['job_id']}"), api) if jobs else ""
 
     def runs(self) -> list[Run]:
-        """What it tracked: its config, summary and state. One run, once it has started."""
+        """Its tracked run, with config, summary and state; empty before it starts."""
         trial = self._trial()
         runs = self._watch.api.runs(sweep=self._watch.key)
         return [run for run in runs if trial is not None and run["id"] == trial["id"]]
 
     def cancel(self) -> None:
-        """End it, with its job; nothing where it is over."""
-        from runyard.actions.ending.cancel import cancel
-
+        """End it, with its job; does nothing if it has ended."""
         if not self.done():
-            cancel(self._watch.api, f"sweep:{self.id}", lambda _question: True)
+            self._watch.cancel()
 
     def _trial(self) -> Trial | None:
         trials = self._watch.trials()
         return next((row for row in trials if row["values"][NUMBER] == self._number), None)
+
+
+def job(name: str) -> Job:
+    """The handle of a job that an earlier process submitted, by its `id` or `name`.
+
+        job = runyard.job("k3x9p2qa")
+        job = runyard.job("k3x9p2qa:2")  # the second of a map
+
+    For a function it is a FunctionJob, which has `result()`.
+    """
+    home = locate()
+    words, _, number = name.rpartition(":") if _IN_LIST.search(name) else (name, "", "")
+    sweep = open_server(log_notice, home, quiet=True).sweeps.find(words)
+    tasks = sweep["config"].get("runyard", {}).get("tasks", [])
+    if not tasks:
+        raise UsageError(
+            f"{words} is a sweep, and not a job", mend=f"`runyard status {sweep['id']}` shows it"
+        )
+    if len(tasks) > 1 and not number:
+        raise UsageError(
+            f"{words} is a list of {len(tasks)} jobs",
+            mend=f'name one of them: runyard.job("{sweep["id"]}:1")',
+        )
+    numbers = sweep["config"]["parameters"][NUMBER]["values"]
+    place = int(number or numbers[0])
+    if place not in numbers:
+        raise NotFoundError(f"{words} has no job {place}", mend=f"it has {len(tasks)} jobs")
+    watch, is_alone = Watch(sweep, home), len(tasks) == 1
+    calls = CallFolder.of_command_line(tasks[numbers.index(place)]["command_line"])
+    if calls is None:
+        return Job(watch, place, is_alone=is_alone)
+    return FunctionJob(watch, calls, place, is_alone=is_alone)
 
 
 class FunctionJob(Job, Generic[T]):
@@ -117,7 +152,7 @@ class FunctionJob(Job, Generic[T]):
         return "canceled" if is_canceled else state
 
     def result(self, timeout: float | None = None) -> T:
-        """What the function returned, once it has; what it raised is raised here, too."""
+        """Wait, and return what the function returned; raise what it raised."""
         outcome = self._outcome(timeout)
         if outcome.error is not None:
             raise outcome.error from RemoteTraceback(outcome.traceback)
@@ -125,14 +160,14 @@ class FunctionJob(Job, Generic[T]):
         return value
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """What the function raised, or why there is no result; None where there is one."""
+        """What the function raised, or why there is no result; None if there is one."""
         try:
             return self._outcome(timeout).error
         except JobError as error:
             return error
 
     def cancel(self) -> None:
-        """End it; of a list the others go on."""
+        """End this call; the other calls of a list continue."""
         if self._is_alone:
             super().cancel()
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -16,7 +16,7 @@ from runyard.errors import UsageError
 from runyard.reading.kinds import Items, Unfit
 from runyard.reading.problems import nearest
 from runyard.reading.records import kind_of_setting
-from runyard.schedulers.choice import CLUSTER, HERE, NAMES, cluster
+from runyard.schedulers.choice import HERE, NAMES, choose, cluster
 
 _LOGGER = logging.getLogger("runyard")
 
@@ -49,7 +49,7 @@ class Resources(JobResources, total=False):
 
 
 class Options(Resources, total=False):
-    """All keywords. `settings` has other keys of runyard.yaml, by their path."""
+    """All keywords. `settings` has other keys of runyard.yaml, as there or by their path."""
 
     on: str | None
     name: str | None
@@ -57,6 +57,7 @@ class Options(Resources, total=False):
     entity: str | None
     folder: str | os.PathLike[str] | None
     retries: int | None
+    chain: int | None
     settings: Mapping[str, Any]
 
 
@@ -65,7 +66,7 @@ OPTIONS: frozenset[str] = Options.__optional_keys__
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JobOptions:
     """The keywords, read."""
 
     on: str
@@ -78,7 +79,7 @@ class Wanted:
     """How long it may take."""
 
 
-def read_options(options: Mapping[str, Any], *, default: str | None = None) -> Wanted:
+def read_options(options: Mapping[str, Any], *, default: str | None = None) -> JobOptions:
     """`default`: where it runs if nothing is said; None: on the cluster, where there is one."""
     for word in options:
         if word not in OPTIONS:
@@ -91,8 +92,9 @@ def read_options(options: Mapping[str, Any], *, default: str | None = None) -> W
     paths = {f"resources.{name}": value for name, value in values.items() if name in RESOURCES}
     paths |= {"name": values["name"]} if "name" in values else {}
     paths |= {f"tracking.{word}": values[word] for word in ("project", "entity") if word in values}
+    paths |= {"agents.chain": values["chain"]} if "chain" in values else {}
     flags = _flags({**values.get("settings", {}), **paths})
-    return Wanted(
+    return JobOptions(
         on=choose_place(values.get("on") or default),
         folder=Path(values.get("folder") or Path.cwd()).resolve(),
         project=ProjectOptions(flags, values.get("project"), values.get("entity")),
@@ -111,16 +113,18 @@ def log_notice(event: Event) -> None:
 def choose_place(on: str | None) -> str:
     """The scheduler that is named; None: the cluster's, where there is one."""
     if on is None:
-        return CLUSTER if cluster().is_here() else HERE
+        scheduler = cluster()
+        return scheduler.name if scheduler.is_here() else HERE
     if on not in NAMES:
         raise UsageError(f"on={on!r} is no place to run", mend=f"it can be {' or '.join(NAMES)}")
+    choose(on)
     return on
 
 
 def _flags(values: Mapping[str, Any]) -> Flags:
     fields = dict(flag_fields())
     flags: dict[str, Given] = {}
-    for path, value in values.items():
+    for path, value in _by_path(values, fields):
         word = path.removeprefix("resources.")
         if path not in fields:
             guess = nearest(path, list(fields))
@@ -139,3 +143,15 @@ def _flags(values: Mapping[str, Any]) -> Flags:
             entries = [Given(typed, str(value))]
         flags[path] = flag(path, entries)
     return Flags(flags)
+
+
+def _by_path(
+    values: Mapping[str, Any], fields: Container[str], above: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Each setting with its path, also where sections are nested as in runyard.yaml."""
+    for name, value in values.items():
+        path = f"{above}{name}"
+        if isinstance(value, Mapping) and path not in fields:
+            yield from _by_path(value, fields, f"{path}.")
+        else:
+            yield path, value

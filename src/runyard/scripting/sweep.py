@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from runyard.actions.sweeping.slots import Slots
 from runyard.client import sweeps as records
 from runyard.client.api import Run
 from runyard.client.sweeps import OPEN_STATES, Trial
-from runyard.errors import RunyardError, UsageError
+from runyard.errors import UsageError
 from runyard.home import Home, locate
 from runyard.schedulers.choice import HERE, has_queue
-from runyard.scripting.options import JobResources, Wanted, choose_place, log_notice, read_options
+from runyard.scripting.options import (
+    JobOptions,
+    JobResources,
+    choose_place,
+    log_notice,
+    read_options,
+)
 from runyard.scripting.watch import Watch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from runyard.actions.agent_process import AgentStarted
-    from runyard.actions.sweep_plan import Plan
+    from runyard.actions.sweeping.agent_process import AgentStarted
+    from runyard.actions.sweeping.sweep_plan import Plan
 
 Config = Mapping[str, Any] | str | os.PathLike[str]
 
 
 class Sweep(Mapping[str, Any]):
-    """A sweep that was started. As a mapping it is the server's record as it was seen last."""
+    """A sweep that was started. As a mapping it is the last record that the server sent."""
 
     def __init__(
         self, record: records.Sweep, home: Home, agent: AgentStarted | None = None
@@ -66,25 +71,25 @@ class Sweep(Mapping[str, Any]):
         return self.state not in OPEN_STATES
 
     def wait(self, timeout: float | None = None) -> Sweep:
-        """Until it is over; this sweep. TimeoutError after `timeout` seconds."""
+        """Wait for its end; returns this sweep. TimeoutError after `timeout` seconds."""
         self._watch.wait(self.done, timeout)
         return self
 
     def trials(self) -> list[Trial]:
-        """Each setting that was tried, with its values, its metrics and how it ended."""
+        """All trials, each with its values, metrics and final state."""
         return self._watch.trials()
 
     def best(self) -> Trial | None:
-        """The best trial so far; None where there is no metric, or no trial has ended well."""
+        """The best trial so far; None if there is no metric, or no finished trial."""
         self._record = self._watch.sweep()
         return self._record["best"]
 
     def runs(self) -> list[Run]:
-        """What its trials tracked."""
+        """The tracked runs of its trials."""
         return self._watch.api.runs(sweep=self._watch.key)
 
     def logs(self) -> str:
-        """What its trials have printed so far; each line behind its trial's name and a tab."""
+        """The output of its trials so far; each line begins with the trial's name and a tab."""
         from runyard.actions.watching.log_events import LogLines, LogsRequest
         from runyard.actions.watching.logs import read_logs
 
@@ -98,11 +103,9 @@ class Sweep(Mapping[str, Any]):
         )
 
     def cancel(self) -> None:
-        """End it with all that runs of it, and its jobs; nothing where it is over."""
-        from runyard.actions.ending.cancel import cancel
-
+        """End it, with its running trials and its jobs; does nothing if it has ended."""
         if not self.done():
-            cancel(self._watch.api, f"sweep:{self.id}", lambda _question: True)
+            self._watch.cancel()
 
 
 def sweep(
@@ -121,19 +124,17 @@ def sweep(
     settings: Mapping[str, Any] | None = None,
     **resources: Unpack[JobResources],
 ) -> Sweep:
-    """Make a sweep of a file, or of what would stand in one, and start it.
+    """Start a sweep. `config` is the content of a sweep file, or the path of one.
 
-    With a function, each trial is a call of it in this process, which finds its values by
-    `wandb.init()` in `wandb.config`: one at a time, at most `count`. Without, the sweep's own
-    program or command is run, `slots` at a time, or `per_gpu` on each GPU (a number, or "auto").
+    With a function, each trial is a call of it in this process, one at a time, at most `count`; it
+    finds its values in `wandb.config` after `wandb.init()`. Without a function, the program or
+    command of the sweep runs, `slots` at a time, or `per_gpu` on each GPU (a number, or "auto").
     `gpus` and `mps` are those of `runyard sweep`.
 
-    As the command does, it works the sweep off here and comes back with it at its end, or, with
-    on="slurm", submits it with the resources that are asked for, and comes back at once. `wait`
-    says otherwise: with False it runs here in the background, with True the jobs are waited for.
+    By default the sweep runs here, and the call returns at its end, as the command does. With
+    on="slurm" it is submitted with the requested resources, and the call returns at once.
+    wait=False runs it here in the background; wait=True waits for the jobs.
     """
-    gpu_words = None if gpus is None else str(gpus)
-    slot_words = {"slots": slots, "per-gpu": per_gpu, "gpus": gpu_words, "mps": mps}
     if function is not None:
         if slots not in (None, 1) or per_gpu is not None or gpus is not None or on or resources:
             raise UsageError(
@@ -151,83 +152,73 @@ def sweep(
         agents = {"agents.per_gpu": per_gpu, "agents.mps": mps}
         shares = {name: value for name, value in agents.items() if value is not None}
         options = {**resources, "gpus": gpus, "on": place, **owner}
-        wanted = read_options({**options, "settings": {**shares, **(settings or {})}})
-        started = _submit(config, wanted, slots or 1, count)
+        job_options = read_options({**options, "settings": {**shares, **(settings or {})}})
+        started = _submit(config, job_options, slots or 1, count)
         return started.wait() if wait else started
     if wait is None or wait:
         _refuse_resources(resources, settings)
-        return _run_command(config, {"count": count, **owner, **slot_words})
-    wanted = read_options({**resources, **owner, "settings": settings or {}}, default=place)
-    return _start(config, wanted, slot_words, count)
+    job_options = read_options({**resources, **owner, "settings": settings or {}}, default=place)
+    gpu_words = None if gpus is None else str(gpus)
+    if gpu_words is not None and gpu_words.isdecimal():
+        gpu_words = f"auto:{gpu_words}"  # So many of those that are here, as the command has it.
+    here = Slots(slots, per_gpu, gpu_words, mps)
+    if wait is None or wait:
+        return _work(config, job_options, here, count)
+    return _start(config, job_options, here, count)
 
 
-def _run_command(config: Config, options: Mapping[str, int | str | None]) -> Sweep:
-    """In the foreground, with the command's progress on the terminal."""
-    words = [sys.executable, "-m", "runyard", "sweep", "--json"]
-    for name, value in options.items():
-        words += [f"--{name}", str(value)] if value is not None else []
-    text = json.dumps(dict(config)) if isinstance(config, Mapping) else None
-    done = subprocess.run(
-        [*words, os.fspath(config) if not isinstance(config, Mapping) else "-"],
-        input=text,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if not done.stdout.strip():
-        raise RunyardError(f"the sweep did not run (exit code {done.returncode}): see above")
-    return Sweep(json.loads(done.stdout), locate())
+def _work(config: Config, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
+    """In the foreground: the agent tells on stderr how far it is."""
+    from runyard.actions.sweeping.agent_process import Limits
+    from runyard.actions.sweeping.sweep import create_sweep, estimate_sweep
+    from runyard.actions.sweeping.work import Waiting, WorkRequest, work
+
+    plan = _plan(config, job_options)
+    record = create_sweep(plan, (), log_notice)
+    estimate_sweep(plan, slots.count, log_notice, record)
+    request = WorkRequest(record, job_options.project, slots, Limits(count))
+    worked = work(request, Waiting(), log_notice)
+    failed = [{"trial": trial, "why": why} for trial, why in worked.failures]
+    return Sweep(cast(records.Sweep, {**worked.sweep, "failures": failed}), locate())
 
 
-def _start(
-    config: Config, wanted: Wanted, slot_words: Mapping[str, Any], count: int | None
-) -> Sweep:
+def _start(config: Config, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
     """By an agent of this machine in the background."""
-    from runyard.actions.agent_process import agent_command, start_in_background
-    from runyard.actions.slots import Slots
-    from runyard.actions.sweep import create_sweep
+    from runyard.actions.sweeping.agent_process import Limits, start_agent
+    from runyard.actions.sweeping.sweep import create_sweep
     from runyard.actions.tracking import agent_variables
 
-    plan = _plan(config, wanted)
-    variables = agent_variables(wanted.project, plan.folder, log_notice)
+    plan = _plan(config, job_options)
+    variables = agent_variables(job_options.project, plan.folder, log_notice)
     record = create_sweep(plan, (), log_notice)
-    slots = Slots(slot_words["slots"], slot_words["per-gpu"], slot_words["gpus"], slot_words["mps"])
-    folder = str(plan.folder)
-    words = agent_command(
-        record["key"],
-        slots=slots.of_sweep(record),
-        count=count,
-        folder=folder,
-        leash=None,
-        quiet=False,
-        seconds=wanted.seconds,
-    )
-    agent = start_in_background(words, record["id"], folder, variables)
+    agent = start_agent(record, slots, variables, Limits(count, job_options.seconds))
     return Sweep(record, locate(), agent)
 
 
-def _submit(config: Config, wanted: Wanted, slots: int, count: int | None) -> Sweep:
+def _submit(config: Config, job_options: JobOptions, slots: int, count: int | None) -> Sweep:
     from runyard.actions.submitting.submission import ClusterOptions, SweepSubmitted
-    from runyard.actions.sweep import submit_sweep
+    from runyard.actions.sweeping.sweep import submit_sweep
 
     if count is not None:
         raise UsageError(
             "count is for this machine", mend="write run_cap into the sweep: so many trials in all"
         )
-    plan, flags = _plan(config, wanted), wanted.project.flags
+    plan, flags = _plan(config, job_options), job_options.project.flags
     outcome = submit_sweep(plan, flags, slots, (), ClusterOptions(), log_notice)
     assert isinstance(outcome, SweepSubmitted), "nobody was asked, and it was no preview"
     return Sweep(outcome.sweep, locate())
 
 
-def _plan(config: Config, wanted: Wanted) -> Plan:
-    from runyard.actions.program_checks import check_plan
-    from runyard.actions.sweep_plan import SweepSource, make_plan
+def _plan(config: Config, job_options: JobOptions) -> Plan:
+    from runyard.actions.sweeping.sweep_plan import SweepSource, make_plan
+    from runyard.actions.trying.program_checks import check_plan
 
     if isinstance(config, Mapping):
-        source = SweepSource("the sweep", options=wanted.project, text=json.dumps(dict(config)))
+        source = SweepSource(
+            "the sweep", options=job_options.project, text=json.dumps(dict(config))
+        )
     else:
-        source = SweepSource(str(Path(config)), options=wanted.project)
+        source = SweepSource(str(Path(config)), options=job_options.project)
     plan = make_plan(source, log_notice)
     check_plan(plan, log_notice)
     return plan

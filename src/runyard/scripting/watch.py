@@ -1,4 +1,4 @@
-"""Looking at a sweep until it is over, or until nobody works on it any more."""
+"""Wait until a sweep is over, or until no agent and no job is left for it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runyard.actions.agent_process import AgentStarted
 from runyard.actions.connect import open_server
+from runyard.actions.sweeping.agent_process import AgentStarted
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial
@@ -17,15 +17,15 @@ from runyard.home import Home
 from runyard.scripting.options import log_notice
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-# Jobs of one list share what was read so recently.
-_FRESH = 0.05
-_ASK_CLUSTER_EVERY = 15.0
+# The jobs of one list share an answer that is not older.
+_CACHE_SECONDS = 0.05
+_POLL_SECONDS = 15.0
 # The server may be restarted while we wait.
-_PATIENCE = 60.0
+_SERVER_SILENT_SECONDS = 60.0
 
 
 class NobodyWorks(RunyardError):
-    """What was waited for will not come: no agent and no job is left that could do it."""
+    """The result will never come: no agent and no job is left that could produce it."""
 
 
 class Watch:
@@ -37,7 +37,7 @@ class Watch:
         self.home = home
         self._agent = agent
         self._trials: tuple[float, list[Trial]] | None = None
-        self._asked_cluster = time.monotonic()
+        self._polled_at = time.monotonic()
 
     @property
     def api(self) -> Api:
@@ -48,29 +48,35 @@ class Watch:
 
     def trials(self) -> list[Trial]:
         now = time.monotonic()
-        if self._trials is None or now - self._trials[0] > _FRESH:
+        if self._trials is None or now - self._trials[0] > _CACHE_SECONDS:
             self._trials = now, self.api.sweeps.trials(self.key)
         return self._trials[1]
 
     def jobs(self) -> list[Job]:
         return self.api.jobs.jobs(sweep=self.key)
 
+    def cancel(self) -> None:
+        """End the sweep, with its agents and its jobs."""
+        from runyard.actions.ending.cancel import cancel
+
+        cancel(self.api, f"sweep:{self.id}", lambda _question: True)
+
     def wait(self, is_over: Callable[[], bool], timeout: float | None) -> None:
         """TimeoutError after so many seconds; NobodyWorks where waiting longer is of no use."""
         end = None if timeout is None else time.monotonic() + timeout
-        pause, heard = _FIRST_PAUSE, time.monotonic()
+        pause, answered_at = _FIRST_PAUSE, time.monotonic()
         while True:
             try:
-                # Before it is asked whether it is over: what is left now has ended, or never will.
-                is_left = self._is_left()
+                # Before is_over: an agent that ends in between has finished the sweep.
+                is_abandoned = self._is_abandoned()
                 if is_over():
                     return
-                heard = time.monotonic()
+                answered_at = time.monotonic()
             except ServerError:
-                if time.monotonic() - heard > _PATIENCE:
+                if time.monotonic() - answered_at > _SERVER_SILENT_SECONDS:
                     raise
-                is_left = False
-            if is_left:
+                is_abandoned = False
+            if is_abandoned:
                 raise NobodyWorks(
                     f"{self.id} is not done, and nobody works on it any more",
                     mend=f"`runyard status {self.id}` says why; `runyard sweep {self.id}` goes on",
@@ -81,19 +87,19 @@ class Watch:
             time.sleep(rest)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
-    def _is_left(self) -> bool:
-        """Whether all that was started for it is gone, and nobody else has come."""
+    def _is_abandoned(self) -> bool:
+        """Whether the agent or the jobs that were started for it are gone, and no other came."""
         if self._agent is not None:
             return not _is_alive(self._agent.pid) and not self.sweep()["agents"]
-        if time.monotonic() - self._asked_cluster < _ASK_CLUSTER_EVERY:
+        if time.monotonic() - self._polled_at < _POLL_SECONDS:
             return False
         from runyard.actions.submitting.submission import send_held_agents
         from runyard.launch.watching import look
 
-        self._asked_cluster = time.monotonic()
+        self._polled_at = time.monotonic()
         api = self.api
-        looked = look(api.jobs, self.jobs())
-        if looked.trouble or any(job["ended_at"] is None for job in looked.jobs):
+        answer = look(api.jobs, self.jobs())
+        if answer.trouble or any(job["ended_at"] is None for job in answer.jobs):
             return False
         return not self.sweep()["agents"] and not send_held_agents(api, self.home)
 

@@ -8,21 +8,21 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable
+from sqlite3 import Connection
 
 from runyard.errors import StateError
 from runyard.home import Home, write_whole
 from runyard.server.artifacts import artifact_deletion
 from runyard.server.artifacts.blob_files import Blobs
-from runyard.server.history.joiner import Joiner
+from runyard.server.history.joining import Joiner
 from runyard.server.history.reading.project_keys import ProjectKeys
-from runyard.server.jobs import cancel_requests
+from runyard.server.jobs import jobs
 from runyard.server.listing.field_memory import FieldMemory
 from runyard.server.people.accounts import Accounts
 from runyard.server.people.permissions import Caller
-from runyard.server.runs.uploads import Uploads
+from runyard.server.runs.run_files import Uploads
 from runyard.server.store.database import Database, DiskFull
-from runyard.server.store.store import Store
-from runyard.server.store.vacuum import Vacuum
+from runyard.server.store.store import Store, Vacuum
 from runyard.server.sweeps.ledger import leases
 from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.tracking import deletion, leftovers
@@ -61,10 +61,10 @@ class Tracker(Store):
             self.blobs.clear_unfinished()
             self.uploads.clear_orphans(self._database.read(deletion.all_keys).result())
             self.take_in_leftovers()
-            self.open_wishes = self._database.read(cancel_requests.count).result()
+            self.open_wishes = self._database.read(jobs.count_wishes).result()
             # While we were down nobody could renew a lease.
             now = time.time()
-            self._database.write(lambda connection: leases.extend_all(connection, now)).result()
+            self._database.write(lambda db: leases.extend_all(db, now)).result()
         except (sqlite3.Error, DiskFull) as error:
             self.close()
             raise _store_error(self.home, error) from error
@@ -86,15 +86,15 @@ class Tracker(Store):
         logged goes in slices before the run itself does; cut short there, it is shorter.
         """
 
-        def delete(connection: sqlite3.Connection) -> tuple[bool, list[tuple[str, str]]]:
+        def delete(db: Connection) -> tuple[bool, list[tuple[str, str]]]:
             freed = (
                 artifact_deletion.delete_made_by(
-                    connection, key, lambda entity: self.accounts.may_write(caller, entity)
+                    db, key, lambda entity: self.accounts.may_write(caller, entity)
                 )
                 if with_artifacts
                 else []
             )
-            return deletion.delete_run(connection, key, time.time()), freed
+            return deletion.delete_run(db, key, time.time()), freed
 
         await self.transfer(key, deletion.Empty(key))
         was_there, freed = await self.write(delete)

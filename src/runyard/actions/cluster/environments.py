@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import runyard
 from runyard.actions.cluster.own_jobs import remember
@@ -19,8 +19,9 @@ from runyard.home import locate, prepare
 if TYPE_CHECKING:
     from runyard.config.request import Request
     from runyard.launch.building import Builder
+    from runyard.launch.builds import Build
     from runyard.launch.environment_checks import Seen
-    from runyard.launch.environments import Wrapping
+    from runyard.launch.environments import Setting, Wrapping
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,19 @@ class EnvironmentCheck:
     to_build: bool
     checks: Sequence[Seen]
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "found": self.found,
+            "to_build": self.to_build,
+            "checks": [
+                {"what": seen.check.what, "fine": seen.is_fine, "told": seen.told,
+                 "mend": None if seen.is_fine else seen.check.mend,
+                 "advice": seen.check.is_advice}
+                for seen in self.checks
+            ],
+        }  # fmt: skip
+
     @property
     def is_fit(self) -> bool:
         """Whether jobs can use it, as far as one can tell before it is built."""
@@ -67,6 +81,12 @@ class EnvironmentLines:
     kind: str
     wrapping: Wrapping
     build_script: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        parts = {
+            name: list(getattr(self.wrapping, name)) for name in ("before", "launcher", "header")
+        }
+        return {"kind": self.kind, **parts, "build": self.build_script}
 
 
 def builder() -> Builder:
@@ -84,15 +104,15 @@ def builder() -> Builder:
 def build(request: EnvironmentRequest, notify: Notify) -> EnvironmentBuilt | None:
     """Build it once; None where there is nothing to build, which is told."""
     from runyard.launch.building import is_built
-    from runyard.launch.settling_environment import build_environment, plan_environment
+    from runyard.launch.settling_environment import build_environment
 
     project = _project(request)
     prepare(locate())
     own = builder()
-    setting, plan = plan_environment(project, work=request.folder, home=own.home)
+    setting, plan = _planned(request, project)
     if plan is None:
-        found = setting.found or f"kind {project.environment.kind}"
-        notify(Notice(f"there is nothing to build: {found} is used as it is"))
+        name = setting.found or f"kind {project.environment.kind}"
+        notify(Notice(f"there is nothing to build: {name} is used as it is"))
         return None
     if plan.inside:
         name = project.profile.name
@@ -118,10 +138,9 @@ def check(request: EnvironmentRequest) -> EnvironmentCheck:
     from runyard.launch.building import is_built
     from runyard.launch.environment_checks import look
     from runyard.launch.environments import wrap
-    from runyard.launch.settling_environment import plan_environment
 
     project = _project(request)
-    setting, plan = plan_environment(project, work=request.folder, home=locate().path)
+    setting, plan = _planned(request, project)
     checks = look(wrap(project.environment, project.profile, setting).checks)
     to_build = plan is not None and not plan.inside and not is_built(plan)
     return EnvironmentCheck(project.environment.kind, setting.found, to_build, checks)
@@ -129,14 +148,21 @@ def check(request: EnvironmentRequest) -> EnvironmentCheck:
 
 def lines_for_jobs(request: EnvironmentRequest) -> EnvironmentLines:
     from runyard.launch.environments import wrap
-    from runyard.launch.settling_environment import plan_environment
 
     project = _project(request)
-    setting, plan = plan_environment(project, work=request.folder, home=locate().path)
+    setting, plan = _planned(request, project)
     wrapping = wrap(project.environment, project.profile, setting)
     return EnvironmentLines(
         project.environment.kind, wrapping, None if plan is None else plan.script
     )
+
+
+def _planned(request: EnvironmentRequest, project: Request) -> tuple[Setting, Build | None]:
+    from runyard.launch.settling_environment import plan_environment
+    from runyard.schedulers.choice import cluster
+
+    words = cluster().words
+    return plan_environment(project, work=request.folder, home=locate().path, words=words)
 
 
 def _project(request: EnvironmentRequest) -> Request:

@@ -53,13 +53,14 @@ def script_of(home: Home, request: ServerJobRequest) -> str:
     """The script of each job; makes nothing."""
     from runyard.launch.own_jobs import own_script
     from runyard.launch.serving import server_job
+    from runyard.schedulers.choice import cluster
 
     settings = _settings(request)
     job = server_job(
         home, settings, python=sys.executable, source=_source(), seconds=request.seconds,
         options=request.access.options(),
     )  # fmt: skip
-    return own_script(job, settings, home.path / "jobs" / "server-TIME")
+    return own_script(job, settings, home.path / "jobs" / "server-TIME", cluster())
 
 
 def submit_server_jobs(home: Home, request: ServerJobRequest, notify: Notify) -> ServerSubmitted:

@@ -92,6 +92,7 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
             request,
             work=places.work,
             builder=builder(),
+            scheduler=scheduler,
             say=in_words(notify if not dry_run or wanted.cluster.dry_run else ignore),
             mounts=tuple(dict.fromkeys((str(places.project), str(places.source)))),
             dry_run=dry_run,
@@ -100,15 +101,16 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
     wrapping = settle(True)
 
     def make(agents: int | None) -> Plan:
-        asked = request
+        sized = request
         if agents is not None:
-            asked = replace(request, agents=replace(request.agents, count=agents))
+            sized = replace(request, agents=replace(request.agents, count=agents))
         return plan(
-            asked,
+            sized,
             request.profile,
             work=Work(None, slots=wanted.slots, trials=wanted.trials, kind=kind),
             places=places,
             runyard=Interpreter(sys.executable, source),
+            scheduler=scheduler,
             wrapping=wrapping,
             snapshot=wanted.code if copy is None else copy.record,
         )

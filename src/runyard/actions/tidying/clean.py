@@ -1,8 +1,10 @@
-"""Remove copies of code that no job needs, and what dead jobs left on the disks of nodes."""
+"""Remove what no job needs: copies of code, folders of old jobs and calls, leftovers on nodes."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -12,7 +14,8 @@ from typing import TYPE_CHECKING
 import runyard
 from runyard.actions.events import Notice, Notify, ignore
 from runyard.client.api import Api
-from runyard.client.sweeps import OPEN_STATES
+from runyard.client.jobs import Job
+from runyard.client.sweeps import OPEN_STATES, Sweep
 from runyard.home import Home, locate
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 # A copy that was wanted a moment ago may be on its way to Slurm.
 _YOUNG_SECONDS = 600.0
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -77,13 +81,55 @@ def clean_snapshots(api: Api, home: Home, *, dry_run: bool = False) -> list[str]
     return clean(snapshots_of(home.path), needed, older_than=before, let_go=let_go)
 
 
+def clean_jobs(api: Api, home: Home, *, days: float, dry_run: bool = False) -> list[str]:
+    """Scripts and logs of jobs, and calls of functions, that are over for so many days.
+
+    The names of the folders that went. Of a sweep that is open, all of them stay.
+    """
+    before = time.time() - days * _DAY
+    jobs, sweeps = _jobs_and_open_sweeps(api)
+    keys = {sweep["key"] for sweep in sweeps}
+    needed = {
+        Path(job["folder"]).name
+        for job in jobs
+        if job["ended_at"] is None or job["ended_at"] > before or job["sweep"] in keys
+    }
+    # Calls stand in the command lines of their list; agents that are held back name their folder.
+    mentions = json.dumps([sweep["config"] for sweep in sweeps])
+    mentions += "".join(file.read_text() for file in (home.path / "held").glob("*.json"))
+    removed = []
+    for folder in sorted((*home.path.glob("jobs/*"), *home.path.glob("calls/*"))):
+        if folder.is_symlink() or folder.name in needed or folder.name in mentions:
+            continue
+        if _last_change(folder) < before:
+            removed.append(str(folder.relative_to(home.path)))
+            if not dry_run:
+                shutil.rmtree(folder, ignore_errors=True)
+    return removed
+
+
+def _last_change(folder: Path) -> float:
+    """Of a folder or of a file in it; what goes away meanwhile is left alone."""
+    try:
+        return max(path.lstat().st_mtime for path in (folder, *folder.iterdir()))
+    except OSError:
+        return time.time()
+
+
 def _needed(api: Api) -> set[str]:
     """The digests that jobs may still start with, or agents be added with."""
+    jobs, sweeps = _jobs_and_open_sweeps(api)
+    keys = {sweep["key"] for sweep in sweeps}
+    return {
+        job["snapshot"]
+        for job in jobs
+        if job["snapshot"] is not None and (job["ended_at"] is None or job["sweep"] in keys)
+    }
+
+
+def _jobs_and_open_sweeps(api: Api) -> tuple[list[Job], list[Sweep]]:
+    """All jobs as they are now, and the sweeps to which agents may be added."""
     from runyard.launch.watching import look
 
-    known = [job for job in api.jobs.jobs() if job["snapshot"] is not None]
-    looked = look(api.jobs, known).jobs
-    sweeps = {sweep["key"] for sweep in api.sweeps.sweeps() if sweep["state"] in OPEN_STATES}
-    return {
-        str(job["snapshot"]) for job in looked if job["ended_at"] is None or job["sweep"] in sweeps
-    }
+    sweeps = [sweep for sweep in api.sweeps.sweeps() if sweep["state"] in OPEN_STATES]
+    return look(api.jobs, api.jobs.jobs()).jobs, sweeps

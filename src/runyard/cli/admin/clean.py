@@ -4,9 +4,12 @@
   runyard clean --nodes -p gpu         the same in another partition
   runyard clean --snapshots            copies of code that no job and no open sweep needs
   runyard clean --snapshots --dry-run  which they are; removes nothing
+  runyard clean --jobs                 scripts, logs and calls of jobs that ended 30 days ago
+  runyard clean --jobs --days 7        a week ago
 
 On nodes a short job to each does it; folders of jobs that still run stay. What programs have left
-in a copy of the code is brought to the project first.
+in a copy of the code is brought to the project first. What an open sweep needs stays; what trials
+printed stays with the server.
 """
 
 from __future__ import annotations
@@ -14,20 +17,30 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from runyard.actions.tidying.clean import CleanNodesRequest, clean_nodes, clean_snapshots
+from runyard.actions.tidying.clean import (
+    CleanNodesRequest,
+    clean_jobs,
+    clean_nodes,
+    clean_snapshots,
+)
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say, show
-from runyard.cli.parser import duration
-from runyard.errors import UsageError
+from runyard.cli.parser import duration, positive
 from runyard.home import locate
 
-_WAIT_SECONDS = 600.0
+_WAIT_SECONDS, _DAYS = 600.0, 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--snapshots", action="store_true", help="copies of code")
-    parser.add_argument("--nodes", action="store_true", help="left-overs on the nodes' own disks")
+    kinds = parser.add_mutually_exclusive_group(required=True)
+    kinds.add_argument("--snapshots", action="store_true", help="copies of code")
+    kinds.add_argument("--nodes", action="store_true", help="left-overs on the nodes' own disks")
+    kinds.add_argument(
+        "--jobs", action="store_true", help="folders of jobs and calls that are over"
+    )
+    parser.add_argument("--days", type=positive, default=_DAYS, metavar="N",
+                        help=f"with --jobs: over for so long (default {_DAYS})")  # fmt: skip
     parser.add_argument(*spelled("--partition"), metavar="NAME", help="whose nodes")
     parser.add_argument(*spelled("--account"), metavar="NAME", help="who pays for the jobs")
     parser.add_argument("--wait", type=duration, default=_WAIT_SECONDS, metavar="TIME",
@@ -37,11 +50,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if not args.snapshots and not args.nodes:
-        raise UsageError("runyard clean: what?", mend="runyard clean --nodes, or --snapshots")
-    if args.nodes and args.snapshots:
-        raise UsageError("runyard clean: one at a time", mend="leave --nodes or --snapshots out")
-    return _clean_nodes(args) if args.nodes else _clean_copies(args)
+    if args.nodes:
+        return _clean_nodes(args)
+    api, home = server(), locate()
+    if args.jobs:
+        what, removed = "folders", clean_jobs(api, home, days=args.days, dry_run=args.dry_run)
+    else:
+        what, removed = "copies of code", clean_snapshots(api, home, dry_run=args.dry_run)
+    if args.json:
+        print_json(removed)
+    else:
+        would = "would be" if args.dry_run else "are"
+        say(f"{len(removed)} {what} {would} removed" if removed else "nothing to remove")
+    return 0
 
 
 def _clean_nodes(args: argparse.Namespace) -> int:
@@ -57,23 +78,12 @@ def _clean_nodes(args: argparse.Namespace) -> int:
     return 0 if all(node.said is not None for node in cleaned) else 1
 
 
-def node_line(node: str, said: dict[str, list[str]] | None) -> str:
+def node_line(node: str, answer: dict[str, list[str]] | None) -> str:
     """What became of a node's left-overs, in a line or some."""
-    if said is None:
+    if answer is None:
         return f"{node}: it had no room for the job in that time; its next job removes them"
-    held = f"; {len(said['held'])} of jobs that run stay" if said["held"] else ""
-    if not said["before"]:
+    held = f"; {len(answer['held'])} of jobs that run stay" if answer["held"] else ""
+    if not answer["before"]:
         return f"{node}: nothing to delete{held}"
-    before, after = " ".join(said["before"]), " ".join(said["after"]) or "nothing"
+    before, after = " ".join(answer["before"]), " ".join(answer["after"]) or "nothing"
     return f"{node}: before {before}; after {after}{held}"
-
-
-def _clean_copies(args: argparse.Namespace) -> int:
-    home = locate()
-    removed = clean_snapshots(server(), home, dry_run=args.dry_run)
-    if args.json:
-        print_json(removed)
-    else:
-        would = "would be" if args.dry_run else "are"
-        say(f"{len(removed)} copies of code {would} removed" if removed else "nothing to remove")
-    return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runyard.client.job_log import Row, append_lines, exit_and_signal
 from runyard.locks import FolderLock
-from runyard.sweep_states import ENDED_TRIALS
+from runyard.sweep_states import ENDED_STATES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class JobLog:
     def add(self, attempt: Attempt, trial: dict[str, Any] | None) -> None:
         """An attempt has ended, and the server says what that makes of its trial."""
         task = attempt.claim.get("task")
-        if task is None or trial is None or trial["state"] not in ENDED_TRIALS:
+        if task is None or trial is None or trial["state"] not in ENDED_STATES:
             return
         path = Path(task["log"] or f"{Path(attempt.workspace.trial_folder).parent}/joblog")
         self._lines.setdefault(path, []).append(str(_row(attempt, task, trial)))

@@ -2,60 +2,87 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.schedulers.gridengine.sending import job_name
+from runyard.errors import ConfigError
+from runyard.schedulers.gridengine.script_words import WORDS
+from runyard.schedulers.gridengine.settings import SiteNames
+from runyard.schedulers.jobs import Header, Option
 
 if TYPE_CHECKING:
+    from runyard.config.request import Request
     from runyard.schedulers.resources import Ruled
 
 _MAIL = {"BEGIN": "b", "END": "e", "FAIL": "a", "REQUEUE": "a", "ALL": "bea", "NONE": "n"}
+# Not in a job's name (sge_types(5)).
+_FORBIDDEN = re.compile(r"[\s/:@\\*?]")
+# What a log's name is made of, as Grid Engine writes it.
+_IN_A_LOG = {"%A": "$JOB_ID", "%j": "$JOB_ID", "%a": "$TASK_ID", "%N": "$HOSTNAME"}
 
 
-@dataclass(frozen=True)
-class SiteNames:
-    """What administrators choose: Grid Engine itself has no name for any of these."""
-
-    cores: str = "smp"
-    """The parallel environment whose slots are all on one host."""
-    memory: str = "h_vmem"
-    gpu: str = "gpu"
+def job_name(text: str) -> str:
+    """A name that Grid Engine takes: it must not begin with a digit."""
+    name = _FORBIDDEN.sub("-", text)
+    return name if name[:1].isalpha() else f"j-{name}"
 
 
-def header_lines(
+def header(
     name: str,
+    request: Request,
     ruled: Ruled,
     *,
-    log: str,
-    folder: str,
-    tasks: int | None = None,
-    at_once: int | None = None,
-    notify: bool = False,
+    form: str,
     requeue: bool = False,
     site: SiteNames | None = None,
     more: Sequence[str] = (),
-) -> list[str]:
-    """Lines for one job, or for an array of `tasks`; `$TASK_ID` in `log` is a task's number."""
+) -> Header:
+    resources = request.resources
+    if form == "nodes" or (resources.nodes or 1) > 1 or (resources.tasks_per_node or 1) > 1:
+        raise ConfigError(
+            "jobs of Grid Engine have one node and one task each, as far as runyard knows it",
+            mend="leave out --nodes, --tasks-per-node and agents: {form: nodes}",
+        )
     site = site or SiteNames()
     slots = ruled.cpus or 1
-    options = [f"-N {job_name(name)}", f"-o {log}", "-j y", f"-wd {folder}"]
-    options += [f"-r {'y' if requeue else 'n'}"]
-    if tasks is not None:
-        options.append(f"-t 1-{tasks}")
-        options += [] if at_once is None else [f"-tc {at_once}"]
-    options += [] if ruled.account is None else [f"-P {ruled.account}"]
-    options += [] if ruled.partition is None else [f"-q {ruled.partition}"]
-    options += [] if slots == 1 else [f"-pe {site.cores} {slots}"]
-    resources = _resources(ruled, slots, site)
-    options += [f"-l {','.join(resources)}"] if resources else []
-    # USR2 before KILL, at `qdel` and at the end of the time; the queue says how long before.
-    options += ["-notify"] if notify else []
     mail = "".join(_MAIL.get(event, "") for event in ruled.options.get("mail", "").split(","))
-    options += [f"-m {''.join(dict.fromkeys(mail))}"] if mail else []
-    options += [f"-M {ruled.options['mail_to']}"] if "mail_to" in ruled.options else []
-    return [f"#$ {option}" for option in (*options, *more)]
+    named = {
+        "N": job_name(name),
+        "r": "y" if requeue else "n",
+        "P": ruled.account,
+        "q": ruled.partition,
+        "pe": None if slots == 1 else f"{site.cores} {slots}",
+        "l": ",".join(_resources(ruled, slots, site)) or None,
+        "m": "".join(dict.fromkeys(mail)) or None,
+        "M": ruled.options.get("mail_to"),
+    }
+    options: list[Option] = [(option, value) for option, value in named.items() if value]
+    for word in (*more, *resources.extra):
+        option, _, value = word.strip().lstrip("-").partition(" ")
+        options.append((option, value or None))
+    return Header(tuple(options))
+
+
+def header_lines(
+    header: Header, *, tasks: int | None, at_once: int | None, log: str | None, folder: Path | None
+) -> list[str]:
+    options = list(header.options)
+    if tasks is not None:
+        options.append(("t", f"1-{tasks}"))
+        options += [] if at_once is None else [("tc", str(at_once))]
+    path = log or "/dev/null"
+    for mark, variable in _IN_A_LOG.items():
+        path = path.replace(mark, variable)
+    options += [("o", path), ("j", "y")]
+    if folder is not None and WORDS.is_plain(folder):
+        options.append(("wd", str(folder)))
+    return [f"#$ -{name}" if value is None else f"#$ -{name} {value}" for name, value in options]
+
+
+def renumber(text: str, tasks: int) -> str:
+    return re.sub(r"^(#\$ -t 1-)\d+", rf"\g<1>{tasks}", text, flags=re.MULTILINE)
 
 
 def _resources(ruled: Ruled, slots: int, site: SiteNames) -> list[str]:

@@ -5,14 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from runyard.schedulers.gridengine import cell, queue, sending
+from runyard.schedulers.gridengine import header as headers
 from runyard.schedulers.gridengine.commands import missing
-from runyard.schedulers.jobs import Batch, JobState, Record, Reply
+from runyard.schedulers.gridengine.script_words import WORDS
+from runyard.schedulers.gridengine.states import read_reason
+from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Reply
 from runyard.schedulers.partitions import Partition
 from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runyard.clusters.profile import Profile
+    from runyard.config.request import Request
+    from runyard.schedulers.resources import Ruled
+    from runyard.schedulers.script_words import ScriptWords
 
 
 class GridEngine(Scheduler):
@@ -30,8 +41,7 @@ class GridEngine(Scheduler):
         self._environ = os.environ if environ is None else environ
 
     def is_here(self) -> bool:
-        path = self._environ.get("PATH")
-        return shutil.which("qsub", path=path) is not None and self.cluster_name() is not None
+        return self.is_installed() and self.cluster_name() is not None
 
     def demand(self) -> None:
         if shutil.which("qsub", path=self._environ.get("PATH")) is None:
@@ -39,6 +49,60 @@ class GridEngine(Scheduler):
 
     def cluster_name(self) -> str | None:
         return cell.cluster_name(self._environ)
+
+    @property
+    def words(self) -> ScriptWords:
+        return WORDS
+
+    def header(
+        self,
+        name: str,
+        request: Request,
+        profile: Profile,
+        ruled: Ruled,
+        *,
+        form: str,
+        agents: int,
+        grace: float,
+        signal: str = "USR2",
+        requeue: bool = False,
+        more: Sequence[str] = (),
+    ) -> Header:
+        # Signals before the end (`-notify`) go to every process of a job, and end those that do
+        # not expect them: an agent knows the end by itself.
+        return headers.header(
+            name, request, ruled, form=form, requeue=requeue, site=profile.gridengine,
+            more=(*profile.submission.always, *more),
+        )  # fmt: skip
+
+    def header_lines(
+        self,
+        header: Header,
+        *,
+        tasks: int | None = None,
+        at_once: int | None = None,
+        log: str | None,
+        folder: Path | None = None,
+    ) -> list[str]:
+        return headers.header_lines(header, tasks=tasks, at_once=at_once, log=log, folder=folder)
+
+    def describe(self, header: Header) -> str:
+        return " ".join(f"-{name} {value or ''}".strip() for name, value in header.options[1:])
+
+    def renumber(self, text: str, tasks: int) -> str:
+        return headers.renumber(text, tasks)
+
+    def command(self, batch: Batch) -> list[str]:
+        return sending.command(batch)
+
+    def hold(self, ids: Iterable[str]) -> None:
+        queue.hold(ids, self._environ)
+
+    def release(self, ids: Iterable[str]) -> None:
+        queue.release(ids, self._environ)
+
+    def read_reason(self, word: str | None) -> Reason | None:
+        return read_reason(word)
 
     def submit(
         self,

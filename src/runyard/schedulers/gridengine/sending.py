@@ -22,7 +22,9 @@ from runyard.schedulers.gridengine.commands import (
     refused,
     run,
 )
+from runyard.schedulers.gridengine.header import job_name
 from runyard.schedulers.gridengine.queue import ask_queue, cancel
+from runyard.schedulers.gridengine.script_words import WORDS
 from runyard.schedulers.gridengine.variables import clean_environment
 from runyard.schedulers.jobs import Batch, Reply
 from runyard.schedulers.protocol import PATIENCE_SECONDS, Notice
@@ -32,8 +34,6 @@ _HAS_ACCOUNT = re.compile(r"^#\$.* -A ", re.MULTILINE)
 _HAS_SHELL = re.compile(r"^#\$.* -S ", re.MULTILINE)
 _HAS_NAME = re.compile(r"^#\$.* -N (\S+)", re.MULTILINE)
 _SHEBANG = re.compile(r"#!\s*(/\S+)(?:[ \t]+(\S+))?")
-# Not in a job's name (sge_types(5)).
-_FORBIDDEN = re.compile(r"[\s/:@\\*?]")
 
 
 def mark_of(key: str) -> str:
@@ -57,7 +57,9 @@ def command(batch: Batch) -> list[str]:
         words += ["-A", mark, *([] if match else ["-N", name])]
     # However the one before ends: whether there is work left is found out in the job.
     words += [] if batch.after is None else ["-hold_jid", batch.after]
-    return [*words, *batch.options]
+    if batch.folder is not None and not WORDS.is_plain(batch.folder):
+        words += ["-wd", str(batch.folder)]
+    return [*words, *([] if batch.node is None else ["-l", f"h={batch.node}"])]
 
 
 def with_path(text: str) -> str:
@@ -68,12 +70,6 @@ def with_path(text: str) -> str:
         return text
     path = 'PATH="${SGE_O_PATH:-$PATH}"; export PATH'
     return f"{first}\n{path}\n{rest}" if first.startswith("#!") else f"{path}\n{text}"
-
-
-def job_name(text: str) -> str:
-    """A name that Grid Engine takes: it must not begin with a digit."""
-    name = _FORBIDDEN.sub("-", text)
-    return name if name[:1].isalpha() else f"j-{name}"
 
 
 def send(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runyard.schedulers.jobs import Reason
 from runyard.schedulers.states import State, state_named
 
 # The first row with a letter of the state decides: `dr` is being deleted, `hRwq` waits again.
@@ -21,6 +22,14 @@ _AFTER_THE_JOB = 100
 _APPLICATION_ERROR = 30
 _RAN = frozenset({0, 12, 13, 14, 15, 16, _APPLICATION_ERROR})
 _SIGNAL = 128
+_REASONS = {
+    "Dependency": ("it waits for another job to end", ""),
+    "Resources": ("it waits until enough is free", ""),
+    "JobError": (
+        "it could not be started",
+        "`qstat -j JOB` says why; `qmod -cj JOB` lets it try again",
+    ),
+}
 
 
 def read_letters(letters: str) -> State:
@@ -29,6 +38,14 @@ def read_letters(letters: str) -> State:
         if set(row) & set(letters):
             return state_named(name)
     return state_named(letters)
+
+
+def read_reason(word: str | None) -> Reason | None:
+    """Why a job waits: a word of `queue.Row`, or the text that this made of one."""
+    known = (word or "").partition(":")[0]
+    if known in _REASONS:
+        return Reason(known, *_REASONS[known])
+    return Reason(word, "Grid Engine says no more than that") if word else None
 
 
 def is_rescheduled(failed: int) -> bool:

@@ -10,14 +10,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from runyard.schedulers.errors import SchedulerError
+from runyard.schedulers.jobs import Header
 from runyard.schedulers.slurm.commands import Answer, ask, for_reading, refused
+from runyard.schedulers.slurm.header import option_words
 from runyard.schedulers.slurm.variables import clean_environment
-
-if TYPE_CHECKING:
-    from runyard.schedulers.jobs import Header
 
 # Of a batch job's options, those that salloc does not know or that make no sense for a person.
 _BATCH_ONLY = ("signal", "open-mode", "requeue", "no-requeue", "output", "error", "array", "chdir")
@@ -26,11 +24,8 @@ _GRANTED = re.compile(r"Granted job allocation (\d+)")
 
 def allocation_words(header: Header) -> list[str]:
     """The command that makes the allocation, and returns when it is there."""
-    options = [
-        f"--{name}" if value is None else f"--{name}={value}"
-        for name, value in header.options
-        if name not in _BATCH_ONLY
-    ]
+    asked = tuple(option for option in header.options if option[0] not in _BATCH_ONLY)
+    options = option_words(Header(asked))
     return ["salloc", "--no-shell", *options]
 
 

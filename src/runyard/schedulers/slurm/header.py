@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.schedulers.jobs import Header, Option
 from runyard.schedulers.resources import Ruled
+from runyard.schedulers.slurm.script_words import WORDS
 from runyard.schedulers.slurm.values import clock
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ def header(
     form: str,
     agents: int,
     grace: float,
+    signal: str = "USR2",
+    requeue: bool = False,
     more: Sequence[str] = (),
 ) -> Header:
     resources = request.resources
@@ -61,7 +65,7 @@ def header(
     options += _memory(profile, ruled, tasks)
     add("time", clock(ruled.time) if ruled.asks_time else None)
     if grace >= 1 and ruled.time >= _SHORTEST_TOLD and "signal" not in profile.submission.forbidden:
-        add("signal", f"B:USR2@{grace:.0f}")
+        add("signal", f"B:{signal}@{grace:.0f}")
     if not profile.elasticity.requeue:
         options.append(("no-requeue", None))
     elif profile.elasticity.spot:
@@ -69,7 +73,36 @@ def header(
     add("open-mode", "append")
     add("mail-type", ruled.options.get("mail"))
     add("mail-user", ruled.options.get("mail_to"))
-    return put_together((*profile.submission.always, *more, *resources.extra), options)
+    again = ("--requeue",) if requeue else ()
+    return put_together((*profile.submission.always, *more, *again, *resources.extra), options)
+
+
+def option_words(header: Header) -> list[str]:
+    """As sbatch takes them on its command line."""
+    return [f"--{name}" if value is None else f"--{name}={value}" for name, value in header.options]
+
+
+def header_lines(
+    header: Header, *, tasks: int | None, at_once: int | None, log: str | None, folder: Path | None
+) -> list[str]:
+    options = option_words(header)
+    if tasks is not None:
+        throttle = "" if at_once is None else f"%{at_once}"
+        options.insert(1, f"--array=1-{tasks}{throttle}")
+    options.append(f"--output={log or '/dev/null'}")
+    if folder is not None and WORDS.is_plain(folder):
+        options.append(f"--chdir={folder}")
+    return [f"#SBATCH {_quoted(option)}" for option in options]
+
+
+def renumber(text: str, tasks: int) -> str:
+    return re.sub(r"^(#SBATCH --array=1-)\d+", rf"\g<1>{tasks}", text, flags=re.MULTILINE)
+
+
+def _quoted(option: str) -> str:
+    """As sbatch reads a line of a script: quotes hold a value together."""
+    name, equals, value = option.partition("=")
+    return f'{name}="{value}"' if equals and re.search(r"[\s;&|<>()]", value) else option
 
 
 def put_together(words: Iterable[str], options: Sequence[Option] = ()) -> Header:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -13,14 +12,22 @@ from runyard.schedulers.jobs import Batch, Header, JobState, Reason, Record, Rep
 from runyard.schedulers.partitions import Partition
 from runyard.schedulers.protocol import ANSWER_SECONDS, PATIENCE_SECONDS, Notice, Scheduler
 from runyard.schedulers.slurm import allocations, queue, sending
+from runyard.schedulers.slurm import header as headers
 from runyard.schedulers.slurm.commands import Answer, find_slurm
 from runyard.schedulers.slurm.limits import ask_array_size, is_limit, refusal
 from runyard.schedulers.slurm.name import cluster_name
+from runyard.schedulers.slurm.script_words import WORDS
+from runyard.schedulers.slurm.settings import LOCAL_FOLDER
 from runyard.schedulers.slurm.variables import clean_environment, with_shell_options
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from runyard.clusters.profile import Profile
     from runyard.config.request import Request
     from runyard.schedulers.doctor import Doctor
+    from runyard.schedulers.resources import Ruled
+    from runyard.schedulers.script_words import ScriptWords
 
 
 class Slurm(Scheduler):
@@ -29,6 +36,7 @@ class Slurm(Scheduler):
     name = "slurm"
     title = "Slurm"
     has_queue = True
+    local_folder = LOCAL_FOLDER
     by_hand: ClassVar[Mapping[str, str]] = {
         "cancel": "`scancel {job}`",
         "script": "`scontrol write batch_script {job} -` while Slurm knows it",
@@ -39,14 +47,54 @@ class Slurm(Scheduler):
         self._environ = os.environ if environ is None else environ
 
     def is_here(self) -> bool:
-        path = self._environ.get("PATH")
-        return shutil.which("sbatch", path=path) is not None and self.cluster_name() is not None
+        return self.is_installed() and self.cluster_name() is not None
 
     def demand(self) -> None:
         find_slurm(self._environ)
 
     def cluster_name(self) -> str | None:
         return cluster_name(self._environ)
+
+    @property
+    def words(self) -> ScriptWords:
+        return WORDS
+
+    def header(
+        self,
+        name: str,
+        request: Request,
+        profile: Profile,
+        ruled: Ruled,
+        *,
+        form: str,
+        agents: int,
+        grace: float,
+        signal: str = "USR2",
+        requeue: bool = False,
+        more: Sequence[str] = (),
+    ) -> Header:
+        return headers.header(
+            name, request, profile, ruled, form=form, agents=agents, grace=grace, signal=signal,
+            requeue=requeue, more=more,
+        )  # fmt: skip
+
+    def header_lines(
+        self,
+        header: Header,
+        *,
+        tasks: int | None = None,
+        at_once: int | None = None,
+        log: str | None,
+        folder: Path | None = None,
+    ) -> list[str]:
+        return headers.header_lines(header, tasks=tasks, at_once=at_once, log=log, folder=folder)
+
+    def describe(self, header: Header) -> str:
+        words = headers.option_words(header)
+        return " ".join(word for word in words if not word.startswith("--job-name="))
+
+    def renumber(self, text: str, tasks: int) -> str:
+        return headers.renumber(text, tasks)
 
     def submit(
         self,
@@ -65,11 +113,11 @@ class Slurm(Scheduler):
             notice=notice,
             sleep=sleep,
         )
-        return _reply(answer, batch.name)
+        return _reply(answer, batch)
 
     def try_out(self, batch: Batch) -> Reply:
         answer = sending.try_out(batch.text, batch.key, _options(batch), self._inherited(batch))
-        return _reply(answer, batch.name)
+        return _reply(answer, batch)
 
     def poll(
         self,
@@ -166,13 +214,24 @@ class Slurm(Scheduler):
 def _options(batch: Batch) -> list[str]:
     # However the one before ends: whether there is work left is found out in the job.
     after = [] if batch.after is None else [f"--dependency=afterany:{batch.after}"]
-    return [*after, *batch.options]
+    if batch.after is not None and batch.minutes is not None:
+        after = [f"--dependency=after:{batch.after}+{batch.minutes}"]
+    has_line = batch.folder is None or WORDS.is_plain(batch.folder)
+    folder = [] if has_line else [f"--chdir={batch.folder}"]
+    return [*after, *folder, *([] if batch.node is None else [f"--nodelist={batch.node}"])]
 
 
-def _reply(answer: Answer, name: str) -> Reply:
+def _reply(answer: Answer, batch: Batch) -> Reply:
     if answer.is_good:
         return Reply("taken", answer.said, answer.words)
-    error = refusal(answer, name)
+    error = refusal(answer, batch.name)
     if is_limit(answer.complained):
         return Reply("full", "", answer.words, error)
-    return Reply("unknown" if answer.is_busy else "refused", "", answer.words, error)
+    if not answer.is_busy:
+        return Reply("refused", "", answer.words, error)
+    look = f"squeue --me --format='%A %k' | grep {sending.mark_of(batch.key)}"
+    search = (
+        f"`{look}` shows it when Slurm is back: cancel it with scancel, then type the same once "
+        "more"
+    )
+    return Reply("unknown", "", answer.words, error, search)

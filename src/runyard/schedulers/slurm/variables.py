@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 # account in ~/.bashrc is what some sites advise. The others would overrule the script unseen.
 _WELCOME = ("ACCOUNT", "PARTITION", "QOS", "CONSTRAINT", "RESERVATION", "CLUSTERS")
 _OF_SLURM = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_TIME_FORMAT")
-# For a job of runyard's own: what belongs to another job, would overrule the script, or is nobody's
-# business in Slurm's record; and what of it is kept.
-_DROPPED = ("SBATCH_", "SLURM_", "SLURMD_", "WANDB_API_KEY")
-_KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS")
 
 
 def clean_environment(environ: Mapping[str, str], said: Collection[str]) -> dict[str, str]:
@@ -31,15 +27,6 @@ def clean_environment(environ: Mapping[str, str], said: Collection[str]) -> dict
         return name in _OF_SLURM or not (name.startswith("SLURM") or name == "WANDB_API_KEY")
 
     return {name: value for name, value in environ.items() if is_kept(name)}
-
-
-def own_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The shell's environment for a job of runyard's own, such as the server's."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if name in _KEPT or not name.startswith(_DROPPED)
-    }
 
 
 def with_shell_options(request: Request, environ: Mapping[str, str]) -> Request:

@@ -25,16 +25,15 @@ from runyard.server.http.answers import (
     whole_text,
 )
 from runyard.server.http.routes import Endpoint
-from runyard.server.jobs import cancel_requests
+from runyard.server.jobs import jobs
 from runyard.server.people.api_keys import BEHIND_DOOR, JOB, RUN, handed_out
 from runyard.server.people.permissions import RUNS, may_read
-from runyard.server.processes.attempt_usage import read_usage
-from runyard.server.processes.attempts import NoAttempt
+from runyard.server.processes.attempts import NoAttempt, read_usage
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, leases, programs, sweeps
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN
 from runyard.server.sweeps.policy.causes import CAUSES
@@ -43,7 +42,6 @@ from runyard.server.sweeps.serving import heartbeats
 from runyard.server.sweeps.serving.claim_queues import Answer, Plan
 from runyard.server.tracking import going_back
 
-_LONGEST_WAIT = 30.0
 _MOST_SLOTS = 10_000
 _LONGEST_NAME = 200
 # For so long an agent's key goes on after the agent.
@@ -53,8 +51,7 @@ _LAST_SECONDS = 600.0
 async def begin_agent(request: Request) -> Response:
     row = await own_sweep(request)
     given = await read_texts(request)
-    agent = await tracker_of(request).sweeps.begin_agent(
-        row["key"],
+    new = NewAgent(
         user=caller_of(request).key,
         kind=OWN,
         token=arguments.field(given, "token", str),
@@ -64,6 +61,7 @@ async def begin_agent(request: Request) -> Response:
         job=_named(given, "job"),
         node=_named(given, "node"),
     )
+    agent = await tracker_of(request).sweeps.begin_agent(row["key"], new)
     return answer(
         {
             "agent": agent["key"],
@@ -93,14 +91,14 @@ async def claim(request: Request) -> Response:
         given = await read_json(request)
         read_at = time.perf_counter()
         token = whole_text(arguments.field(given, "token", str))
-        if tracker.open_wishes and await tracker.read(cancel_requests.is_unwanted, agent):
+        if tracker.open_wishes and await tracker.read(jobs.is_unwanted, agent):
             return answer({"do": "exit", "why": "its job is to be cancelled"})
         room = _room(given)
         if room is not None and (
             why := await tracker.read(programs.look_for_room, agent["sweep"], room)
         ):
             return answer(await _refused(request, agent["sweep"], room, why))
-        wait = arguments.seconds(str(given.get("wait") or 0), "wait", _LONGEST_WAIT)
+        wait = arguments.wait_seconds(str(given.get("wait") or 0))
         found = await queues.claim(agent["key"], token)
     if wait and found.handed is None and not found.is_over:
         found = await _while_connected(request, queues.claim(agent["key"], token, wait), found)

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from runyard.server.artifacts import aliases, artifacts, lineage, manifests, visibility
+from runyard.server.artifacts import aliases, artifacts, manifests, visibility
 from runyard.server.http.access import caller_of, readable_run, tracker_of
 from runyard.server.http.answers import HttpError, answer
 from runyard.server.http.routes import Endpoint
@@ -59,13 +59,13 @@ def _of_run(connection: sqlite3.Connection, run: int, caller: Caller) -> dict[st
             for row in _with_role(connection, run, role)
             if may_read(caller, row["entity"])
         ]
-        for role in (lineage.LOGGED, lineage.USED)
+        for role in (artifacts.LOGGED, artifacts.USED)
     }
 
 
 def _users(connection: sqlite3.Connection, artifact: int, caller: Caller) -> list[dict[str, Any]]:
     """The runs that used a version, the newest first; those that the caller may see."""
-    keys = lineage.runs_of(connection, artifact, lineage.USED)
+    keys = artifacts.runs_of(connection, artifact, artifacts.USED)
     found = (runs.by_key(connection, key) for key in keys[: -_MOST_USERS - 1 : -1])
     return [
         {
@@ -83,7 +83,7 @@ def _users(connection: sqlite3.Connection, artifact: int, caller: Caller) -> lis
 def _with_role(connection: sqlite3.Connection, run: int, role: str) -> list[Row]:
     found: list[Row] = []
     after = 0
-    while some := lineage.artifacts_of(connection, run, role, after=after, limit=_PAGE):
+    while some := artifacts.of_run(connection, run, role, after=after, limit=_PAGE):
         rows = (artifacts.by_key(connection, each["artifact"]) for each in some)
         found += [row for row in rows if row is not None]
         after = some[-1]["key"]

@@ -26,8 +26,13 @@ from starlette.responses import Response
 from runyard.server.history.columns import Numbers
 from runyard.server.history.history import EVENTS, HISTORY
 from runyard.server.history.metric_keys import STEP
-from runyard.server.history.reading.curves import Curve, Span, read_named_curves
-from runyard.server.history.reading.group_curves import GroupCurve, combine
+from runyard.server.history.reading.curves import (
+    Curve,
+    GroupCurve,
+    Span,
+    combine,
+    read_named_curves,
+)
 from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
 from runyard.server.http.answers import HttpError, read_texts

@@ -43,15 +43,13 @@ from runyard.server.http.routes import Access, Endpoint
 from runyard.server.jobs import jobs
 from runyard.server.people.permissions import RUNS, Entities, readable
 from runyard.server.processes import attempts
-from runyard.server.processes.attempt_usage import usage_json
+from runyard.server.processes.attempts import usage_json
 from runyard.server.processes.consoles import read_page
 from runyard.server.runs import alerts, runs
 from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import endings, leases
 from runyard.version import __version__
-
-_LONGEST_WAIT = 30.0
 
 
 async def health(request: Request) -> Response:
@@ -181,7 +179,7 @@ async def console(request: Request) -> Response:
     row = await readable_run(request)
     given = request.query_params
     after = arguments.number(given.get("after"), "after") or 0
-    end = time.monotonic() + arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
+    end = time.monotonic() + arguments.wait_seconds(given.get("wait"))
     while True:
         page = await tracker_of(request).read(read_page, row["key"], after)
         # Who waits must not hold up a stop; it asks again, and finds the next server.

@@ -21,8 +21,7 @@ from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
 from runyard.server.sweeps.policy.lifecycle import STATES
-from runyard.server.sweeps.serving.creation import BadPrior, new_sweep
-from runyard.server.sweeps.serving.sweep_file import BadSweep, read_file
+from runyard.server.sweeps.serving.creation import BadPrior, BadSweep, new_sweep, read_file
 
 
 async def create_sweep(request: Request) -> Response:

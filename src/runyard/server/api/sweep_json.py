@@ -6,8 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-from runyard.server.processes import attempts
-from runyard.server.processes.attempt_usage import together, usage_json
+from runyard.server.processes.attempts import together, usage_json
 from runyard.server.store import json_text
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, sweeps, trials
@@ -15,6 +14,7 @@ from runyard.server.sweeps.policy.causes import CAUSES, cause_of_exit
 from runyard.server.sweeps.policy.estimates import AtWork, eta_seconds, seconds_left, trial_seconds
 from runyard.server.sweeps.policy.lifecycle import STATES
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.sweep_states import OPEN_STATES
 
 # What `runyard.train` puts into a run's summary.
 _LEFT = "progress/seconds_left"
@@ -94,12 +94,12 @@ def work_json(connection: sqlite3.Connection, sweep: int) -> dict[str, Any]:
             "cause": _cause(row),
             "usage": usage_json(row["usage"]),
         }
-        for row in attempts.of_sweep(connection, sweep)
+        for row in trials.attempts_of(connection, sweep)
     ]
     return {
         "agents": [{name: row[name] for name in who} for row in agents.of_sweep(connection, sweep)],
         "attempts": found,
-        "causes": {name: cause.told for name, cause in CAUSES.items()},
+        "causes": {name: cause.text for name, cause in CAUSES.items()},
     }
 
 
@@ -156,7 +156,7 @@ def _agents(connection: sqlite3.Connection, sweep: int) -> list[dict[str, Any]]:
 def _eta(
     connection: sqlite3.Connection, row: Row, rules: Rules, counts: dict[str, int], now: float
 ) -> float | None:
-    if row["state"] not in sweeps.OPEN:
+    if row["state"] not in OPEN_STATES:
         return 0.0
     whole = sweeps.expected(row, rules)
     # Of what is drawn, those that wait have still to run.

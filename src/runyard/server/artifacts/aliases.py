@@ -7,11 +7,11 @@ each it has a number and aliases of its own.
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterable
+from sqlite3 import Connection
 
 from runyard.server.store.names import BadName
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column, fetch_one
 
 LATEST = "latest"
 _LONGEST = 128
@@ -19,42 +19,37 @@ _VERSION = re.compile(r"v(\d{1,18})")
 
 
 def check_alias(name: str) -> None:
-    if (
-        not 0 < len(name) <= _LONGEST
-        or not name.isprintable()
-        or set(name) & set("/:")
-        or _VERSION.fullmatch(name)
-    ):
+    is_plain = 0 < len(name) <= _LONGEST and name.isprintable() and not set(name) & set("/:")
+    if not is_plain or _VERSION.fullmatch(name):
         raise BadName(
             f"{name[:200]!r} cannot be an alias: it is empty, too long, a version's number, or "
             "holds one of /:"
         )
 
 
-def join(
-    connection: sqlite3.Connection, collection: int, artifact: int, version: int, now: float
-) -> None:
-    connection.execute(
+def join(db: Connection, collection: int, artifact: int, version: int, now: float) -> None:
+    db.execute(
         "INSERT INTO memberships (collection, artifact, version, created_at) VALUES (?, ?, ?, ?)",
         (collection, artifact, version, now),
     )
 
 
-def lend(connection: sqlite3.Connection, collection: int, artifact: int, user: int) -> None:
+def lend(db: Connection, collection: int, artifact: int, user: int) -> None:
     """Note who has made a version a member of a collection."""
-    connection.execute(
+    db.execute(
         "UPDATE memberships SET linked_by = ? WHERE collection = ? AND artifact = ?",
         (user, collection, artifact),
     )
 
 
-def lent_to(connection: sqlite3.Connection, artifact: int, entity: str) -> list[int]:
+def lent_to(db: Connection, artifact: int, entity: str) -> list[int]:
     """The collections by which others see a version of this entity.
 
     A link lends as long as whoever made it has the version: a member who leaves the team takes
     none of its versions along.
     """
-    rows = connection.execute(
+    return fetch_column(
+        db,
         "SELECT collection FROM memberships WHERE artifact = :artifact AND (linked_by IS NULL "
         "OR EXISTS (SELECT 1 FROM users WHERE users.key = linked_by AND (users.name = :entity "
         "OR EXISTS (SELECT 1 FROM members WHERE user = users.key AND team = :entity) "
@@ -63,98 +58,85 @@ def lent_to(connection: sqlite3.Connection, artifact: int, entity: str) -> list[
         "(SELECT name FROM users UNION SELECT name FROM teams))))",
         {"artifact": artifact, "entity": entity},
     )
-    return [row["collection"] for row in rows]
 
 
-def membership(connection: sqlite3.Connection, collection: int, artifact: int) -> Row | None:
-    row: Row | None = connection.execute(
-        "SELECT * FROM memberships WHERE artifact = ? AND collection = ?", (artifact, collection)
-    ).fetchone()
-    return row
+def membership(db: Connection, collection: int, artifact: int) -> Row | None:
+    return fetch_one(
+        db,
+        "SELECT * FROM memberships WHERE artifact = ? AND collection = ?",
+        (artifact, collection),
+    )
 
 
-def memberships(connection: sqlite3.Connection, artifact: int) -> list[Row]:
+def memberships(db: Connection, artifact: int) -> list[Row]:
     """Every collection that a version is in, its own first."""
-    return connection.execute(
+    return db.execute(
         "SELECT memberships.* FROM memberships WHERE artifact = ? ORDER BY created_at, collection",
         (artifact,),
     ).fetchall()
 
 
-def resolve(connection: sqlite3.Connection, collection: int, name: str) -> Row | None:
+def resolve(db: Connection, collection: int, name: str) -> Row | None:
     """The version that `name` stands for: its number, an alias, or the digest of its contents."""
     version = _VERSION.fullmatch(name)
-    row: Row | None
     if version:
-        row = connection.execute(
-            "SELECT * FROM memberships WHERE collection = ? AND version = ?",
-            (collection, int(version[1])),
-        ).fetchone()
-        return row
-    row = connection.execute(
+        question = "SELECT * FROM memberships WHERE collection = ? AND version = ?"
+        return fetch_one(db, question, (collection, int(version[1])))
+    row: Row | None = db.execute(
         "SELECT memberships.* FROM aliases JOIN memberships "
         "ON memberships.artifact = aliases.artifact "
         "AND memberships.collection = aliases.collection "
         "WHERE aliases.collection = ? AND aliases.name = ?",
         (collection, name),
     ).fetchone()
-    if row is None:
-        row = connection.execute(
-            "SELECT memberships.* FROM memberships "
-            "JOIN artifacts ON artifacts.key = memberships.artifact "
-            "WHERE memberships.collection = ? AND artifacts.digest = ? "
-            "ORDER BY version DESC LIMIT 1",
-            (collection, name),
-        ).fetchone()
-    return row
+    return row or fetch_one(
+        db,
+        "SELECT memberships.* FROM memberships "
+        "JOIN artifacts ON artifacts.key = memberships.artifact "
+        "WHERE memberships.collection = ? AND artifacts.digest = ? ORDER BY version DESC LIMIT 1",
+        (collection, name),
+    )
 
 
-def give(
-    connection: sqlite3.Connection, collection: int, artifact: int, names: Iterable[str]
-) -> None:
+def give(db: Connection, collection: int, artifact: int, names: Iterable[str]) -> None:
     """Give aliases to a version; whichever had one of them before loses it."""
-    connection.executemany(
+    db.executemany(
         "INSERT INTO aliases (collection, name, artifact) VALUES (?, ?, ?) "
         "ON CONFLICT (collection, name) DO UPDATE SET artifact = excluded.artifact",
         [(collection, name, artifact) for name in names],
     )
 
 
-def take(
-    connection: sqlite3.Connection, collection: int, artifact: int, names: Iterable[str]
-) -> None:
-    connection.executemany(
+def take(db: Connection, collection: int, artifact: int, names: Iterable[str]) -> None:
+    db.executemany(
         "DELETE FROM aliases WHERE collection = ? AND name = ? AND artifact = ?",
         [(collection, name, artifact) for name in names],
     )
 
 
-def held(connection: sqlite3.Connection, collection: int, artifact: int) -> list[str]:
-    rows = connection.execute(
+def held(db: Connection, collection: int, artifact: int) -> list[str]:
+    return fetch_column(
+        db,
         "SELECT name FROM aliases WHERE artifact = ? AND collection = ? ORDER BY name",
         (artifact, collection),
     )
-    return [row["name"] for row in rows]
 
 
-def in_collection(connection: sqlite3.Connection, collection: int) -> list[str]:
-    rows = connection.execute(
-        "SELECT name FROM aliases WHERE collection = ? ORDER BY name", (collection,)
+def in_collection(db: Connection, collection: int) -> list[str]:
+    return fetch_column(
+        db, "SELECT name FROM aliases WHERE collection = ? ORDER BY name", (collection,)
     )
-    return [row["name"] for row in rows]
 
 
-def leave(connection: sqlite3.Connection, collection: int, artifact: int) -> None:
+def leave(db: Connection, collection: int, artifact: int) -> None:
     """Take a version out of a collection. The newest that is left is then the latest."""
-    was_latest = LATEST in held(connection, collection, artifact)
-    connection.execute(
-        "DELETE FROM aliases WHERE artifact = ? AND collection = ?", (artifact, collection)
-    )
-    connection.execute(
+    was_latest = LATEST in held(db, collection, artifact)
+    db.execute("DELETE FROM aliases WHERE artifact = ? AND collection = ?", (artifact, collection))
+    db.execute(
         "DELETE FROM memberships WHERE artifact = ? AND collection = ?", (artifact, collection)
     )
     if was_latest:
-        connection.execute(
+        db.execute(
             "INSERT INTO aliases (collection, name, artifact) "
             "SELECT collection, ?, artifact FROM memberships WHERE collection = ? "
             "ORDER BY version DESC LIMIT 1",

@@ -7,13 +7,13 @@ that the collection has already make no new version: the old one gets the aliase
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import dataclass, field
+from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.artifacts import aliases, blobs, collections, lineage, manifests
+from runyard.server.artifacts import aliases, blobs, collections, manifests
 from runyard.server.store import sql
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column, fetch_number, fetch_one
 
 PENDING, COMMITTED = "PENDING", "COMMITTED"
 
@@ -56,216 +56,223 @@ class NewArtifact:
     distributed_id: str | None = None
 
 
-def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
-    row: Row | None = connection.execute(
+def by_key(db: Connection, key: int) -> Row | None:
+    return fetch_one(
+        db,
         _SELECT + "WHERE artifacts.key = "  # noqa: S608
         "(SELECT coalesce(same_as, key) FROM artifacts WHERE key = ?)",
         (key,),
-    ).fetchone()
-    return row
+    )
 
 
 def by_name(
-    connection: sqlite3.Connection, entity: str, project: str, name: str, kind: str | None = None
+    db: Connection, entity: str, project: str, name: str, kind: str | None = None
 ) -> Row | None:
     """The membership that NAME, NAME:ALIAS, NAME:vN or NAME:DIGEST stands for."""
     collection_name, _, alias = name.partition(":")
-    collection = collections.by_name(connection, entity, project, collection_name, kind)
+    collection = collections.by_name(db, entity, project, collection_name, kind)
     if collection is None:
         return None
-    return aliases.resolve(connection, collection["key"], alias or aliases.LATEST)
+    return aliases.resolve(db, collection["key"], alias or aliases.LATEST)
 
 
-def by_client_id(connection: sqlite3.Connection, client_id: str) -> Row | None:
-    row: Row | None = connection.execute(
-        "SELECT artifact, collection FROM client_ids WHERE id = ?", (client_id,)
-    ).fetchone()
-    return row
+def by_client_id(db: Connection, client_id: str) -> Row | None:
+    return fetch_one(db, "SELECT artifact, collection FROM client_ids WHERE id = ?", (client_id,))
 
 
-def latest(connection: sqlite3.Connection, collection: int) -> Row | None:
-    member = aliases.resolve(connection, collection, aliases.LATEST)
-    return None if member is None else by_key(connection, member["artifact"])
+def latest(db: Connection, collection: int) -> Row | None:
+    member = aliases.resolve(db, collection, aliases.LATEST)
+    return None if member is None else by_key(db, member["artifact"])
 
 
-def create(connection: sqlite3.Connection, new: NewArtifact, now: float) -> Row:
+def create(db: Connection, new: NewArtifact, now: float) -> Row:
     """A version to upload, or the committed one that has these contents."""
-    collection = collections.ensure(connection, new.project, new.collection, new.type, now)
-    found = _find(connection, new, collection["key"])
-    if found is None:
-        key = _insert(connection, new, collection["key"], now)
+    collection = collections.ensure(db, new.project, new.collection, new.type, now)
+    row = _find(db, new, collection["key"])
+    if row is None:
+        key = _insert(db, new, collection["key"], now)
     else:
-        key = found["key"]
-        if found["state"] == COMMITTED:
-            aliases.give(connection, collection["key"], key, new.aliases)
+        key = row["key"]
+        if row["state"] == COMMITTED:
+            aliases.give(db, collection["key"], key, new.aliases)
             if new.run is not None:
-                lineage.note(connection, new.run, key, lineage.LOGGED)
-                if found["run"] is None:
+                note_run(db, new.run, key, LOGGED)
+                if row["run"] is None:
                     # Pushed here before the run that made it, say.
-                    update(connection, key, now, run=new.run)
+                    update(db, key, now, run=new.run)
         else:
-            wanted = dict.fromkeys([*json.loads(found["wanted_aliases"]), *new.aliases])
-            update(connection, key, now, wanted_aliases=json.dumps(list(wanted)))
-    _remember(connection, new.client_id, "artifact", key)
-    _remember(connection, new.sequence_client_id, "collection", collection["key"])
-    row = by_key(connection, key)
-    assert row is not None
+            names = dict.fromkeys([*json.loads(row["wanted_aliases"]), *new.aliases])
+            update(db, key, now, wanted_aliases=json.dumps(list(names)))
+    _remember(db, new.client_id, "artifact", key)
+    _remember(db, new.sequence_client_id, "collection", collection["key"])
+    return get(db, key)
+
+
+def get(db: Connection, key: int) -> Row:
+    row = by_key(db, key)
+    if row is None:
+        raise Unknown("there is no such artifact any more")
     return row
 
 
-def _find(connection: sqlite3.Connection, new: NewArtifact, collection: int) -> Row | None:
+def _find(db: Connection, new: NewArtifact, collection: int) -> Row | None:
     # Asked again: the answer was lost on its way, or an offline run is synced a second time.
-    known = by_client_id(connection, new.client_id) if new.client_id else None
+    known = by_client_id(db, new.client_id) if new.client_id else None
     if known is not None and known["artifact"] is not None:
-        row = by_key(connection, known["artifact"])
+        row = by_key(db, known["artifact"])
         if row is not None and row["collection"] == collection:
             return row
     if new.distributed_id is not None:
         where, value = "distributed_id = ? AND state = 'PENDING'", new.distributed_id
     else:
         where, value = "digest = ? AND state = 'COMMITTED'", new.digest
-    found: Row | None = connection.execute(
+    return fetch_one(
+        db,
         f"{_SELECT}WHERE artifacts.collection = ? AND artifacts.same_as IS NULL "
         f"AND artifacts.{where} ORDER BY artifacts.key DESC LIMIT 1",
         (collection, value),
-    ).fetchone()
-    return found
-
-
-def _insert(connection: sqlite3.Connection, new: NewArtifact, collection: int, now: float) -> int:
-    cursor = connection.execute(
-        "INSERT INTO artifacts (collection, state, digest, run, distributed_id, description, "
-        "metadata, tags, wanted_aliases, history_step, ttl, created_at, updated_at) "
-        "VALUES (?, 'PENDING', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            collection,
-            new.digest,
-            new.run,
-            new.distributed_id,
-            new.description,
-            new.metadata,
-            json.dumps(new.tags),
-            json.dumps(new.aliases),
-            new.history_step,
-            new.ttl,
-            now,
-            now,
-        ),
     )
-    return cursor.lastrowid or 0
 
 
-def _remember(connection: sqlite3.Connection, client_id: str | None, what: str, key: int) -> None:
+def _insert(db: Connection, new: NewArtifact, collection: int, now: float) -> int:
+    names = ("digest", "run", "distributed_id", "description", "metadata", "history_step", "ttl")
+    columns = {name: getattr(new, name) for name in names}
+    columns |= {"collection": collection, "state": PENDING}
+    columns |= {"tags": json.dumps(new.tags), "wanted_aliases": json.dumps(new.aliases)}
+    return sql.insert(db, "artifacts", {**columns, "created_at": now, "updated_at": now})
+
+
+def _remember(db: Connection, client_id: str | None, what: str, key: int) -> None:
     if client_id:
         # The first to use an id keeps it: nobody can bend another's references to a new place.
-        connection.execute(
+        db.execute(
             f"INSERT INTO client_ids (id, {what}) VALUES (?, ?) ON CONFLICT DO NOTHING",  # noqa: S608
             (client_id, key),
         )
 
 
-def commit(connection: sqlite3.Connection, key: int, now: float) -> Row:
+def commit(db: Connection, key: int, now: float) -> Row:
     """Give a version its number, its contents and its aliases. Again, it changes nothing."""
-    row = by_key(connection, key)
-    if row is None:
-        raise Unknown("there is no such artifact any more")
+    row = get(db, key)
     if row["state"] == COMMITTED:
         return row
     name, collection = row["collection_name"], row["collection"]
-    settled = manifests.settle(connection, key, now)
+    settled = manifests.settle(db, key, now)
     if settled is None:
         raise Unfinished(f"{name} cannot be committed: its manifest has not arrived")
     manifest, is_merged = settled
-    missing = blobs.first_missing(connection, row["entity"], manifest)
+    missing = blobs.first_missing(db, row["entity"], manifest)
     if missing is not None:
         raise Unfinished(
             f"{name} cannot be committed: the contents of {missing!r} have not arrived; "
             "log it again"
         )
-    digest = manifests.digest_of(connection, manifest) if is_merged else row["digest"]
-    kept = _twin(connection, collection, digest)
-    if kept is None:
-        kept = key
-        count, size = manifests.measure(connection, manifest)
-        aliases.join(
-            connection, collection, key, collections.next_version(connection, collection), now
-        )
+    digest = manifests.digest_of(db, manifest) if is_merged else row["digest"]
+    twin = _twin(db, collection, digest)
+    stored = key if twin is None else twin["key"]
+    if twin is None:
+        count, size = manifests.measure(db, manifest)
+        aliases.join(db, collection, key, collections.next_version(db, collection), now)
         update(
-            connection, key, now, state=COMMITTED, digest=digest, manifest=manifest,
-            file_count=count, size=size,
+            db, key, now, state=COMMITTED, digest=digest, manifest=manifest,
+            file_count=count, size=size
         )  # fmt: skip
     else:
         # Somebody committed the same while this was on its way.
-        update(connection, key, now, state=COMMITTED, same_as=kept)
-    aliases.give(connection, collection, kept, json.loads(row["wanted_aliases"]))
+        update(db, key, now, state=COMMITTED, same_as=stored)
+    aliases.give(db, collection, stored, json.loads(row["wanted_aliases"]))
     if row["run"] is not None:
-        lineage.note(connection, row["run"], kept, lineage.LOGGED)
-    connection.execute(
+        note_run(db, row["run"], stored, LOGGED)
+    db.execute(
         "DELETE FROM manifests WHERE artifact = ? AND key != ?",
-        (key, manifest if kept == key else 0),
+        (key, manifest if stored == key else 0),
     )
-    connection.execute("DELETE FROM claims WHERE artifact = ?", (key,))
-    stored = by_key(connection, key)
-    assert stored is not None
-    return stored
+    db.execute("DELETE FROM claims WHERE artifact = ?", (key,))
+    return get(db, key)
 
 
-def _twin(connection: sqlite3.Connection, collection: int, digest: str) -> int | None:
-    row = connection.execute(
+def _twin(db: Connection, collection: int, digest: str) -> Row | None:
+    return fetch_one(
+        db,
         "SELECT key FROM artifacts WHERE collection = ? AND digest = ? AND state = 'COMMITTED' "
         "AND same_as IS NULL",
         (collection, digest),
-    ).fetchone()
-    return None if row is None else row["key"]
+    )
 
 
 def link(
-    connection: sqlite3.Connection,
-    key: int,
-    project: int,
-    portfolio: str,
-    names: list[str],
-    user: int,
-    now: float,
+    db: Connection, key: int, project: int, portfolio: str, names: list[str], user: int, now: float
 ) -> Row:
     """Make a version a member of another collection, under aliases of its own there."""
-    row = by_key(connection, key)
-    if row is None:
-        raise Unknown("there is no such artifact any more")
+    row = get(db, key)
     if row["state"] != COMMITTED:
         raise Unfinished(f"{row['collection_name']} cannot be linked before it is committed")
-    target = collections.ensure(
-        connection, project, portfolio, row["type"], now, is_portfolio=True
-    )["key"]
-    if aliases.membership(connection, target, row["key"]) is None:
-        version = collections.next_version(connection, target)
-        aliases.join(connection, target, row["key"], version, now)
-    aliases.lend(connection, target, row["key"], user)
-    aliases.give(connection, target, row["key"], [*names, aliases.LATEST])
-    member = aliases.membership(connection, target, row["key"])
+    target = collections.ensure(db, project, portfolio, row["type"], now, is_portfolio=True)["key"]
+    if aliases.membership(db, target, row["key"]) is None:
+        version = collections.next_version(db, target)
+        aliases.join(db, target, row["key"], version, now)
+    aliases.lend(db, target, row["key"], user)
+    aliases.give(db, target, row["key"], [*names, aliases.LATEST])
+    member = aliases.membership(db, target, row["key"])
     assert member is not None
     return member
 
 
 def versions(
-    connection: sqlite3.Connection, collection: int, *, newest: bool, after: int | None, limit: int
+    db: Connection, collection: int, *, newest: bool, after: int | None, limit: int
 ) -> list[Row]:
     """The members of a collection, by `artifact` and `version`."""
     sign, order = ("<", "DESC") if newest else (">", "ASC")
     start = after if after is not None else 2**62 if newest else -1
-    return connection.execute(
+    return db.execute(
         f"SELECT * FROM memberships WHERE collection = ? AND version {sign} ? "  # noqa: S608
         f"ORDER BY version {order} LIMIT ?",
         (collection, start, limit),
     ).fetchall()
 
 
-def count_versions(connection: sqlite3.Connection, collection: int) -> int:
-    found: int = connection.execute(
-        "SELECT count(*) FROM memberships WHERE collection = ?", (collection,)
-    ).fetchone()[0]
-    return found
+def count_versions(db: Connection, collection: int) -> int:
+    return fetch_number(db, "SELECT count(*) FROM memberships WHERE collection = ?", (collection,))
 
 
-def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
-    sql.update(connection, "artifacts", {"key": key}, {**columns, "updated_at": now})
+def update(db: Connection, key: int, now: float, **columns: Any) -> None:
+    sql.update(db, "artifacts", {"key": key}, {**columns, "updated_at": now})
+
+
+LOGGED, USED = "logged", "used"
+
+
+def note_run(
+    db: Connection, run: int, artifact: int, role: str, used_as: str | None = None
+) -> None:
+    db.execute(
+        "INSERT INTO lineage (run, artifact, role, used_as) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (run, artifact, role, used_as),
+    )
+
+
+def of_run(db: Connection, run: int, role: str, *, after: int, limit: int) -> list[Row]:
+    """A run's versions in the order in which they came, by `key` and `artifact`."""
+    return db.execute(
+        "SELECT lineage.key, lineage.artifact FROM lineage "
+        "JOIN artifacts ON artifacts.key = lineage.artifact "
+        "WHERE lineage.run = ? AND lineage.role = ? AND artifacts.state = 'COMMITTED' "
+        "AND lineage.key > ? ORDER BY lineage.key LIMIT ?",
+        (run, role, after, limit),
+    ).fetchall()
+
+
+def count_of_run(db: Connection, run: int, role: str) -> int:
+    return fetch_number(
+        db,
+        "SELECT count(*) FROM lineage JOIN artifacts ON artifacts.key = lineage.artifact "
+        "WHERE lineage.run = ? AND lineage.role = ? AND artifacts.state = 'COMMITTED'",
+        (run, role),
+    )
+
+
+def runs_of(db: Connection, artifact: int, role: str) -> list[int]:
+    return fetch_column(
+        db, "SELECT run FROM lineage WHERE artifact = ? AND role = ? ORDER BY key", (artifact, role)
+    )

@@ -77,7 +77,8 @@ class Blobs:
             place = some[-1]
         for folder in await asyncio.to_thread(lambda: sorted(self._folder.glob("*/??"))):
             # Looked at in this order: what arrives meanwhile is in one of the two.
-            files = await asyncio.to_thread(self._files_in, folder)
+            paths = await asyncio.to_thread(list, folder.iterdir())
+            files = [path.relative_to(self._folder).as_posix() for path in paths]
             settled = [file for file in files if file not in self._arriving]
             known = await store.read(blobs.known_files, settled)
             strangers = [file for file in settled if file not in known]
@@ -95,9 +96,6 @@ class Blobs:
             except Exception:
                 log.exception("could not sweep the contents of artifacts")
             await asyncio.sleep(_SWEEP_EVERY)
-
-    def _files_in(self, folder: Path) -> list[str]:
-        return [path.relative_to(self._folder).as_posix() for path in folder.iterdir()]
 
     def _remove(self, files: Sequence[str]) -> None:
         for file in files:

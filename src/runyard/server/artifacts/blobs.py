@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
+from sqlite3 import Connection
 
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 
 _STORED_IN = (
     "SELECT 1 FROM entries JOIN manifests ON manifests.key = entries.manifest "
@@ -23,38 +23,33 @@ _CLAIMED_BY = (
 )
 
 
-def claim(
-    connection: sqlite3.Connection, entity: str, needed: Sequence[tuple[int, str]]
-) -> set[str]:
+def claim(db: Connection, entity: str, needed: Sequence[tuple[int, str]]) -> set[str]:
     """Note which contents versions in the making need; answers those that are here already.
 
     From here on they stay, even if the version that brought them is deleted.
     """
-    connection.executemany(
+    db.executemany(
         "INSERT INTO claims (artifact, digest) VALUES (?, ?) ON CONFLICT DO NOTHING", needed
     )
-    return {digest for _, digest in needed if find(connection, entity, digest) is not None}
+    return {digest for _, digest in needed if find(db, entity, digest) is not None}
 
 
-def find(connection: sqlite3.Connection, entity: str, digest: str) -> Row | None:
-    row: Row | None = connection.execute(
-        "SELECT * FROM blobs WHERE entity = ? AND digest = ?", (entity, digest)
-    ).fetchone()
-    return row
+def find(db: Connection, entity: str, digest: str) -> Row | None:
+    return fetch_one(db, "SELECT * FROM blobs WHERE entity = ? AND digest = ?", (entity, digest))
 
 
-def add(connection: sqlite3.Connection, entity: str, digest: str, size: int, file: str) -> bool:
+def add(db: Connection, entity: str, digest: str, size: int, file: str) -> bool:
     """Record contents that lie in `file`. Says no if another file has them already."""
-    done = connection.execute(
+    done = db.execute(
         "INSERT INTO blobs (entity, digest, size, file) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (entity, digest, size, file),
     )
     return done.rowcount > 0
 
 
-def first_missing(connection: sqlite3.Connection, entity: str, manifest: int) -> str | None:
+def first_missing(db: Connection, entity: str, manifest: int) -> str | None:
     """The path of a file whose contents never arrived."""
-    row = connection.execute(
+    row = db.execute(
         "SELECT path FROM entries WHERE manifest = ? AND is_stored AND NOT EXISTS "
         "(SELECT 1 FROM blobs WHERE blobs.entity = ? AND blobs.digest = entries.digest) LIMIT 1",
         (manifest, entity),
@@ -62,11 +57,9 @@ def first_missing(connection: sqlite3.Connection, entity: str, manifest: int) ->
     return None if row is None else row["path"]
 
 
-def after(
-    connection: sqlite3.Connection, entity: str, digest: str, limit: int
-) -> list[tuple[str, str]]:
+def after(db: Connection, entity: str, digest: str, limit: int) -> list[tuple[str, str]]:
     """The contents that follow in order of entity and digest."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT entity, digest FROM blobs WHERE (entity, digest) > (?, ?) "
         "ORDER BY entity, digest LIMIT ?",
         (entity, digest, limit),
@@ -74,42 +67,37 @@ def after(
     return [(row["entity"], row["digest"]) for row in rows]
 
 
-def forget_unneeded(
-    connection: sqlite3.Connection, candidates: Sequence[tuple[str, str]]
-) -> list[str]:
+def forget_unneeded(db: Connection, candidates: Sequence[tuple[str, str]]) -> list[str]:
     """Forget those contents that nothing refers to; answers their files, for removal."""
     files = []
     for entity, digest in candidates:
-        row = connection.execute(
+        row = db.execute(
             "SELECT file FROM blobs WHERE entity = ? AND digest = ? "  # noqa: S608
             f"AND NOT EXISTS ({_STORED_IN}) AND NOT EXISTS ({_CLAIMED_BY})",
             (entity, digest),
         ).fetchone()
         if row is not None:
-            connection.execute(
-                "DELETE FROM blobs WHERE entity = ? AND digest = ?", (entity, digest)
-            )
+            db.execute("DELETE FROM blobs WHERE entity = ? AND digest = ?", (entity, digest))
             files.append(row["file"])
     return files
 
 
-def known_files(connection: sqlite3.Connection, files: Sequence[str]) -> set[str]:
+def known_files(db: Connection, files: Sequence[str]) -> set[str]:
     """Those of the named files that hold contents."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT file FROM blobs WHERE file IN (SELECT value FROM json_each(?))",
         (json.dumps(files),),
     )
     return {row["file"] for row in rows}
 
 
-def stored_bytes(connection: sqlite3.Connection, entity: str) -> int:
+def stored_bytes(db: Connection, entity: str) -> int:
     """How much an entity keeps on disk: artifacts' contents, once each, and files of runs."""
-    row = connection.execute(
+    return fetch_number(
+        db,
         "SELECT (SELECT coalesce(sum(size), 0) FROM blobs WHERE entity = :entity) + "
         "(SELECT coalesce(sum(files.size), 0) FROM projects "
         "JOIN runs ON runs.project = projects.key JOIN files ON files.run = runs.key "
         "WHERE projects.entity = :entity)",
         {"entity": entity},
-    ).fetchone()
-    total: int = row[0]
-    return total
+    )

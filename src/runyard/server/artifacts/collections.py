@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sqlite3
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.store import sql
 from runyard.server.store.names import BadName
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 
 _SELECT = (
     "SELECT collections.*, projects.entity AS entity, projects.name AS project_name "
@@ -35,15 +35,14 @@ def check_type(name: str) -> None:
         raise BadName(f"{name[:200]!r} cannot be an artifact type")
 
 
-def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
-    row: Row | None = connection.execute(_SELECT + "WHERE collections.key = ?", (key,)).fetchone()
-    return row
+def by_key(db: Connection, key: int) -> Row | None:
+    return fetch_one(db, _SELECT + "WHERE collections.key = ?", (key,))
 
 
 def by_name(
-    connection: sqlite3.Connection, entity: str, project: str, name: str, kind: str | None = None
+    db: Connection, entity: str, project: str, name: str, kind: str | None = None
 ) -> Row | None:
-    row: Row | None = connection.execute(
+    row: Row | None = db.execute(
         _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND collections.name = ?",
         (entity, project, name),
     ).fetchone()
@@ -51,21 +50,15 @@ def by_name(
 
 
 def ensure(
-    connection: sqlite3.Connection,
-    project: int,
-    name: str,
-    kind: str,
-    now: float,
-    *,
-    is_portfolio: bool = False,
+    db: Connection, project: int, name: str, kind: str, now: float, *, is_portfolio: bool = False
 ) -> Row:
     """The collection of that name, made if it is missing; refused if it is of another type."""
-    connection.execute(
+    db.execute(
         "INSERT INTO collections (project, name, type, is_portfolio, created_at, updated_at) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (project, name, kind, is_portfolio, now, now),
     )
-    row: Row = connection.execute(
+    row: Row = db.execute(
         _SELECT + "WHERE collections.project = ? AND collections.name = ?", (project, name)
     ).fetchone()
     if row["type"] != kind:
@@ -82,37 +75,31 @@ def ensure(
 
 
 def listed(
-    connection: sqlite3.Connection,
-    entity: str,
-    project: str,
-    kind: str | None,
-    *,
-    after: int,
-    limit: int,
+    db: Connection, entity: str, project: str, kind: str | None, *, after: int, limit: int
 ) -> list[Row]:
     tests, values = "", list[Any]([entity, project, after])
     if kind is not None:
         tests = "AND collections.type = ? "
         values.append(kind)
-    return connection.execute(
+    return db.execute(
         _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND collections.key > ? "
         f"{tests}ORDER BY collections.key LIMIT ?",
         [*values, limit],
     ).fetchall()
 
 
-def count(connection: sqlite3.Connection, entity: str, project: str, kind: str | None) -> int:
-    found: int = connection.execute(
+def count(db: Connection, entity: str, project: str, kind: str | None) -> int:
+    return fetch_number(
+        db,
         "SELECT count(*) FROM collections JOIN projects ON projects.key = collections.project "
         "WHERE projects.entity = ? AND projects.name = ? AND coalesce(collections.type = ?, 1)",
         (entity, project, kind),
-    ).fetchone()[0]
-    return found
+    )
 
 
-def types(connection: sqlite3.Connection, entity: str, project: str) -> list[Row]:
+def types(db: Connection, entity: str, project: str) -> list[Row]:
     """The types in a project, each with the time when it came up."""
-    return connection.execute(
+    return db.execute(
         "SELECT collections.type AS name, min(collections.created_at) AS created_at "
         "FROM collections JOIN projects ON projects.key = collections.project "
         "WHERE projects.entity = ? AND projects.name = ? "
@@ -121,18 +108,18 @@ def types(connection: sqlite3.Connection, entity: str, project: str) -> list[Row
     ).fetchall()
 
 
-def update(connection: sqlite3.Connection, key: int, now: float, **columns: Any) -> None:
-    sql.update(connection, "collections", {"key": key}, {**columns, "updated_at": now})
+def update(db: Connection, key: int, now: float, **columns: Any) -> None:
+    sql.update(db, "collections", {"key": key}, {**columns, "updated_at": now})
 
 
-def next_version(connection: sqlite3.Connection, key: int) -> int:
+def next_version(db: Connection, key: int) -> int:
     """A version number that no version of this collection has or had."""
-    version: int = connection.execute(
+    version: int = db.execute(
         "SELECT next_version FROM collections WHERE key = ?", (key,)
     ).fetchone()[0]
-    connection.execute("UPDATE collections SET next_version = ? WHERE key = ?", (version + 1, key))
+    db.execute("UPDATE collections SET next_version = ? WHERE key = ?", (version + 1, key))
     return version
 
 
-def delete(connection: sqlite3.Connection, key: int) -> None:
-    connection.execute("DELETE FROM collections WHERE key = ?", (key,))
+def delete(db: Connection, key: int) -> None:
+    db.execute("DELETE FROM collections WHERE key = ?", (key,))

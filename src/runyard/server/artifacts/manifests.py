@@ -6,11 +6,11 @@ import base64
 import binascii
 import hashlib
 import json
-import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
+from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column, fetch_one, insert
 from runyard.server.store.store import Store
 
 Entry = tuple[str, str, int, int, str]
@@ -38,8 +38,12 @@ def is_md5(digest: str) -> bool:
 
 def parse(text: bytes) -> tuple[str, list[Entry]]:
     """The frame of a manifest, as JSON without the contents, and its entries."""
+
+    def refuse(word: str) -> None:
+        raise BadManifest(f"{word} is not JSON")
+
     try:
-        content = json.loads(text, parse_constant=_refuse)
+        content = json.loads(text, parse_constant=refuse)
         frame = {key: value for key, value in content.items() if key != "contents"}
         entries = [_read_entry(path, entry) for path, entry in content["contents"].items()]
         if not frame:
@@ -47,10 +51,6 @@ def parse(text: bytes) -> tuple[str, list[Entry]]:
         return json.dumps(frame, allow_nan=False), entries
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadManifest(f"the manifest cannot be read: {error!s:.200}") from error
-
-
-def _refuse(word: str) -> None:
-    raise BadManifest(f"{word} is not JSON")
 
 
 def _read_entry(path: str, entry: dict[str, Any]) -> Entry:
@@ -70,63 +70,55 @@ def _read_entry(path: str, entry: dict[str, Any]) -> Entry:
     if ref is None and not is_md5(digest):
         raise BadManifest(f"the digest of {path[:100]!r} is not an MD5 in base64")
     # A path of the machine that it came from means nothing anywhere else.
-    kept = {key: value for key, value in entry.items() if key != "local_path"}
-    return path, digest, max(size or 0, 0), int(ref is None), json.dumps(kept, allow_nan=False)
+    stored = {key: value for key, value in entry.items() if key != "local_path"}
+    return path, digest, max(size or 0, 0), int(ref is None), json.dumps(stored, allow_nan=False)
 
 
 def create(
-    connection: sqlite3.Connection,
-    artifact: int,
-    kind: str,
-    digest: str,
-    base: int | None,
-    now: float,
+    db: Connection, artifact: int, kind: str, digest: str, base: int | None, now: float
 ) -> int:
-    cursor = connection.execute(
-        "INSERT INTO manifests (artifact, kind, digest, base, created_at) VALUES (?, ?, ?, ?, ?)",
-        (artifact, kind, digest, base, now),
-    )
-    return cursor.lastrowid or 0
+    columns = {"artifact": artifact, "kind": kind, "digest": digest, "base": base}
+    return insert(db, "manifests", {**columns, "created_at": now})
 
 
-def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
+def by_key(db: Connection, key: int) -> Row | None:
     """A manifest, with `state` and `entity` of its artifact."""
-    row: Row | None = connection.execute(
+    return fetch_one(
+        db,
         "SELECT manifests.*, artifacts.state AS state, projects.entity AS entity FROM manifests "
         "JOIN artifacts ON artifacts.key = manifests.artifact "
         "JOIN collections ON collections.key = artifacts.collection "
         "JOIN projects ON projects.key = collections.project WHERE manifests.key = ?",
         (key,),
-    ).fetchone()
-    return row
+    )
 
 
-def announce(connection: sqlite3.Connection, key: int, digest: str, base: int | None) -> None:
+def announce(db: Connection, key: int, digest: str, base: int | None) -> None:
     """Say which file is to come; what came under another digest is void."""
-    row = by_key(connection, key)
+    row = by_key(db, key)
     if row is not None and row["digest"] != digest:
-        connection.execute("DELETE FROM entries WHERE manifest = ?", (key,))
-        connection.execute(
+        db.execute("DELETE FROM entries WHERE manifest = ?", (key,))
+        db.execute(
             "UPDATE manifests SET digest = ?, frame = NULL, base = coalesce(?, base) WHERE key = ?",
             (digest, base, key),
         )
 
 
-def put_entries(connection: sqlite3.Connection, key: int, entries: Sequence[Entry]) -> None:
-    connection.executemany(
+def put_entries(db: Connection, key: int, entries: Sequence[Entry]) -> None:
+    db.executemany(
         "INSERT OR REPLACE INTO entries (manifest, path, digest, size, is_stored, entry) "
         "VALUES (?, ?, ?, ?, ?, ?)",
         [(key, *entry) for entry in entries],
     )
 
 
-def finish(connection: sqlite3.Connection, key: int, frame: str) -> None:
-    connection.execute("UPDATE manifests SET frame = ? WHERE key = ?", (frame, key))
+def finish(db: Connection, key: int, frame: str) -> None:
+    db.execute("UPDATE manifests SET frame = ? WHERE key = ?", (frame, key))
 
 
-def settle(connection: sqlite3.Connection, artifact: int, now: float) -> tuple[int, bool] | None:
+def settle(db: Connection, artifact: int, now: float) -> tuple[int, bool] | None:
     """The manifest that counts, and whether it was put together from several."""
-    arrived = connection.execute(
+    arrived = db.execute(
         "SELECT * FROM manifests WHERE artifact = ? AND frame IS NOT NULL ORDER BY key", (artifact,)
     ).fetchall()
     if not arrived:
@@ -135,28 +127,28 @@ def settle(connection: sqlite3.Connection, artifact: int, now: float) -> tuple[i
     if last["kind"] == FULL:
         return last["key"], False
     if last["kind"] == INCREMENTAL:
-        parts = [*_base(connection, artifact, last["base"]), last["key"]]
+        parts = [*_base(db, artifact, last["base"]), last["key"]]
     else:
         parts = [row["key"] for row in arrived if row["kind"] == PATCH]
-    whole = create(connection, artifact, FULL, "", None, now)
+    whole = create(db, artifact, FULL, "", None, now)
     for part in parts:
-        connection.execute(
+        db.execute(
             "INSERT OR REPLACE INTO entries (manifest, path, digest, size, is_stored, entry) "
             "SELECT ?, path, digest, size, is_stored, entry FROM entries WHERE manifest = ?",
             (whole, part),
         )
-    finish(connection, whole, last["frame"])
+    finish(db, whole, last["frame"])
     return whole, True
 
 
-def _base(connection: sqlite3.Connection, artifact: int, base: int | None) -> list[int]:
+def _base(db: Connection, artifact: int, base: int | None) -> list[int]:
     # Never one of somebody else's.
     entity = (
         "SELECT projects.entity FROM artifacts "
         "JOIN collections ON collections.key = artifacts.collection "
         "JOIN projects ON projects.key = collections.project WHERE artifacts.key = ?"
     )
-    row = connection.execute(
+    row = db.execute(
         "SELECT manifest FROM artifacts WHERE key = ? AND state = 'COMMITTED' "  # noqa: S608
         f"AND manifest IS NOT NULL AND ({entity}) = ({entity})",
         (base, base, artifact),
@@ -164,9 +156,8 @@ def _base(connection: sqlite3.Connection, artifact: int, base: int | None) -> li
     return [] if row is None else [row["manifest"]]
 
 
-def measure(connection: sqlite3.Connection, key: int) -> tuple[int, int]:
-    """How many files there are, and how large they are together."""
-    row = connection.execute(
+def measure(db: Connection, key: int) -> tuple[int, int]:
+    row = db.execute(
         # References may claim any size: their sum can be more than SQLite's integers hold.
         "SELECT count(*), cast(min(total(size), 9e18) AS INTEGER) FROM entries WHERE manifest = ?",
         (key,),
@@ -174,10 +165,10 @@ def measure(connection: sqlite3.Connection, key: int) -> tuple[int, int]:
     return row[0], row[1]
 
 
-def digest_of(connection: sqlite3.Connection, key: int) -> str:
+def digest_of(db: Connection, key: int) -> str:
     """The digest that a client would give to these contents."""
     digest = hashlib.md5(_DIGEST_HEAD, usedforsecurity=False)
-    for row in connection.execute(
+    for row in db.execute(
         "SELECT path, digest FROM entries WHERE manifest = ? ORDER BY path", (key,)
     ):
         digest.update(f"{row['path']}:{row['digest']}\n".encode())
@@ -185,35 +176,29 @@ def digest_of(connection: sqlite3.Connection, key: int) -> str:
 
 
 def entries_after(
-    connection: sqlite3.Connection,
-    key: int,
-    path: str,
-    limit: int,
-    *,
-    names: Sequence[str] | None = None,
+    db: Connection, key: int, path: str, limit: int, *, names: Sequence[str] | None = None
 ) -> list[Row]:
-    """Entries in the order of their paths."""
     tests, values = "", list[Any]([key, path])
     if names is not None:
         # One value however many names: SQLite takes only so many.
         tests = "AND path IN (SELECT value FROM json_each(?)) "
         values.append(json.dumps(names))
-    return connection.execute(
+    return db.execute(
         f"SELECT * FROM entries WHERE manifest = ? AND path > ? {tests}ORDER BY path LIMIT ?",  # noqa: S608
         [*values, limit],
     ).fetchall()
 
 
-def digests(connection: sqlite3.Connection, artifact: int) -> list[str]:
+def digests(db: Connection, artifact: int) -> list[str]:
     """The contents that a version needs, in whichever manifest."""
-    rows = connection.execute(
+    return fetch_column(
+        db,
         "SELECT entries.digest FROM entries "
         "JOIN manifests ON manifests.key = entries.manifest "
         "WHERE manifests.artifact = ? AND entries.is_stored "
         "UNION SELECT digest FROM claims WHERE artifact = ?",
         (artifact, artifact),
     )
-    return [row["digest"] for row in rows]
 
 
 def in_pieces(entries: Sequence[Entry], size: int) -> Iterator[Sequence[Entry]]:

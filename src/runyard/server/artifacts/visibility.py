@@ -6,7 +6,7 @@ Whoever loads an object for a caller loads it here, so that no field of another 
 
 from __future__ import annotations
 
-import sqlite3
+from sqlite3 import Connection
 
 from runyard.server.artifacts import aliases, artifacts, collections
 from runyard.server.people import permissions
@@ -16,28 +16,27 @@ from runyard.server.store.sql import Row
 Entities = permissions.Entities | None
 
 
-def run(connection: sqlite3.Connection, key: int, entities: Entities) -> Row | None:
-    return _seen(runs.by_key(connection, key), entities)
+def run(db: Connection, key: int, entities: Entities) -> Row | None:
+    return _seen(runs.by_key(db, key), entities)
 
 
-def collection(connection: sqlite3.Connection, key: int, entities: Entities) -> Row | None:
-    return _seen(collections.by_key(connection, key), entities)
+def collection(db: Connection, key: int, entities: Entities) -> Row | None:
+    return _seen(collections.by_key(db, key), entities)
 
 
-def artifact(connection: sqlite3.Connection, key: int, entities: Entities) -> Row | None:
+def artifact(db: Connection, key: int, entities: Entities) -> Row | None:
     """A version of the caller's own, or one that its owner has linked to a collection of theirs."""
-    row = artifacts.by_key(connection, key)
+    row = artifacts.by_key(db, key)
     if row is None or _seen(row, entities) is not None:
         return row
-    linked = aliases.lent_to(connection, row["key"], row["entity"])
-    is_shared = any(collection(connection, each, entities) is not None for each in linked)
+    linked = aliases.lent_to(db, row["key"], row["entity"])
+    is_shared = any(collection(db, each, entities) is not None for each in linked)
     return row if is_shared else None
 
 
-def latest(connection: sqlite3.Connection, key: int, entities: Entities) -> Row | None:
-    """The newest version of a collection."""
-    row = artifacts.latest(connection, key)
-    return None if row is None else artifact(connection, row["key"], entities)
+def latest(db: Connection, key: int, entities: Entities) -> Row | None:
+    row = artifacts.latest(db, key)
+    return None if row is None else artifact(db, row["key"], entities)
 
 
 def _seen(row: Row | None, entities: Entities) -> Row | None:

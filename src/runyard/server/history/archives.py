@@ -8,8 +8,8 @@ keep their numbers wherever they go.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
+from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from runyard.server.history import pieces
 from runyard.server.history.columns import Numbers
-from runyard.server.history.gaps import close_gap
 from runyard.server.history.history import (
     EVENTS,
     HISTORY,
@@ -27,17 +26,17 @@ from runyard.server.history.history import (
     read_rows,
 )
 from runyard.server.history.merging import Merge, read_places
-from runyard.server.history.pieces import Extent
+from runyard.server.history.pieces import Extent, close_gap
 from runyard.server.history.row_summaries import summary_of_rows
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Changed, Slice, Transfer
+from runyard.server.store.sql import Row, exists, fetch_number, insert
+from runyard.server.store.store import Changed, Slice, Transfer
 
 Flags = npt.NDArray[np.bool_]
 # Of the steps and the times of rows: which of them go.
 Rule = Callable[[Numbers, Numbers], Flags]
 # Whether a transfer may still be made.
-Guard = Callable[[sqlite3.Connection], bool]
+Guard = Callable[[Connection], bool]
 
 
 class Superseded(Exception):
@@ -63,96 +62,94 @@ class PutAside(Transfer):
     def restart(self) -> None:
         self._due = None
 
-    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+    def plan(self, db: Connection) -> Slice | None:
         if not self._due:
-            self._due = self._look(connection)
+            self._due = self._look(db)
         if not self._due:
-            return self._move_up(connection)
+            return self._move_up(db)
         stream, extent, rows = self._due.pop()
         if len(rows) == extent.stop - extent.start:
             return self._move(stream, extent)
-        columns = pieces.columns_of(connection, self._run, stream, extent)
-        gone, kept = (
-            pieces.remake(connection, extent, part) for part in pieces.split(columns, rows)
-        )
-        return self._replace(stream, extent, gone, kept)
+        columns = pieces.columns_of(db, self._run, stream, extent)
+        gone, left = (pieces.remake(db, extent, part) for part in pieces.split(columns, rows))
+        return self._replace(stream, extent, gone, left)
 
-    def _look(self, connection: sqlite3.Connection) -> list[tuple[int, Extent, Numbers]]:
+    def _look(self, db: Connection) -> list[tuple[int, Extent, Numbers]]:
         """Which pieces have rows to go, in order; with the numbers of these rows."""
-        steps, times = read_places(connection, self._run, HISTORY)
+        steps, times = read_places(db, self._run, HISTORY)
         later = self._rule(steps, times)
         if len(times):
             self.newest = max(self.newest, float(times.max()))
         if later.any():
             first = float(times[np.argmax(later)])
             self._after = first if self._after is None else min(self._after, first)
-        due = self._pieces_with(connection, HISTORY, later)
+        due = self._pieces_with(db, HISTORY, later)
         # System metrics of the time that is gone go with it.
         after = self._after if self._reason == "rewound" else -np.inf
         if after is not None and (after >= 0 or after == -np.inf):
-            _, logged = read_places(connection, self._run, EVENTS)
-            due += self._pieces_with(connection, EVENTS, logged >= after)
+            _, logged = read_places(db, self._run, EVENTS)
+            due += self._pieces_with(db, EVENTS, logged >= after)
         return due
 
     def _pieces_with(
-        self, connection: sqlite3.Connection, stream: int, later: Flags
+        self, db: Connection, stream: int, later: Flags
     ) -> list[tuple[int, Extent, Numbers]]:
         rows = np.flatnonzero(later)
         if not len(rows):
             return []
         self._firsts[stream] = min(int(rows[0]), self._firsts.get(stream, int(rows[0])))
         due = []
-        for extent in pieces.extents(connection, self._run, stream):
+        for extent in pieces.extents(db, self._run, stream):
             first, last = np.searchsorted(rows, (extent.start, extent.stop))
             if last > first:
                 due.append((stream, extent, rows[first:last]))
         return due
 
-    def _move_up(self, connection: sqlite3.Connection) -> Slice | None:
+    def _move_up(self, db: Connection) -> Slice | None:
         for stream, first in self._firsts.items():
-            close = close_gap(connection, self._run, stream, first)
+            close = close_gap(db, self._run, stream, first)
             if close is not None:
                 return self._guarded(close)
         return None
 
     def _guarded(self, part: Slice) -> Slice:
-        def change(connection: sqlite3.Connection) -> None:
-            self._archive(connection)
-            part(connection)
+        def change(db: Connection) -> None:
+            self._archive(db)
+            part(db)
 
         return change
 
     def _move(self, stream: int, extent: Extent) -> Slice:
-        def put_aside(connection: sqlite3.Connection) -> None:
-            number = self._archive(connection)
-            pieces.move(connection, self._run, stream, extent, stream_of(number, stream))
+        def put_aside(db: Connection) -> None:
+            number = self._archive(db)
+            pieces.move(db, self._run, stream, extent, stream_of(number, stream))
             self.number = number
 
         return put_aside
 
     def _replace(
-        self, stream: int, extent: Extent, gone: list[pieces.Piece], kept: list[pieces.Piece]
+        self, stream: int, extent: Extent, gone: list[pieces.Piece], left: list[pieces.Piece]
     ) -> Slice:
-        def cut(connection: sqlite3.Connection) -> None:
-            number = self._archive(connection)
-            pieces.remove(connection, self._run, stream, extent)
+        def cut(db: Connection) -> None:
+            number = self._archive(db)
+            pieces.remove(db, self._run, stream, extent)
             for piece in gone:
-                pieces.store(connection, self._run, stream_of(number, stream), piece)
-            for piece in kept:
-                pieces.store(connection, self._run, stream, piece)
+                pieces.store(db, self._run, stream_of(number, stream), piece)
+            for piece in left:
+                pieces.store(db, self._run, stream, piece)
             self.number = number
 
         return cut
 
-    def _archive(self, connection: sqlite3.Connection) -> int:
+    def _archive(self, db: Connection) -> int:
         """The archive's number; it is begun with the first slice."""
-        run = runs.by_key(connection, self._run)
-        if run is None or not self._guard(connection):
+        run = runs.by_key(db, self._run)
+        if run is None or not self._guard(db):
             raise Superseded(f"run {self._run} is not to be changed any more")
-        connection.execute("DELETE FROM placements WHERE run = ?", (self._run,))
+        db.execute("DELETE FROM placements WHERE run = ?", (self._run,))
         if self.number is not None:
             return self.number
-        return _begin(connection, run, self._reason, self._now)
+        return _begin(db, run, self._reason, self._now)
 
 
 class Rewind(Transfer):
@@ -181,35 +178,33 @@ class Rewind(Transfer):
     def restart(self) -> None:
         self.aside.restart()
 
-    def plan(self, connection: sqlite3.Connection) -> Slice | None:
-        run = runs.by_key(connection, self._run)
+    def plan(self, db: Connection) -> Slice | None:
+        run = runs.by_key(db, self._run)
         if run is None or self._is_summed_up:
             return None
-        part = self.aside.plan(connection)
+        part = self.aside.plan(db)
         changes = part is not None or self.aside.number is not None or self._has_more
         if self._keeps_own and not changes:
             return None
         summary = json.loads(run["summary"])
         if self._logged is None:
-            self._logged = (
-                summary_of_rows(connection, self._run, summary) if self._keeps_own else {}
-            )
+            self._logged = summary_of_rows(db, self._run, summary) if self._keeps_own else {}
         if part is not None:
             return part
-        rows = summary_of_rows(connection, self._run, summary)
+        rows = summary_of_rows(db, self._run, summary)
         own = {name: value for name, value in summary.items() if name not in self._logged}
         made = json.dumps({**own, **rows} if self._keeps_own else rows)
 
-        def sum_up(connection: sqlite3.Connection) -> None:
-            now = runs.by_key(connection, self._run)
-            if now is None or not self._guard(connection):
+        def sum_up(db: Connection) -> None:
+            now = runs.by_key(db, self._run)
+            if now is None or not self._guard(db):
                 raise Superseded(f"run {self._run} is not to be changed any more")
             if now["summary"] != run["summary"]:
                 raise Changed(f"the summary of run {self._run} has changed")
-            runs.update(connection, self._run, summary=made)
+            runs.update(db, self._run, summary=made)
             if self.aside.number is not None:
                 # Pages hear of it, which saw the archive begin.
-                connection.execute(
+                db.execute(
                     "UPDATE archives SET reason = reason WHERE run = ? AND number = ?",
                     (self._run, self.aside.number),
                 )
@@ -239,112 +234,103 @@ class Restore(Transfer):
         if self._merge is not None:
             self._merge[0].restart()
 
-    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+    def plan(self, db: Connection) -> Slice | None:
         if self._is_done:
             return None
         if self._merge is not None:
-            merge, kept, extent = self._merge
-            part = merge.plan(connection)
+            merge, archived, extent = self._merge
+            part = merge.plan(db)
             if part is not None:
                 return part
             self._merge = None
-            return self._forget(kept, extent)
-        counts = {stream: count_rows(connection, self._run, stream) for stream in (HISTORY, EVENTS)}
+            return self._forget(archived, extent)
+        counts = {stream: count_rows(db, self._run, stream) for stream in (HISTORY, EVENTS)}
         if self._empty is None:
             self._empty = {stream for stream, count in counts.items() if not count}
         for stream, count in counts.items():
-            kept = stream_of(self._number, stream)
-            for extent in pieces.extents(connection, self._run, kept):
+            archived = stream_of(self._number, stream)
+            for extent in pieces.extents(db, self._run, archived):
                 if stream in self._empty and count <= extent.start:
-                    return self._move(kept, extent, stream)
-                rows = read_rows(connection, self._run, kept, extent.start, extent.stop)
+                    return self._move(archived, extent, stream)
+                rows = read_rows(db, self._run, archived, extent.start, extent.stop)
                 lines = [line for _, line in rows]
-                self._merge = Merge(self._run, stream, lines), kept, extent
-                return self.plan(connection)
+                self._merge = Merge(self._run, stream, lines), archived, extent
+                return self.plan(db)
         return self._finish
 
-    def _move(self, kept: int, extent: Extent, stream: int) -> Slice:
-        def bring_back(connection: sqlite3.Connection) -> None:
-            pieces.move(connection, self._run, kept, extent, stream)
+    def _move(self, archived: int, extent: Extent, stream: int) -> Slice:
+        def bring_back(db: Connection) -> None:
+            pieces.move(db, self._run, archived, extent, stream)
 
         return bring_back
 
-    def _forget(self, kept: int, extent: Extent) -> Slice:
-        def forget(connection: sqlite3.Connection) -> None:
-            pieces.remove(connection, self._run, kept, extent)
+    def _forget(self, archived: int, extent: Extent) -> Slice:
+        def forget(db: Connection) -> None:
+            pieces.remove(db, self._run, archived, extent)
 
         return forget
 
-    def _finish(self, connection: sqlite3.Connection) -> None:
-        run = runs.by_key(connection, self._run)
+    def _finish(self, db: Connection) -> None:
+        run = runs.by_key(db, self._run)
         place = (self._run, self._number)
-        row = connection.execute(
+        row = db.execute(
             "SELECT summary FROM archives WHERE run = ? AND number = ?", place
         ).fetchone()
         if row is not None and run is not None:
             summary = {**json.loads(row["summary"]), **json.loads(run["summary"])}
-            runs.update(connection, self._run, summary=json.dumps(summary))
-        connection.execute("DELETE FROM archives WHERE run = ? AND number = ?", place)
+            runs.update(db, self._run, summary=json.dumps(summary))
+        db.execute("DELETE FROM archives WHERE run = ? AND number = ?", place)
         self._is_done = True
 
 
-def put_end_aside(connection: sqlite3.Connection, run: Row, start: int, now: float) -> None:
+def put_end_aside(db: Connection, run: Row, start: int, now: float) -> None:
     """Put the rows from this one on aside, a few: they come again."""
-    number = _begin(connection, run, "rewound", now)
-    gone = [line for _, line in read_rows(connection, run["key"], HISTORY, start)]
-    put_rows(connection, run["key"], stream_of(number, HISTORY), 0, gone)
-    cut_rows(connection, run["key"], HISTORY, start)
+    number = _begin(db, run, "rewound", now)
+    gone = [line for _, line in read_rows(db, run["key"], HISTORY, start)]
+    put_rows(db, run["key"], stream_of(number, HISTORY), 0, gone)
+    cut_rows(db, run["key"], HISTORY, start)
 
 
-def is_there(connection: sqlite3.Connection, run: int, number: int) -> bool:
+def is_there(db: Connection, run: int, number: int) -> bool:
     place = (run, number)
-    row = connection.execute(
-        "SELECT 1 FROM archives WHERE run = ? AND number = ?", place
-    ).fetchone()
-    return row is not None
+    return exists(db, "SELECT 1 FROM archives WHERE run = ? AND number = ?", place)
 
 
-def has_rows(connection: sqlite3.Connection, run: int) -> bool:
-    return any(count_rows(connection, run, stream) for stream in (HISTORY, EVENTS))
+def has_rows(db: Connection, run: int) -> bool:
+    return any(count_rows(db, run, stream) for stream in (HISTORY, EVENTS))
 
 
-def of_run(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
+def of_run(db: Connection, run: int) -> list[dict[str, Any]]:
     """What was put aside, and how much of it there is."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT number, reason, made_at FROM archives WHERE run = ? ORDER BY number", (run,)
     ).fetchall()
     return [
-        {**dict(row), "steps": _count(connection, run, stream_of(row["number"], HISTORY))}
-        for row in rows
+        {**dict(row), "steps": _count(db, run, stream_of(row["number"], HISTORY))} for row in rows
     ]
 
 
-def _count(connection: sqlite3.Connection, run: int, stream: int) -> int:
+def _count(db: Connection, run: int, stream: int) -> int:
     """Rows in an archive have the numbers that they had in the run: there may be gaps."""
     return sum(
-        pieces.count_rows_in(connection, run, stream, extent)
-        for extent in pieces.extents(connection, run, stream)
+        pieces.count_rows_in(db, run, stream, extent) for extent in pieces.extents(db, run, stream)
     )
 
 
-def read(connection: sqlite3.Connection, run: int) -> list[Row]:
+def read(db: Connection, run: int) -> list[Row]:
     """What was put aside, with the config and the summary of that time."""
-    return connection.execute(
+    return db.execute(
         "SELECT number, reason, made_at, config, summary FROM archives WHERE run = ? "
         "ORDER BY number",
         (run,),
     ).fetchall()
 
 
-def _begin(connection: sqlite3.Connection, run: Row, reason: str, now: float) -> int:
-    number: int = connection.execute(
-        "SELECT coalesce(max(number), 0) + 1 FROM archives WHERE run = ?", (run["key"],)
-    ).fetchone()[0]
-    connection.execute(
-        "INSERT INTO archives (run, number, reason, made_at, config, summary) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (run["key"], number, reason, now, run["config"], run["summary"]),
-    )
+def _begin(db: Connection, run: Row, reason: str, now: float) -> int:
+    question = "SELECT coalesce(max(number), 0) + 1 FROM archives WHERE run = ?"
+    number = fetch_number(db, question, (run["key"],))
+    columns = {"run": run["key"], "number": number, "reason": reason, "made_at": now}
+    insert(db, "archives", {**columns, "config": run["config"], "summary": run["summary"]})
     return number
 
 

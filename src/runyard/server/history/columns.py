@@ -60,6 +60,10 @@ class Column:
     lines: Numbers
     values: Numbers | list[str]
 
+    def at(self, lines: Numbers) -> Column:
+        """The same values in other lines."""
+        return Column(self.key, self.kind, lines, self.values)
+
 
 def encode(
     lines: Sequence[str], number_keys: Callable[[Iterable[str]], Mapping[str, int]]
@@ -104,14 +108,14 @@ def decode(blob: bytes, start: int, wanted: frozenset[int] | None = None) -> lis
     count = _COUNT.unpack_from(blob, len(_MAGIC))[0]
     place = len(_MAGIC) + _COUNT.size
     body = place + count * _HEAD.size
-    found = []
+    columns = []
     for head in range(count):
         key, kind, dense, _, size, length = _HEAD.unpack_from(blob, place + head * _HEAD.size)
         if wanted is None or key in wanted:
             lines, values = _read_body(blob, body, kind, bool(dense), size, length)
-            found.append(Column(key, kind, lines + start, values))
+            columns.append(Column(key, kind, lines + start, values))
         body += length
-    return found
+    return columns
 
 
 def keys_in(blob: bytes) -> set[int]:
@@ -151,7 +155,7 @@ def merge(columns: Iterable[Column]) -> list[Column]:
     for column in columns:
         groups.setdefault((column.key, column.kind), []).append(column)
     return [
-        Column(key, kind, np.concatenate([one.lines for one in group]), _joined(group))
+        Column(key, kind, np.concatenate([part.lines for part in group]), _joined(group))
         for (key, kind), group in groups.items()
     ]
 
@@ -317,11 +321,11 @@ def heads(blob: bytes) -> list[tuple[int, int, int]]:
     """Key, kind and number of values of each column; reads no values."""
     count = _COUNT.unpack_from(blob, len(_MAGIC))[0]
     place = len(_MAGIC) + _COUNT.size
-    found = []
+    result = []
     for number in range(count):
         key, kind, _, _, size, _ = _HEAD.unpack_from(blob, place + number * _HEAD.size)
-        found.append((key, kind, size))
-    return found
+        result.append((key, kind, size))
+    return result
 
 
 def pick(column: Column, numbers: Numbers) -> Column:

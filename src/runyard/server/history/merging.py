@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from runyard.server.history.columns import FLOAT, INTEGER, Column, Numbers, deco
 from runyard.server.history.history import HISTORY, count_rows, read_columns
 from runyard.server.history.metric_keys import known_keys, number_keys
 from runyard.server.history.pieces import Extent
-from runyard.server.store.transfers import Changed, Slice, Transfer, carry_out
+from runyard.server.store.store import Changed, Slice, Transfer
 
 # (step, time); a row that says neither comes first.
 Place = tuple[float, float]
@@ -43,40 +43,37 @@ class Merge(Transfer):
     def restart(self) -> None:
         self._due = None
 
-    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+    def plan(self, db: Connection) -> Slice | None:
         if self._due is None:
             try:
-                self._due = self._look(connection)
+                self._due = self._look(db)
             except _NewKeys as error:
                 return error.add
-            self._count = count_rows(connection, self._run, self.stream)
+            self._count = count_rows(db, self._run, self.stream)
         if not self._due:
             return None
         part = self._due.pop()
         columns = part.added
         if part.extent is not None:
-            own = pieces.columns_of(connection, self._run, self.stream, part.extent)
-            columns = [
-                *(_renumbered(column, part.numbers, part.targets) for column in own),
-                *columns,
-            ]
-        made = pieces.make(connection, columns)
+            own = pieces.columns_of(db, self._run, self.stream, part.extent)
+            places = [np.searchsorted(part.numbers, column.lines) for column in own]
+            moved = [column.at(part.targets[to]) for column, to in zip(own, places, strict=True)]
+            columns = [*moved, *columns]
+        made = pieces.make(db, columns)
         before, self._count = self._count, max([self._count, *(piece.stop for piece in made)])
 
-        def merge(connection: sqlite3.Connection) -> None:
-            if count_rows(connection, self._run, self.stream) != before:
+        def merge(db: Connection) -> None:
+            if count_rows(db, self._run, self.stream) != before:
                 raise Changed(f"rows were added to run {self._run}")
-            if part.extent is not None:
-                pieces.remove(connection, self._run, self.stream, part.extent)
-            for piece in made:
-                pieces.store(connection, self._run, self.stream, piece)
+            extents = [] if part.extent is None else [part.extent]
+            pieces.replace(db, self._run, self.stream, extents, made)
 
         return merge
 
-    def _look(self, connection: sqlite3.Connection) -> list[_Part]:
+    def _look(self, db: Connection) -> list[_Part]:
         """What is to be replaced, in the order of rows."""
-        extents = pieces.extents(connection, self._run, self.stream)
-        numbers, known = self._present(connection, extents)
+        extents = pieces.extents(db, self._run, self.stream)
+        numbers, known = self._present(db, extents)
         places = list(self._rows)
         wanted = _as_complex(*np.array(places, np.float64).reshape(-1, 2).T)
         fresh = np.flatnonzero(~np.isin(wanted, known))
@@ -87,7 +84,7 @@ class Merge(Transfer):
         before = np.searchsorted(np.maximum.accumulate(known), wanted[fresh], side="right")
         targets, new_numbers = _make_room(numbers, before)
         lines = [self._rows[places[place]] for place in fresh.tolist()]
-        added = _encoded(connection, lines, new_numbers)
+        added = _encoded(db, lines, new_numbers)
         due: list[_Part] = []
         taken = 0
         for extent in extents:
@@ -106,17 +103,15 @@ class Merge(Transfer):
             due.append(_Part(None, part, numbers[:0], numbers[:0]))
         return due
 
-    def _present(
-        self, connection: sqlite3.Connection, extents: Sequence[Extent]
-    ) -> tuple[Numbers, Numbers]:
+    def _present(self, db: Connection, extents: Sequence[Extent]) -> tuple[Numbers, Numbers]:
         """The numbers of all rows that there are, and their places. Gaps may be filled."""
-        steps, times = read_places(connection, self._run, self.stream)
+        steps, times = read_places(db, self._run, self.stream)
         is_there = (steps >= 0) | (times >= 0)
         known = _as_complex(steps, times)
         for extent in extents:
             if not is_there[extent.start : extent.stop].all():
                 # A row that says neither stays behind the one before it.
-                for column in pieces.columns_of(connection, self._run, self.stream, extent):
+                for column in pieces.columns_of(db, self._run, self.stream, extent):
                     is_there[column.lines] = True
         numbers = np.flatnonzero(is_there)
         return numbers, known[numbers]
@@ -132,23 +127,18 @@ class _Part:
     targets: Numbers
 
 
-def merge_rows(connection: sqlite3.Connection, run: int, stream: int, lines: Sequence[str]) -> None:
-    """A whole merge at once."""
-    carry_out(connection, Merge(run, stream, lines))
-
-
-def read_places(connection: sqlite3.Connection, run: int, stream: int) -> tuple[Numbers, Numbers]:
+def read_places(db: Connection, run: int, stream: int) -> tuple[Numbers, Numbers]:
     """The steps and the times of all rows; where a row has none, -1. Events have no steps."""
-    count = count_rows(connection, run, stream)
-    keys = known_keys(connection, ["_step", "_timestamp"])
-    found = {name: np.full(count, -1.0) for name in ("_step", "_timestamp")}
+    count = count_rows(db, run, stream)
+    keys = known_keys(db, ["_step", "_timestamp"])
+    places = {name: np.full(count, -1.0) for name in ("_step", "_timestamp")}
     for name, key in keys.items():
-        for column in read_columns(connection, run, stream, frozenset([key])):
+        for column in read_columns(db, run, stream, frozenset([key])):
             if column.kind in (FLOAT, INTEGER):
                 values = np.asarray(column.values, np.float64)
-                found[name][column.lines] = np.where(np.isfinite(values), values, -1.0)
-    steps = found["_step"] if stream == HISTORY else np.full(count, -1.0)
-    return steps, found["_timestamp"]
+                places[name][column.lines] = np.where(np.isfinite(values), values, -1.0)
+    steps = places["_step"] if stream == HISTORY else np.full(count, -1.0)
+    return steps, places["_timestamp"]
 
 
 class _NewKeys(Exception):
@@ -158,26 +148,21 @@ class _NewKeys(Exception):
         super().__init__()
         self._names = names
 
-    def add(self, connection: sqlite3.Connection) -> None:
-        number_keys(connection, self._names)
+    def add(self, db: Connection) -> None:
+        number_keys(db, self._names)
 
 
-def _encoded(
-    connection: sqlite3.Connection, lines: Sequence[str], numbers: Numbers
-) -> list[Column]:
+def _encoded(db: Connection, lines: Sequence[str], numbers: Numbers) -> list[Column]:
     """Lines as columns, under the numbers that they get."""
 
     def number(names: Iterable[str]) -> dict[str, int]:
         wanted = list(names)
-        known = known_keys(connection, wanted)
+        known = known_keys(db, wanted)
         if len(known) < len(set(wanted)):
             raise _NewKeys(wanted)
         return known
 
-    return [
-        Column(column.key, column.kind, numbers[column.lines], column.values)
-        for column in decode(encode(lines, number), 0)
-    ]
+    return [column.at(numbers[column.lines]) for column in decode(encode(lines, number), 0)]
 
 
 def _make_room(numbers: Numbers, before: Numbers) -> tuple[Numbers, Numbers]:
@@ -195,11 +180,6 @@ def _make_room(numbers: Numbers, before: Numbers) -> tuple[Numbers, Numbers]:
     # Each at least one behind the one before it: the largest lead so far.
     settled = order + np.maximum.accumulate(np.where(is_new, 0, wanted - order).clip(min=0))
     return settled[~is_new], settled[is_new]
-
-
-def _renumbered(column: Column, numbers: Numbers, targets: Numbers) -> Column:
-    lines = targets[np.searchsorted(numbers, column.lines)]
-    return Column(column.key, column.kind, lines, column.values)
 
 
 def _as_complex(steps: Numbers, times: Numbers) -> Numbers:

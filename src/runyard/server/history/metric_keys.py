@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from sqlite3 import Connection
 
 from runyard.server.history.columns import NEST
 
@@ -12,27 +12,28 @@ STEP = "_step"
 _MOST_AT_ONCE = 500
 
 
-def number_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
+def number_keys(db: Connection, names: Iterable[str]) -> dict[str, int]:
     """Numbers for names; new names are added."""
     wanted = list(names)
-    known = known_keys(connection, wanted)
+    known = known_keys(db, wanted)
     for name in wanted:
         if name not in known:
             text = name.encode(errors="surrogatepass")
-            cursor = connection.execute("INSERT INTO keys (name) VALUES (?)", (text,))
+            cursor = db.execute("INSERT INTO keys (name) VALUES (?)", (text,))
             known[name] = cursor.lastrowid or 0
     return known
 
 
-def known_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, int]:
+def known_keys(db: Connection, names: Iterable[str]) -> dict[str, int]:
     """Numbers of the names that are known.
 
     All are asked for at once: a question each would be most of what storing a short batch costs.
     """
     texts = {name.encode(errors="surrogatepass"): name for name in names}
     known: dict[str, int] = {}
-    for some in _in_parts(list(texts)):
-        rows = connection.execute(
+    for start in range(0, len(texts), _MOST_AT_ONCE):
+        some = list(texts)[start : start + _MOST_AT_ONCE]
+        rows = db.execute(
             f"SELECT key, name FROM keys WHERE name IN ({','.join('?' * len(some))})",  # noqa: S608
             some,
         )
@@ -40,18 +41,13 @@ def known_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str
     return known
 
 
-def _in_parts(texts: list[bytes]) -> Iterator[list[bytes]]:
-    for start in range(0, len(texts), _MOST_AT_ONCE):
-        yield texts[start : start + _MOST_AT_ONCE]
-
-
-def key_reader(connection: sqlite3.Connection) -> Callable[[int], str]:
+def key_reader(db: Connection) -> Callable[[int], str]:
     """Names for numbers."""
     known: dict[int, str] = {}
 
     def name(key: int) -> str:
         if key not in known:
-            row = connection.execute("SELECT name FROM keys WHERE key = ?", (key,)).fetchone()
+            row = db.execute("SELECT name FROM keys WHERE key = ?", (key,)).fetchone()
             known[key] = row["name"].decode(errors="surrogatepass")
         return known[key]
 

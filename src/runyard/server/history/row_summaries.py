@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history import pieces
@@ -14,37 +14,35 @@ from runyard.server.history.history import HISTORY, keys_of_run, read_columns
 from runyard.server.history.metric_keys import key_reader, known_keys
 
 
-def summary_of_rows(
-    connection: sqlite3.Connection, run: int, summary: Mapping[str, Any]
-) -> dict[str, Any]:
+def summary_of_rows(db: Connection, run: int, summary: Mapping[str, Any]) -> dict[str, Any]:
     """`summary` is the present one: it tells of which keys minima and the like are wanted."""
-    made = _last_values(connection, run)
+    made = _last_values(db, run)
     wanted = {
         name: kinds
         for name, kinds in summary.items()
         if isinstance(kinds, dict) and kinds and set(kinds) <= set(_KINDS)
     }
-    for name, key in known_keys(connection, wanted).items():
-        numbers = _numbers(connection, run, key)
+    for name, key in known_keys(db, wanted).items():
+        numbers = _numbers(db, run, key)
         if numbers:
             made[name] = {kind: _KINDS[kind](numbers) for kind in wanted[name]}
     return made
 
 
-def _last_values(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
+def _last_values(db: Connection, run: int) -> dict[str, Any]:
     """Of each key of rows, what the last row that has it says."""
-    name_of = key_reader(connection)
+    name_of = key_reader(db)
     # Nested values are stored under keys of their own; a row says all of one name or nothing.
     missing: dict[str, set[int]] = {}
-    for key in keys_of_run(connection, run, HISTORY):
+    for key in keys_of_run(db, run, HISTORY):
         missing.setdefault(name_of(key).split(NEST)[0], set()).add(key)
     made: dict[str, Any] = {}
-    for extent in reversed(pieces.extents(connection, run, HISTORY)):
+    for extent in reversed(pieces.extents(db, run, HISTORY)):
         if not missing:
             break
         keys = frozenset(key for group in missing.values() for key in group)
         last: dict[str, list[Column]] = {}
-        for column in pieces.columns_of(connection, run, HISTORY, extent, keys):
+        for column in pieces.columns_of(db, run, HISTORY, extent, keys):
             if column.kind != RAW and len(column.lines):
                 last.setdefault(name_of(column.key).split(NEST)[0], []).append(column)
         for name, columns in last.items():
@@ -57,10 +55,10 @@ def _last_values(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
     return made
 
 
-def _numbers(connection: sqlite3.Connection, run: int, key: int) -> list[float]:
+def _numbers(db: Connection, run: int, key: int) -> list[float]:
     """All finite values of a key, in the order of rows; integers stay integers."""
     placed: list[tuple[int, float]] = []
-    for column in read_columns(connection, run, HISTORY, frozenset([key])):
+    for column in read_columns(db, run, HISTORY, frozenset([key])):
         values: list[Any] = (
             column.values if isinstance(column.values, list) else column.values.tolist()
         )

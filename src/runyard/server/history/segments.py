@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from sqlite3 import Connection
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from runyard.server.history.columns import (
     pack_values,
     unpack_values,
 )
+from runyard.server.store.sql import fetch_number
 
 WIDTHS = {1: 10, 2: 100}
 # A segment is made when this many rows or batches wait, and again at the run's end.
@@ -31,32 +33,27 @@ ROWS, BATCHES = 20_000, 100
 Series = tuple[int, int, int, int, bytes | None, bytes]
 
 
-def due(connection: sqlite3.Connection, run: int, stream: int) -> bool:
-    row = connection.execute(
+def due(db: Connection, run: int, stream: int) -> bool:
+    row = db.execute(
         "SELECT count(*), coalesce(sum(stop - start), 0) FROM batches WHERE run = ? AND stream = ?",
         (run, stream),
     ).fetchone()
     return bool(row[0] >= BATCHES or row[1] >= ROWS)
 
 
-def waiting(connection: sqlite3.Connection, run: int, stream: int) -> int:
+def waiting(db: Connection, run: int, stream: int) -> int:
     """How many batches are in no segment yet."""
-    found: int = connection.execute(
-        "SELECT count(*) FROM batches WHERE run = ? AND stream = ?", (run, stream)
-    ).fetchone()[0]
-    return found
+    return fetch_number(
+        db, "SELECT count(*) FROM batches WHERE run = ? AND stream = ?", (run, stream)
+    )
 
 
 def read(
-    connection: sqlite3.Connection,
-    run: int,
-    stream: int,
-    start: int,
-    wanted: frozenset[int] | None = None,
+    db: Connection, run: int, stream: int, start: int, wanted: frozenset[int] | None = None
 ) -> list[Column]:
     """Every value of a segment; of all keys, or of some."""
     if wanted is None:
-        rows = connection.execute(
+        rows = db.execute(
             "SELECT * FROM series WHERE run = ? AND stream = ? AND start = ? AND level = 0",
             (run, stream, start),
         ).fetchall()
@@ -64,7 +61,7 @@ def read(
         rows = [
             row
             for key in wanted
-            for row in connection.execute(
+            for row in db.execute(
                 "SELECT * FROM series "
                 "WHERE run = ? AND stream = ? AND key = ? AND level = 0 AND start = ?",
                 (run, stream, key, start),
@@ -89,26 +86,26 @@ def as_table(row: sqlite3.Row) -> Numbers:
 
 
 def read_level(
-    connection: sqlite3.Connection, run: int, stream: int, key: int, level: int
+    db: Connection, run: int, stream: int, key: int, level: int
 ) -> list[tuple[int, Numbers]]:
     """A key's coarser tables, each with the start of its segment."""
-    found = connection.execute(
+    rows = db.execute(
         "SELECT start, count, data FROM series "
         "WHERE run = ? AND stream = ? AND key = ? AND level = ? ORDER BY start",
         (run, stream, key, level),
     )
-    return [(row["start"], as_table(row)) for row in found]
+    return [(row["start"], as_table(row)) for row in rows]
 
 
-def keys(connection: sqlite3.Connection, run: int, stream: int) -> set[int]:
-    rows = connection.execute(
+def keys(db: Connection, run: int, stream: int) -> set[int]:
+    rows = db.execute(
         "SELECT DISTINCT key FROM series WHERE run = ? AND stream = ? AND level = 0", (run, stream)
     )
     return {row["key"] for row in rows}
 
 
-def remove(connection: sqlite3.Connection, run: int, stream: int, start: int) -> None:
-    connection.execute(
+def remove(db: Connection, run: int, stream: int, start: int) -> None:
+    db.execute(
         "DELETE FROM series WHERE run = ? AND stream = ? AND start = ?", (run, stream, start)
     )
 

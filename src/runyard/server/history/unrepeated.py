@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from itertools import pairwise
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.archives import stream_of
@@ -28,57 +28,61 @@ _COUNTER = re.compile(
 )
 
 
-def unrepeated_rows(connection: sqlite3.Connection, run: int, first: str) -> list[str]:
+def unrepeated_rows(db: Connection, run: int, first: str) -> list[str]:
     """The rows to bring back, before a resumed program's first row is stored."""
-    archive = connection.execute(
+    archive = db.execute(
         "SELECT max(number) FROM archives WHERE run = ? AND reason = 'rewound'", (run,)
     ).fetchone()[0]
     next_row = _read(first)
     if archive is None or next_row is None:
         return []
-    kept = _last_rows(connection, run)
+    last_rows = _last_rows(db, run)
     lines: list[str] = []
     aside = stream_of(archive, HISTORY)
-    start = next((extent.start for extent in extents(connection, run, aside)), 0)
-    for _, line in read_rows(connection, run, aside, start, start + _MOST_ROWS):
+    start = next((extent.start for extent in extents(db, run, aside)), 0)
+    for _, line in read_rows(db, run, aside, start, start + _MOST_ROWS):
         row = _read(line)
-        if row is None or not _is_between(kept, row, next_row):
+        if row is None or not _is_between(last_rows, row, next_row):
             break
         lines.append(line)
-        kept.append(row)
+        last_rows.append(row)
     return lines
 
 
-def count_repeated(connection: sqlite3.Connection, run: int, first: str) -> int:
+def count_repeated(db: Connection, run: int, first: str) -> int:
     """How many of the last rows a resumed program is about to log again."""
-    kept, next_row = _last_rows(connection, run), _read(first)
+    last_rows, next_row = _last_rows(db, run), _read(first)
     if next_row is None:
         return 0
-    counters = _counters(next_row, kept)
+    counters = _counters(next_row, last_rows)
     count = 0
-    while count < len(kept) and any(kept[-1 - count][name] >= next_row[name] for name in counters):
+    while count < len(last_rows) and any(
+        last_rows[-1 - count][name] >= next_row[name] for name in counters
+    ):
         count += 1
     # Who is behind all of them has not gone back a little: it counts otherwise, or begins anew.
-    if not 0 < count < len(kept):
+    if not 0 < count < len(last_rows):
         return 0
-    is_same = all(kept[-count][name] == next_row[name] for name in counters)
+    is_same = all(last_rows[-count][name] == next_row[name] for name in counters)
     return count if is_same else 0
 
 
-def _last_rows(connection: sqlite3.Connection, run: int) -> list[dict[str, Any]]:
-    start = max(0, count_rows(connection, run, HISTORY) - _LOOKED_AT)
-    lines = (line for _, line in read_rows(connection, run, HISTORY, start))
+def _last_rows(db: Connection, run: int) -> list[dict[str, Any]]:
+    start = max(0, count_rows(db, run, HISTORY) - _LOOKED_AT)
+    lines = (line for _, line in read_rows(db, run, HISTORY, start))
     return [row for line in lines if (row := _read(line)) is not None]
 
 
-def _is_between(kept: list[dict[str, Any]], row: dict[str, Any], next_row: dict[str, Any]) -> bool:
+def _is_between(
+    last_rows: list[dict[str, Any]], row: dict[str, Any], next_row: dict[str, Any]
+) -> bool:
     """Whether a row follows those that were kept, and the program has gone on behind it."""
-    if not _grows([*kept, row], "_step"):
+    if not _grows([*last_rows, row], "_step"):
         return False  # It is there already.
     if _grows([row, next_row], "_step"):
         return True
     # Without `step=` the client counts on from what was kept: other keys may tell, such as epochs.
-    counters = _counters(row, kept)
+    counters = _counters(row, last_rows)
     return bool(counters) and all(_grows([row, next_row], name) for name in counters)
 
 

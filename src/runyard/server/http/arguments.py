@@ -11,6 +11,7 @@ from runyard.server.store.names import BadName, check_project, check_run_id
 
 # Far above anything sensible, and inside SQLite's integers.
 _LARGEST = 2**53
+_LONGEST_WAIT = 30.0
 
 
 def number(text: str | None, name: str) -> int | None:
@@ -26,13 +27,14 @@ def number(text: str | None, name: str) -> int | None:
     return value
 
 
-def seconds(text: str | None, name: str, longest: float) -> float:
+def wait_seconds(text: str | None) -> float:
+    """How long an answer may be held back until there is news."""
     try:
         value = float(text or 0)
     except ValueError as error:
-        raise HttpError(400, f"{name} is not a number: {str(text)[:50]!r}") from error
+        raise HttpError(400, f"wait is not a number: {str(text)[:50]!r}") from error
     # NaN is neither below nor above anything: it would wait for ever.
-    return min(value, longest) if value > 0 else 0.0
+    return min(value, _LONGEST_WAIT) if value > 0 else 0.0
 
 
 def field(given: Mapping[str, Any], name: str, kind: type[Any] | tuple[type[Any], ...]) -> Any:

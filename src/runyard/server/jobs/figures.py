@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, insert
 
 _MOST_FIGURES = 20
 _MOST_SWEEPS = 10
 
 
 def add(
-    connection: sqlite3.Connection,
+    db: Connection,
     project: int,
     user: int,
     kind: str,
@@ -23,25 +23,21 @@ def add(
     now: float,
 ) -> int:
     """Keep a measurement; its key. Of each kind and hardware the newest are kept."""
-    cursor = connection.execute(
-        "INSERT INTO figures (project, kind, hardware, user, made_at, figures) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (project, kind, hardware, user, now, json.dumps(figures)),
-    )
-    connection.execute(
+    place = {"project": project, "kind": kind, "hardware": hardware}
+    columns = {**place, "user": user, "made_at": now, "figures": json.dumps(figures)}
+    key = insert(db, "figures", columns)
+    db.execute(
         "DELETE FROM figures WHERE project = :project AND kind = :kind AND hardware = :hardware "
         "AND key NOT IN (SELECT key FROM figures "
         "WHERE project = :project AND kind = :kind AND hardware = :hardware "
         "ORDER BY made_at DESC LIMIT :most)",
-        {"project": project, "kind": kind, "hardware": hardware, "most": _MOST_FIGURES},
+        {**place, "most": _MOST_FIGURES},
     )
-    assert cursor.lastrowid is not None
-    return cursor.lastrowid
+    return key
 
 
-def of_project(connection: sqlite3.Connection, project: int, kind: str | None) -> list[Row]:
-    """Measurements, the newest first."""
-    return connection.execute(
+def of_project(db: Connection, project: int, kind: str | None) -> list[Row]:
+    return db.execute(
         "SELECT figures.*, users.name AS user_name FROM figures "
         "JOIN users ON users.key = figures.user "
         "WHERE project = :project AND (:kind IS NULL OR kind = :kind) "
@@ -50,28 +46,26 @@ def of_project(connection: sqlite3.Connection, project: int, kind: str | None) -
     ).fetchall()
 
 
-def estimate(
-    connection: sqlite3.Connection, sweep: int, kind: str, expected: Mapping[str, Any]
-) -> None:
+def estimate(db: Connection, sweep: int, kind: str, expected: Mapping[str, Any]) -> None:
     """What was expected of a sweep; told again it is replaced."""
-    connection.execute(
+    db.execute(
         "INSERT OR REPLACE INTO estimates (sweep, kind, estimate) VALUES (?, ?, ?)",
         (sweep, kind, json.dumps(expected)),
     )
 
 
-def estimate_of(connection: sqlite3.Connection, sweep: int) -> dict[str, Any] | None:
+def estimate_of(db: Connection, sweep: int) -> dict[str, Any] | None:
     """What was expected of a sweep, and what it took so far."""
-    row = connection.execute("SELECT * FROM estimates WHERE sweep = ?", (sweep,)).fetchone()
+    row = db.execute("SELECT * FROM estimates WHERE sweep = ?", (sweep,)).fetchone()
     if row is None:
         return None
-    told = json.loads(row["estimate"])
-    return {"kind": row["kind"], "estimate": told or None, "truth": truth(connection, sweep)}
+    expected = json.loads(row["estimate"]) or None
+    return {"kind": row["kind"], "estimate": expected, "truth": truth(db, sweep)}
 
 
-def truth(connection: sqlite3.Connection, sweep: int) -> dict[str, Any] | None:
+def truth(db: Connection, sweep: int) -> dict[str, Any] | None:
     """What the trials that finished took; None before the first."""
-    row = connection.execute(
+    row = db.execute(
         "SELECT count(*) AS trials, avg(trials.seconds) AS seconds, max(trials.seconds) AS most, "
         "max(json_extract(attempts.usage, '$.memory_peak')) AS memory_peak, "
         "max(json_extract(attempts.usage, '$.vram_peak')) AS vram_peak, "
@@ -85,9 +79,9 @@ def truth(connection: sqlite3.Connection, sweep: int) -> dict[str, Any] | None:
     return None if not row["trials"] else dict(row)
 
 
-def sweeps_of_kind(connection: sqlite3.Connection, project: int, kind: str) -> list[dict[str, Any]]:
+def sweeps_of_kind(db: Connection, project: int, kind: str) -> list[dict[str, Any]]:
     """The newest sweeps of this kind in which a trial finished: what was expected and what came."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT sweeps.key, sweeps.id, sweeps.name, sweeps.created_at, estimates.estimate "
         "FROM estimates JOIN sweeps ON sweeps.key = estimates.sweep "
         "WHERE estimates.kind = ? AND sweeps.project = ? AND sweeps.ended_trials > 0 "
@@ -96,11 +90,9 @@ def sweeps_of_kind(connection: sqlite3.Connection, project: int, kind: str) -> l
     ).fetchall()
     return [
         {
-            "id": row["id"],
-            "name": row["name"],
-            "created_at": row["created_at"],
+            **{name: row[name] for name in ("id", "name", "created_at")},
             "estimate": json.loads(row["estimate"]) or None,
-            "truth": truth(connection, row["key"]),
+            "truth": truth(db, row["key"]),
         }
         for row in rows
     ]

@@ -49,11 +49,7 @@ class Look:
 
 
 def read_logs(
-    job: Row,
-    after: Mapping[str, int],
-    *,
-    task: str | None = None,
-    whole: bool = False,
+    job: Row, after: Mapping[str, int], *, task: str | None = None, whole: bool = False
 ) -> Look:
     """New lines of all tasks, or of one. `after`: how far each task's file is known already.
 
@@ -122,8 +118,8 @@ def _newest(files: Mapping[Path, str]) -> dict[Path, str]:
     for path in files:
         with contextlib.suppress(OSError):
             times[path] = path.stat().st_mtime
-    kept = set(sorted(times, key=lambda path: times[path])[-MOST_FILES:])
-    return {path: label for path, label in files.items() if path in kept}
+    newest = set(sorted(times, key=lambda path: times[path])[-MOST_FILES:])
+    return {path: label for path, label in files.items() if path in newest}
 
 
 def _why_none(job: Row, folder: Path) -> str:

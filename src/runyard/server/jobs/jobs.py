@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.people.permissions import Entities
 from runyard.server.runs.typed_names import Ambiguous, of_entities
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, exists, fetch_column, fetch_number, fetch_one, insert
 
 KINDS = ("agents", "server", "shell", "build", "gauge")
 
@@ -32,8 +33,8 @@ class Sight:
     """Whose jobs are seen: a user's own, and those that work for sweeps of these entities."""
 
     user: int
-    # None: everybody's.
     entities: Entities | None = None
+    """None: everybody's."""
 
     def condition(self) -> tuple[str, list[Any]]:
         if self.entities is None:
@@ -76,46 +77,23 @@ class News:
     used: Mapping[str, Any] = field(default_factory=dict)
 
 
-def record(connection: sqlite3.Connection, user: int, new: NewJob) -> Row:
+def record(db: Connection, user: int, new: NewJob) -> Row:
     """Remember a job; told again, it is the same one."""
-    connection.execute(
-        "INSERT INTO jobs (user, cluster, job_id, sweep, kind, name, array, tasks, folder, "
-        "log_pattern, asked, snapshot, script, environment, submitted_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (
-            user,
-            new.cluster,
-            new.job_id,
-            new.sweep,
-            new.kind,
-            new.name,
-            new.array,
-            new.tasks,
-            new.folder,
-            new.log_pattern,
-            json.dumps(new.asked),
-            new.snapshot,
-            new.script,
-            json.dumps(new.environment),
-            new.submitted_at,
-        ),
-    )
-    found: Row = connection.execute(
+    texts = {"asked": json.dumps(new.asked), "environment": json.dumps(new.environment)}
+    insert(db, "jobs", {"user": user, **vars(new), **texts}, if_missing=True)
+    row: Row = db.execute(
         _SELECT + "WHERE jobs.user = ? AND cluster = ? AND job_id = ? AND submitted_at = ?",
         (user, new.cluster, new.job_id, new.submitted_at),
-    ).fetchone()
-    return found
-
-
-def by_key(connection: sqlite3.Connection, key: int, sight: Sight) -> Row | None:
-    seen, values = sight.condition()
-    row: Row | None = connection.execute(
-        f"{_SELECT} WHERE jobs.key = ? AND {seen}", [key, *values]
     ).fetchone()
     return row
 
 
-def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | None:
+def by_key(db: Connection, key: int, sight: Sight) -> Row | None:
+    seen, values = sight.condition()
+    return fetch_one(db, f"{_SELECT} WHERE jobs.key = ? AND {seen}", [key, *values])
+
+
+def by_words(db: Connection, words: str, sight: Sight) -> Row | None:
     """The job that a person means: Slurm's number, with or without a task; its name; a part of it.
 
     CLUSTER/... narrows. A number is never completed: the wrong job could be cancelled by it. One
@@ -126,86 +104,79 @@ def by_words(connection: sqlite3.Connection, words: str, sight: Sight) -> Row | 
     seen, values = sight.condition()
     if not name:
         return None
-    for where, given in (
+    for where, value in (
         ("jobs.job_id = ?", name if number is None else number[1]),
         ("jobs.name = ?", name),
         ("instr(lower(jobs.name), lower(?)) > 0", name),
     ):
-        rows = connection.execute(
+        rows: list[Row] = db.execute(
             f"{_SELECT} WHERE (? = '' OR jobs.cluster = ?) AND {where} AND {seen} "
             f"ORDER BY jobs.key DESC LIMIT {_MOST_NAMED}",
-            [cluster, cluster, given, *values],
+            [cluster, cluster, value, *values],
         ).fetchall()
         if len({(row["cluster"], row["job_id"]) for row in rows}) > 1:
             raise Ambiguous([f"{row['cluster']}/{row['job_id']} {row['name']}" for row in rows])
         if rows:
-            found: Row = rows[0]
-            return found
+            return rows[0]
         if number is not None:
             return None
     return None
 
 
 def newest(
-    connection: sqlite3.Connection,
+    db: Connection,
     sight: Sight,
     *,
     sweep: int | None = None,
     open_only: bool = False,
     limit: int | None = None,
 ) -> list[Row]:
-    """Jobs, the newest first."""
     seen, values = sight.condition()
-    tests, given = [seen], values
+    tests = [seen]
     if sweep is not None:
         tests.append("jobs.sweep = ?")
-        given = [*given, sweep]
+        values.append(sweep)
     if open_only:
         tests.append("jobs.ended_at IS NULL")
-    return connection.execute(
+    return db.execute(
         f"{_SELECT} WHERE {' AND '.join(tests)} ORDER BY jobs.submitted_at DESC, jobs.key DESC "
         "LIMIT ?",
-        [*given, -1 if limit is None else limit],
+        [*values, -1 if limit is None else limit],
     ).fetchall()
 
 
-def hear(connection: sqlite3.Connection, user: int | None, news: Collection[News]) -> list[int]:
+def hear(db: Connection, user: int | None, news: Collection[News]) -> list[int]:
     """Slurm's newest words, several jobs' at once; the keys of those that were news.
 
     Words that are older than what is known change nothing. Only jobs of `user`, if one is given.
     """
     changed = []
-    for one in news:
-        cursor = connection.execute(
+    for job in news:
+        cursor = db.execute(
             "UPDATE jobs SET polled_at = :polled_at, states = :states, reason = :reason, "
             "starts_at = :starts_at, started_at = coalesce(:started_at, started_at), "
             "ended_at = :ended_at, used = json_patch(used, :used) "
             "WHERE key = :key AND (polled_at IS NULL OR polled_at <= :polled_at) "
             "AND (:user IS NULL OR user = :user)",
             {
-                "key": one.key,
+                **vars(job),
                 "user": user,
-                "polled_at": one.polled_at,
-                "states": json.dumps(one.states),
-                "reason": one.reason,
-                "starts_at": one.starts_at,
-                "started_at": one.started_at,
-                "ended_at": one.ended_at,
-                "used": json.dumps(one.used),
+                "states": json.dumps(job.states),
+                "used": json.dumps(job.used),
             },
         )
         if cursor.rowcount:
-            changed.append(one.key)
+            changed.append(job.key)
     return changed
 
 
-def agents_in(connection: sqlite3.Connection, job: Row) -> list[Row]:
+def agents_in(db: Connection, job: Row) -> list[Row]:
     """The agents that said they are in this job, in one of its tasks, or were.
 
     A number is only Slurm's word: whoever recorded the job has to have started the agents too.
     """
     # Between `123_` and what follows it in the alphabet: the tasks, found by the index.
-    return connection.execute(
+    return db.execute(
         "SELECT agents.*, (SELECT count(*) FROM trials WHERE trials.agent = agents.key "
         "AND trials.state = 'running') AS running FROM agents "
         "WHERE (job = :job OR (job >= :job || '_' AND job < :job || '`')) "
@@ -215,42 +186,41 @@ def agents_in(connection: sqlite3.Connection, job: Row) -> list[Row]:
     ).fetchall()
 
 
-def failed_trials(connection: sqlite3.Connection, job: Row) -> list[int]:
+def failed_trials(db: Connection, job: Row) -> list[int]:
     """Numbers of the sweep's trials that failed, and ran in this job last."""
-    rows = connection.execute(
+    return fetch_column(
+        db,
         "SELECT trials.number FROM trials JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = :sweep AND trials.state = 'failed' AND agents.user = :user "
         "AND (agents.job = :job OR (agents.job >= :job || '_' AND agents.job < :job || '`')) "
         "ORDER BY trials.number",
         _place(job),
     )
-    return [row["number"] for row in rows]
 
 
 def _place(job: Row) -> dict[str, Any]:
     return {"job": job["job_id"], "sweep": job["sweep"], "user": job["user"]}
 
 
-def count_failed(connection: sqlite3.Connection, jobs: Collection[Row]) -> dict[int, int]:
+def count_failed(db: Connection, jobs: Collection[Row]) -> dict[int, int]:
     """How many such trials each job has, by the job's key; those with none are left out."""
-    asked = {job["sweep"] for job in jobs if job["sweep"] is not None}
-    found: dict[tuple[int, str, int], int] = {}
-    for row in connection.execute(
+    sweeps = {job["sweep"] for job in jobs if job["sweep"] is not None}
+    failed: Counter[tuple[int, str, int]] = Counter()
+    for row in db.execute(
         "SELECT trials.sweep, agents.job, agents.user, count(*) AS count FROM trials "
         "JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep IN (SELECT value FROM json_each(?)) AND trials.state = 'failed' "
         "AND agents.job IS NOT NULL GROUP BY trials.sweep, agents.job, agents.user",
-        (json.dumps(sorted(asked)),),
+        (json.dumps(sorted(sweeps)),),
     ):
-        place = (row["sweep"], row["job"].partition("_")[0], row["user"])
-        found[place] = found.get(place, 0) + row["count"]
-    counts = {job["key"]: found.get((job["sweep"], job["job_id"], job["user"]), 0) for job in jobs}
+        failed[row["sweep"], row["job"].partition("_")[0], row["user"]] += row["count"]
+    counts = {job["key"]: failed[job["sweep"], job["job_id"], job["user"]] for job in jobs}
     return {key: count for key, count in counts.items() if count}
 
 
-def key_of(connection: sqlite3.Connection, job: str, sweep: int) -> int | None:
+def key_of(db: Connection, job: str, sweep: int) -> int | None:
     """The job that an agent of this sweep is in, by Slurm's number, with or without a task."""
-    row = connection.execute(
+    row = db.execute(
         "SELECT key FROM jobs WHERE job_id = ? AND sweep = ? ORDER BY key DESC LIMIT 1",
         (job.partition("_")[0], sweep),
     ).fetchone()
@@ -259,3 +229,31 @@ def key_of(connection: sqlite3.Connection, job: str, sweep: int) -> int | None:
 
 # A login node's clock and the server's may differ; a number used again is years younger.
 _SKEW = 3600.0
+
+
+CANCEL = "cancel"
+WISHES = (CANCEL,)
+
+
+def set_wish(db: Connection, key: int, wish: str | None) -> None:
+    """Wish something of a job, or take a wish back."""
+    db.execute("UPDATE jobs SET wish = ? WHERE key = ?", (wish, key))
+
+
+def is_unwanted(db: Connection, agent: Row) -> bool:
+    """Whether an agent is in a job that is to be cancelled: it begins nothing more there."""
+    job = (agent["job"] or "").partition("_")[0]
+    if not job:
+        return False
+    return exists(
+        db,
+        "SELECT 1 FROM jobs WHERE job_id = ? AND wish = ? AND ended_at IS NULL "
+        # Whoever records a job chooses its number: it ends nobody else's agents.
+        "AND (sweep IS NULL OR sweep = ?) AND user = ? LIMIT 1",
+        (job, CANCEL, agent["sweep"], agent["user"]),
+    )
+
+
+def count_wishes(db: Connection) -> int:
+    """How many wishes are open: mostly none, and then no claim need look."""
+    return fetch_number(db, "SELECT count(*) FROM jobs WHERE wish IS NOT NULL AND ended_at IS NULL")

@@ -8,10 +8,10 @@ still holds.
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.reading.dotted_names import MISSING
@@ -36,31 +36,33 @@ class FieldMemory:
         self._known: OrderedDict[Field, dict[int, tuple[int, Any]]] = OrderedDict()
 
     def values(
-        self,
-        connection: sqlite3.Connection,
-        revisions: Mapping[int, int],
-        fields: Iterable[Field],
+        self, db: Connection, revisions: Mapping[int, int], fields: Iterable[Field]
     ) -> dict[Field, Values]:
         """What stands under these fields in runs that are at these revisions."""
-        asked = list(fields)
+        wanted = list(fields)
         with self._lock:
-            known = [self._of(field) for field in asked]
-            stale = sorted(set[int]().union(*(_stale(memory, revisions) for memory in known)))
-            fresh = _read(connection, stale, asked)
-            found: dict[Field, Values] = {}
-            for field, memory in zip(asked, known, strict=True):
+            known = [self._known.setdefault(field, {}) for field in wanted]
+            for field in wanted:
+                self._known.move_to_end(field)
+            # The runs of which nothing is remembered, or something older.
+            stale = sorted(
+                {
+                    key
+                    for memory in known
+                    for key, revision in revisions.items()
+                    if memory.get(key, _NEVER)[0] != revision
+                }
+            )
+            fresh = _read(db, stale, wanted)
+            result: dict[Field, Values] = {}
+            for field, memory in zip(wanted, known, strict=True):
                 for key, value in fresh[field].items():
                     if _is_small(value):
                         memory[key] = (revisions[key], value)
                 values = {key: memory[key][1] for key in revisions if key in memory}
-                found[field] = values | fresh[field]
+                result[field] = values | fresh[field]
             self._forget()
-        return found
-
-    def _of(self, field: Field) -> dict[int, tuple[int, Any]]:
-        memory = self._known.setdefault(field, {})
-        self._known.move_to_end(field)
-        return memory
+        return result
 
     def _forget(self) -> None:
         while len(self._known) > _MOST_FIELDS:
@@ -70,18 +72,11 @@ class FieldMemory:
                 memory.clear()
 
 
-def _stale(memory: Mapping[int, tuple[int, Any]], revisions: Mapping[int, int]) -> list[int]:
-    """The runs of which nothing is remembered, or something older."""
-    return [key for key, revision in revisions.items() if memory.get(key, _NEVER)[0] != revision]
-
-
-def _read(
-    connection: sqlite3.Connection, keys: list[int], fields: list[Field]
-) -> dict[Field, Values]:
-    found: dict[Field, Values] = {field: {} for field in fields}
+def _read(db: Connection, keys: list[int], fields: list[Field]) -> dict[Field, Values]:
+    values: dict[Field, Values] = {field: {} for field in fields}
     columns = sorted({field.column for field in fields})
     for start in range(0, len(keys), _AT_ONCE):
-        rows = connection.execute(
+        rows = db.execute(
             f"SELECT key, {', '.join(columns)} FROM runs "  # noqa: S608
             "WHERE key IN (SELECT value FROM json_each(?))",
             (json.dumps(keys[start : start + _AT_ONCE]),),
@@ -89,8 +84,8 @@ def _read(
         for row in rows:
             content = {column: parse(row[column]) for column in columns}
             for field in fields:
-                found[field][row["key"]] = look_up(content[field.column], field)
-    return found
+                values[field][row["key"]] = look_up(content[field.column], field)
+    return values
 
 
 def _is_small(value: Any) -> bool:

@@ -91,11 +91,11 @@ def find_field(name: str) -> Field:
     return Field(name, *known)
 
 
-def look_up(content: Mapping[str, Any], asked: Field) -> Any:
+def look_up(content: Mapping[str, Any], field: Field) -> Any:
     """What stands under a field's path in a config or a summary; MISSING where nothing does."""
-    if asked.column == "config":
-        return _look_up_in_config(content, asked.path)
-    return dotted_names.look_up(content, asked.path, in_lists=True)
+    if field.column == "config":
+        return _look_up_in_config(content, field.path)
+    return dotted_names.look_up(content, field.path, in_lists=True)
 
 
 def _look_up_in_config(config: Mapping[str, Any], path: tuple[str, ...]) -> Any:
@@ -108,28 +108,28 @@ def _look_up_in_config(config: Mapping[str, Any], path: tuple[str, ...]) -> Any:
             entry = entry["value"]
         rest = path[length:]
         if rest and rest[0] == "value":
-            found = dotted_names.look_up(entry, rest[1:], in_lists=True)
-            if found is not MISSING:
-                return found
-        found = dotted_names.look_up(entry, rest, in_lists=True)
-        if found is not MISSING:
-            return found
+            value = dotted_names.look_up(entry, rest[1:], in_lists=True)
+            if value is not MISSING:
+                return value
+        value = dotted_names.look_up(entry, rest, in_lists=True)
+        if value is not MISSING:
+            return value
     return MISSING
 
 
-def to_time(given: float | str) -> int:
+def to_time(value: float | str) -> int:
     """Whole seconds, as clients are told times: what they got from us, they can compare with."""
-    if isinstance(given, str):
-        text = given.strip().replace("Z", "+00:00").replace("z", "+00:00").replace(" ", "T", 1)
+    if isinstance(value, str):
+        text = value.strip().replace("Z", "+00:00").replace("z", "+00:00").replace(" ", "T", 1)
         try:
             moment = datetime.datetime.fromisoformat(text)
         except ValueError as error:
-            raise ValueError(f"{given[:60]!r} is not a time like 2026-01-31T12:00:00") from error
+            raise ValueError(f"{value[:60]!r} is not a time like 2026-01-31T12:00:00") from error
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=datetime.timezone.utc)
-        given = moment.timestamp()
+        value = moment.timestamp()
     # In milliseconds it would otherwise be the year 5138 or later.
-    seconds = given / 1000 if abs(given) >= 1e11 else given
+    seconds = value / 1000 if abs(value) >= 1e11 else value
     return max(-(2**53), min(2**53, math.floor(seconds)))
 
 

@@ -3,8 +3,8 @@
     {"$and": [{"state": "finished"}, {"config.lr": {"$lt": 0.1}}, {"tags": {"$in": ["best"]}}]}
 
 A filter becomes a condition, and a condition a predicate over records. What SQL can answer by
-itself is told by `filter_sql`. Values of different kinds are never equal and never before one
-another; what is missing equals null.
+itself, `narrow` puts into a test of SQL. Values of different kinds are never equal and never before
+one another; what is missing equals null.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Union
 
 from runyard.server.history.reading.dotted_names import MISSING
-from runyard.server.listing.field_paths import TIME, Field, UnknownField, find_field, to_time
+from runyard.server.listing.field_paths import (
+    SELECTED,
+    TEXT,
+    TIME,
+    Field,
+    UnknownField,
+    find_field,
+    to_time,
+)
 from runyard.server.runs.patterns import BadPattern, Pattern
 
 OPERATORS = (
@@ -76,10 +84,10 @@ def read_filter(text: str | None) -> Condition:
     if not text:
         return EVERYTHING
     try:
-        given = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadFilter(f"the filter is not JSON: {error}") from error
-    return EVERYTHING if given is None else _Reader().whole(given, 0)
+    return EVERYTHING if content is None else _Reader().whole(content, 0)
 
 
 class _Reader:
@@ -87,13 +95,13 @@ class _Reader:
         self._tests = 0
         self._patterns = 0
 
-    def whole(self, given: Any, depth: int) -> Condition:
-        if not isinstance(given, dict):
-            raise BadFilter(f"a filter is an object, not {_shown(given)}")
+    def whole(self, content: Any, depth: int) -> Condition:
+        if not isinstance(content, dict):
+            raise BadFilter(f"a filter is an object, not {_shown(content)}")
         if depth > _DEEPEST:
             raise BadFilter("the filter is nested too deep")
         parts: list[Condition] = []
-        for name, value in given.items():
+        for name, value in content.items():
             if name in ("$and", "$or", "$nor"):
                 inner = [self.whole(item, depth + 1) for item in _listed(name, value)]
                 parts.append(_joined(name, inner))
@@ -108,19 +116,19 @@ class _Reader:
                     raise BadFilter(str(error)) from error
         return _every(parts)
 
-    def _of_field(self, field: Field, given: Any, depth: int) -> Condition:
+    def _of_field(self, field: Field, tests: Any, depth: int) -> Condition:
         self._tests += 1
         if self._tests > _MOST_TESTS:
             raise BadFilter(f"the filter has more than {_MOST_TESTS} tests")
         if depth > _DEEPEST:
             raise BadFilter("the filter is nested too deep")
-        if not (isinstance(given, dict) and any(name.startswith("$") for name in given)):
-            return Compare(field, "$eq", _value(field, given))
+        if not (isinstance(tests, dict) and any(name.startswith("$") for name in tests)):
+            return Compare(field, "$eq", _value(field, tests))
         return _every(
-            [self._one(field, name, given, depth) for name in given if name != "$options"]
+            [self._test(field, name, tests, depth) for name in tests if name != "$options"]
         )
 
-    def _one(self, field: Field, name: str, beside: Mapping[str, Any], depth: int) -> Condition:
+    def _test(self, field: Field, name: str, beside: Mapping[str, Any], depth: int) -> Condition:
         value = beside[name]
         if name in ("$and", "$or", "$nor"):
             inner = [self._of_field(field, item, depth + 1) for item in _listed(name, value)]
@@ -223,33 +231,33 @@ def _comparable(value: Any, bound: Any) -> bool:
     return isinstance(value, str) and isinstance(bound, str)
 
 
-def _value(field: Field, given: Any) -> Any:
-    if field.kind != TIME or given is None:
-        return given
-    if isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given):
-        return to_time(given)
-    if isinstance(given, str):
+def _value(field: Field, value: Any) -> Any:
+    if field.kind != TIME or value is None:
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return to_time(value)
+    if isinstance(value, str):
         try:
-            return to_time(given)
+            return to_time(value)
         except ValueError as error:
             raise BadFilter(f"{field.name}: {error}") from error
-    raise BadFilter(f"{field.name} is compared with a time, not with {_shown(given)}")
+    raise BadFilter(f"{field.name} is compared with a time, not with {_shown(value)}")
 
 
-def _pattern(given: Any, options: Any) -> Pattern:
-    if not isinstance(given, str) or not isinstance(options, str | None):
-        raise BadFilter(f"$regex is a text, not {_shown(given)}")
+def _pattern(text: Any, options: Any) -> Pattern:
+    if not isinstance(text, str) or not isinstance(options, str | None):
+        raise BadFilter(f"$regex is a text, not {_shown(text)}")
     try:
-        return Pattern(given, ignore_case="i" in (options or ""))
+        return Pattern(text, ignore_case="i" in (options or ""))
     except BadPattern as error:
-        raise BadFilter(f"$regex {given[:100]!r}: {error}") from error
+        raise BadFilter(f"$regex {text[:100]!r}: {error}") from error
 
 
 def _joined(name: str, parts: list[Condition]) -> Condition:
     if name == "$and":
         return _every(parts)
-    found = parts[0] if len(parts) == 1 else Some(tuple(parts))
-    return found if name == "$or" else No(found)
+    condition = parts[0] if len(parts) == 1 else Some(tuple(parts))
+    return condition if name == "$or" else No(condition)
 
 
 def _every(parts: list[Condition]) -> Condition:
@@ -268,3 +276,72 @@ def _unknown(name: str) -> BadFilter:
 
 def _shown(value: Any) -> str:
     return repr(value)[:60]
+
+
+_SIGNS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """A test in SQL that lets pass at least what the condition does; where exact, no more."""
+
+    sql: str
+    values: tuple[Any, ...]
+    exact: bool
+
+
+_ALL = Narrowed("1", (), exact=False)
+
+
+def narrow(condition: Condition) -> Narrowed:
+    if isinstance(condition, Compare):
+        return _compare(condition)
+    if isinstance(condition, No):
+        inner = narrow(condition.part)
+        if not inner.exact:
+            return _ALL
+        return Narrowed(f"NOT {inner.sql}", inner.values, exact=True)
+    parts = [narrow(part) for part in condition.parts]
+    is_every = isinstance(condition, Every)
+    if not parts:
+        return Narrowed("1" if is_every else "0", (), exact=True)
+    joint = " AND " if is_every else " OR "
+    return Narrowed(
+        "(" + joint.join(part.sql for part in parts) + ")",
+        tuple(value for part in parts for value in part.values),
+        exact=all(part.exact for part in parts),
+    )
+
+
+def _compare(test: Compare) -> Narrowed:
+    field, operator, wanted = test.field, test.operator, test.value
+    if field.kind not in (TEXT, TIME) or operator == "$regex":
+        return _ALL
+    column = SELECTED[field.column]
+    if field.kind == TIME:
+        column = f"CAST({column} AS INTEGER)"
+    if operator == "$exists":
+        # A column is always there; where it holds nothing, the run has no such thing.
+        return Narrowed(f"({column} IS {'NOT ' if wanted else ''}NULL)", (), exact=True)
+    if operator in _SIGNS:
+        if not _fits(wanted, field.kind):
+            return Narrowed("0", (), exact=True)
+        return Narrowed(f"coalesce({column} {_SIGNS[operator]} ?, 0)", (wanted,), exact=True)
+    values = wanted if operator == "$in" else (wanted,)
+    tests, parameters = ["0"], []
+    fitting = [value for value in values if _fits(value, field.kind)]
+    if fitting:
+        in_list = f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
+        tests.append(f"coalesce({in_list}, 0)")
+        parameters.append(json.dumps(fitting))
+    if any(value is None for value in values):
+        tests.append(f"{column} IS NULL")
+    return Narrowed(f"({' OR '.join(tests)})", tuple(parameters), exact=True)
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether a column of that kind can hold the value at all."""
+    if kind == TEXT:
+        return isinstance(value, str)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST

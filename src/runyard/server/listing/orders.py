@@ -97,7 +97,11 @@ def take_page(
         ranked = [(place.rank, place.key) for place in places if place.rank is not None]
         if after is not None and after.rank is not None:
             mark = (after.rank, after.key)
-            ranked = [one for one in ranked if (one < mark if descending else one > mark)]
+            ranked = [
+                candidate
+                for candidate in ranked
+                if (candidate < mark if descending else candidate > mark)
+            ]
         page = [Place(rank, key) for rank, key in pick(count, ranked)]
     if len(page) < count:
         keys = [place.key for place in places if place.rank is None]

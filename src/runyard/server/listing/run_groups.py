@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.reading.dotted_names import MISSING
@@ -24,7 +24,7 @@ class Group:
 
 
 def by_fields(
-    connection: sqlite3.Connection,
+    db: Connection,
     memory: FieldMemory,
     project: int,
     keys: Sequence[int] | None,
@@ -33,15 +33,15 @@ def by_fields(
     """One group for each combination of values; the largest first."""
     columns = sorted({field.column for field in fields if field.kind != JSON})
     chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
         f"FROM runs LEFT JOIN revisions ON revisions.run = runs.key {_which(keys)}",
-        _given(project, keys),
+        _parameters(project, keys),
     ).fetchall()
     inside = [field for field in fields if field.kind == JSON]
     revisions = {row["key"]: row["revision"] for row in rows}
-    values = memory.values(connection, revisions, inside) if inside else {}
-    found: dict[str, Group] = {}
+    values = memory.values(db, revisions, inside) if inside else {}
+    groups: dict[str, Group] = {}
     for row in rows:
         held = {
             field.name: values[field].get(row["key"], MISSING)
@@ -51,25 +51,22 @@ def by_fields(
             else row[field.column]
             for field in fields
         }
-        _add(found, held, row["key"])
-    return _sorted(found.values())
+        _add(groups, held, row["key"])
+    return _sorted(groups.values())
 
 
 def by_config(
-    connection: sqlite3.Connection,
-    project: int,
-    keys: Sequence[int] | None,
-    left_out: Collection[str],
+    db: Connection, project: int, keys: Sequence[int] | None, left_out: Collection[str]
 ) -> list[Group]:
     """One group for each config, whatever stands under the keys that are left out."""
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT key, config FROM runs {_which(keys)}",  # noqa: S608
-        _given(project, keys),
+        _parameters(project, keys),
     )
-    found: dict[str, Group] = {}
+    by_text: dict[str, Group] = {}
     for row in rows:
-        _add(found, dict(_flat(parse(row["config"]), left_out)), row["key"])
-    groups = list(found.values())
+        _add(by_text, dict(_flat(parse(row["config"]), left_out)), row["key"])
+    groups = list(by_text.values())
     same = _shared(groups)
     return _sorted(
         Group(
@@ -111,23 +108,25 @@ def _shared(groups: Sequence[Group]) -> set[str]:
     }
 
 
-def _add(found: dict[str, Group], values: dict[str, Any], key: int) -> None:
+def _add(groups: dict[str, Group], values: dict[str, Any], key: int) -> None:
     mark = json.dumps(
         {name: "\0missing" if value is MISSING else value for name, value in values.items()},
         sort_keys=True,
     )
-    if mark not in found:
-        found[mark] = Group(_label(values), values, [])
-    found[mark].runs.append(key)
+    if mark not in groups:
+        groups[mark] = Group(_label(values), values, [])
+    groups[mark].runs.append(key)
 
 
 def _label(values: Mapping[str, Any]) -> str:
-    parts = [f"{name.partition('.')[2] or name}: {_said(value)}" for name, value in values.items()]
+    parts = [
+        f"{name.partition('.')[2] or name}: {_as_text(value)}" for name, value in values.items()
+    ]
     text = ", ".join(parts) or "all runs"
     return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1]}…"
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if value is MISSING or value is None:
         return "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -142,5 +141,5 @@ def _which(keys: Sequence[int] | None) -> str:
     return f"WHERE runs.project = :project{narrowed}"
 
 
-def _given(project: int, keys: Sequence[int] | None) -> dict[str, Any]:
+def _parameters(project: int, keys: Sequence[int] | None) -> dict[str, Any]:
     return {"project": project, "keys": None if keys is None else json.dumps(list(keys))}

@@ -6,19 +6,22 @@ order speaks of them, and whole rows are read for the page alone.
 
 from __future__ import annotations
 
-import sqlite3
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
+
+import orjson
 
 from runyard.server.history.reading.dotted_names import MISSING
 from runyard.server.listing.field_memory import FieldMemory, Values
 from runyard.server.listing.field_paths import JSON, LIST, SELECTED, TIME, Field
-from runyard.server.listing.filter_sql import Narrowed, narrow
-from runyard.server.listing.filters import Condition, fields_of, predicate
+from runyard.server.listing.filters import Condition, Narrowed, fields_of, narrow, predicate
 from runyard.server.listing.orders import Order, Place, rank_of, take_page
 from runyard.server.runs import runs
 from runyard.server.store.json_text import parse
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_number
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Page:
 
 
 def matching(
-    connection: sqlite3.Connection, memory: FieldMemory, project: int, condition: Condition
+    db: Connection, memory: FieldMemory, project: int, condition: Condition
 ) -> list[int] | None:
     """Keys of the runs that pass; None where SQL alone can tell them."""
     narrowed = narrow(condition)
@@ -37,26 +40,24 @@ def matching(
     passes = predicate(condition)
     return [
         record.key
-        for record in _records(connection, memory, project, narrowed, fields_of(condition))
+        for record in _records(db, memory, project, narrowed, fields_of(condition))
         if passes(record)
     ]
 
 
-def count(
-    connection: sqlite3.Connection, project: int, condition: Condition, keys: list[int] | None
-) -> int:
+def count(db: Connection, project: int, condition: Condition, keys: list[int] | None) -> int:
     if keys is not None:
         return len(keys)
     narrowed = narrow(condition)
-    found: int = connection.execute(
+    return fetch_number(
+        db,
         f"SELECT count(*) FROM runs WHERE runs.project = ? AND {narrowed.sql}",  # noqa: S608
         (project, *narrowed.values),
-    ).fetchone()[0]
-    return found
+    )
 
 
 def read_page(
-    connection: sqlite3.Connection,
+    db: Connection,
     memory: FieldMemory,
     project: int,
     condition: Condition,
@@ -68,18 +69,18 @@ def read_page(
     """At most `first` runs behind `after`; `keys` is what `matching` found."""
     narrowed = narrow(condition)
     if keys is None and order.field.kind not in (JSON, LIST):
-        places = _places_by_sql(connection, project, narrowed, order, after, first + 1)
+        places = _places_by_sql(db, project, narrowed, order, after, first + 1)
     else:
         wanted = None if keys is None else set(keys)
         every = [
             Place(rank_of(record.get(order.field, exact=True)), record.key)
-            for record in _records(connection, memory, project, narrowed, {order.field})
+            for record in _records(db, memory, project, narrowed, {order.field})
             if wanted is None or record.key in wanted
         ]
         places = take_page(every, order.descending, after, first + 1)
-    found = runs.by_keys(connection, [place.key for place in places[:first]])
+    rows = runs.by_keys(db, [place.key for place in places[:first]])
     by_key = {place.key: place for place in places}
-    return Page([(row, by_key[row["key"]]) for row in found], len(places) > first)
+    return Page([(row, by_key[row["key"]]) for row in rows], len(places) > first)
 
 
 class _RunRecord:
@@ -104,15 +105,11 @@ class _RunRecord:
 
 
 def _records(
-    connection: sqlite3.Connection,
-    memory: FieldMemory,
-    project: int,
-    narrowed: Narrowed,
-    fields: set[Field],
+    db: Connection, memory: FieldMemory, project: int, narrowed: Narrowed, fields: set[Field]
 ) -> list[_RunRecord]:
     columns = sorted({field.column for field in fields if field.kind != JSON})
     chosen = "".join(f', {SELECTED[column]} AS "{column}"' for column in columns)
-    rows = connection.execute(
+    rows = db.execute(
         f"SELECT runs.key AS key, coalesce(number, 0) AS revision{chosen} "  # noqa: S608
         "FROM runs LEFT JOIN revisions ON revisions.run = runs.key "
         f"WHERE runs.project = ? AND {narrowed.sql}",
@@ -122,30 +119,85 @@ def _records(
     values: dict[Field, Values] = {}
     if inside:
         revisions = {row["key"]: row["revision"] for row in rows}
-        values = memory.values(connection, revisions, inside)
+        values = memory.values(db, revisions, inside)
     return [_RunRecord(row, values) for row in rows]
 
 
 def _places_by_sql(
-    connection: sqlite3.Connection,
-    project: int,
-    narrowed: Narrowed,
-    order: Order,
-    after: Place | None,
-    most: int,
+    db: Connection, project: int, narrowed: Narrowed, order: Order, after: Place | None, most: int
 ) -> list[Place]:
     value = SELECTED[order.field.column]
     sign, way = ("<", "DESC") if order.descending else (">", "ASC")
-    tests, given = [f"runs.project = ? AND {narrowed.sql}"], [project, *narrowed.values]
+    tests, values = [f"runs.project = ? AND {narrowed.sql}"], [project, *narrowed.values]
     if after is not None and after.rank is None:
         tests.append(f"{value} IS NULL AND runs.key {sign} ?")
-        given.append(after.key)
+        values.append(after.key)
     elif after is not None and after.rank is not None:
         tests.append(f"(({value}, runs.key) {sign} (?, ?) OR {value} IS NULL)")
-        given += [after.rank[1], after.key]
-    rows = connection.execute(
+        values += [after.rank[1], after.key]
+    rows = db.execute(
         f"SELECT runs.key AS key, {value} AS value FROM runs "  # noqa: S608
         f"WHERE {' AND '.join(tests)} ORDER BY {value} {way} NULLS LAST, runs.key {way} LIMIT ?",
-        (*given, most),
+        (*values, most),
     )
     return [Place(rank_of(row["value"]), row["key"]) for row in rows]
+
+
+# By what name a column goes, and what it is in the table.
+COLUMNS = {
+    "key": "runs.key",
+    "id": "runs.id",
+    "name": "runs.name",
+    "state": "runs.state",
+    "user": "(SELECT name FROM users WHERE users.key = runs.user)",
+    "group": 'runs."group"',
+    "job_type": "runs.job_type",
+    "sweep": "runs.sweep",
+    "tags": "runs.tags",
+    "notes": "runs.notes",
+    "host": "runs.host",
+    "created_at": "runs.created_at",
+    "started_at": "runs.started_at",
+    "ended_at": "runs.ended_at",
+    "heartbeat_at": "runs.heartbeat_at",
+    "exit_code": "runs.exit_code",
+    "stop_asked": "runs.stop_asked",
+}
+
+
+def read_columns(
+    db: Connection,
+    memory: FieldMemory,
+    project: int,
+    fields: Sequence[Field],
+    keys: Sequence[int] | None,
+) -> tuple[dict[str, list[Any]], list[list[Any]]]:
+    """The columns every table has, and those of the fields; the newest run first.
+
+    Only of these runs, where `keys` are given. A value is MISSING where a run has none.
+    """
+    chosen = ", ".join(f'{what} AS "{name}"' for name, what in COLUMNS.items())
+    narrowed = "" if keys is None else "AND runs.key IN (SELECT value FROM json_each(:keys)) "
+    rows = db.execute(
+        f"SELECT {chosen}, coalesce(number, 0) AS revision FROM runs "  # noqa: S608
+        "LEFT JOIN revisions ON revisions.run = runs.key "
+        f"WHERE runs.project = :project {narrowed}"
+        "ORDER BY runs.created_at DESC, runs.key DESC",
+        {"project": project, "keys": None if keys is None else json.dumps(list(keys))},
+    ).fetchall()
+    *read, revisions = (
+        [list(column) for column in zip(*rows, strict=True)]
+        if rows
+        else [[] for _ in range(len(COLUMNS) + 1)]
+    )
+    columns = dict(zip(COLUMNS, read, strict=True))
+    # It is JSON already.
+    columns["tags"] = [orjson.Fragment(text) for text in columns["tags"]]
+    columns["stop_asked"] = [bool(is_asked) for is_asked in columns["stop_asked"]]
+    values = (
+        memory.values(db, dict(zip(columns["key"], revisions, strict=True)), fields)
+        if fields
+        else {}
+    )
+    keys = columns["key"]
+    return columns, [[values[field].get(key, MISSING) for key in keys] for field in fields]

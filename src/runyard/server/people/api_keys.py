@@ -9,14 +9,15 @@ only (`server/http/scopes.py`), which ends by itself some time after its last us
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.proof import ID_LENGTH
 from runyard.proof import hash_key as hash_key
 from runyard.server.people.permissions import ALL, RUNS, Caller
+from runyard.server.store.sql import Row, exists, fetch_number, insert
 
 FOLDER, NODES, PERSON, SHELL, RUN, JOB = "folder", "nodes", "person", "shell", "run", "job"
 HANDED_OUT = (SHELL, RUN, JOB)
@@ -36,7 +37,6 @@ _REMEMBERED = 2 * DAY
 OWN_LABEL = "state folder"
 _NODES_LABEL = "agents on nodes"
 
-_SHOWN = ("label", "kind", "scope", "created_at", "expires_at", "used_at", "used_from")
 _SELECT = (
     "SELECT api_keys.*, users.name AS name, users.admin AS admin FROM api_keys "
     "JOIN users ON users.key = api_keys.user"
@@ -103,54 +103,36 @@ def key_id(hashed: str) -> str:
     return hashed[:ID_LENGTH]
 
 
-def add(
-    connection: sqlite3.Connection, user: int, key: str, wanted: Wanted, now: float
-) -> dict[str, Any]:
+def add(db: Connection, user: int, key: str, wanted: Wanted, now: float) -> dict[str, Any]:
     """Make a key of a user's; what may be told of it."""
-    connection.execute(
-        "INSERT INTO api_keys (hash, user, label, created_at, kind, scope, lifetime, expires_at, "
-        "port, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            hash_key(key),
-            user,
-            wanted.label,
-            now,
-            wanted.kind,
-            wanted.scope,
-            wanted.lifetime,
-            None if wanted.lifetime is None else now + wanted.lifetime,
-            wanted.port,
-            wanted.run,
-        ),
-    )
-    row = connection.execute(f"{_SELECT} WHERE hash = ?", (hash_key(key),)).fetchone()
+    end = None if wanted.lifetime is None else now + wanted.lifetime
+    columns = {"hash": hash_key(key), "user": user, "created_at": now, "expires_at": end}
+    insert(db, "api_keys", {**columns, **vars(wanted)})
+    row = db.execute(f"{_SELECT} WHERE hash = ?", (hash_key(key),)).fetchone()
     return _shown(row)
 
 
-def own(connection: sqlite3.Connection, user: int, key: str, now: float) -> None:
-    """Make `key` the state folder's own."""
-    connection.execute(
+def own(db: Connection, user: int, key: str, now: float) -> None:
+    db.execute(
         "INSERT INTO api_keys (hash, user, label, created_at, kind) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET kind = excluded.kind",
         (hash_key(key), user, OWN_LABEL, now, FOLDER),
     )
 
 
-def for_nodes(connection: sqlite3.Connection, before: str, fresh: str, now: float) -> str:
+def for_nodes(db: Connection, before: str, fresh: str, now: float) -> str:
     """The key of the owner's agents: the one of before, or a fresh one where that was revoked."""
-    known = connection.execute(
-        "SELECT 1 FROM api_keys WHERE hash = ? AND kind = ?", (hash_key(before), NODES)
-    ).fetchone()
-    if known is not None:
+    question = "SELECT 1 FROM api_keys WHERE hash = ? AND kind = ?"
+    if exists(db, question, (hash_key(before), NODES)):
         return before
-    owner = connection.execute("SELECT key FROM users WHERE admin").fetchone()
-    add(connection, owner["key"], fresh, Wanted(_NODES_LABEL, NODES, RUNS), now)
+    owner = fetch_number(db, "SELECT key FROM users WHERE admin")
+    add(db, owner, fresh, Wanted(_NODES_LABEL, NODES, RUNS), now)
     return fresh
 
 
-def list_all(connection: sqlite3.Connection, now: float) -> list[dict[str, Any]]:
+def list_all(db: Connection, now: float) -> list[dict[str, Any]]:
     """Keys that are good: people's first, then the newest of those that were handed out."""
-    rows = connection.execute(
+    rows = db.execute(
         f"{_SELECT} WHERE retired IS NULL AND (expires_at IS NULL OR expires_at > ?) "
         "ORDER BY expires_at IS NOT NULL, name, created_at, hash",
         (now,),
@@ -158,27 +140,27 @@ def list_all(connection: sqlite3.Connection, now: float) -> list[dict[str, Any]]
     return [_shown(row) for row in rows]
 
 
-def _shown(row: sqlite3.Row) -> dict[str, Any]:
+def _shown(row: Row) -> dict[str, Any]:
     """A key without the key."""
-    shown = {name: row[name] for name in _SHOWN}
-    return {"id": key_id(row["hash"]), "user": row["name"], **shown}
+    columns = ("label", "kind", "scope", "created_at", "expires_at", "used_at", "used_from")
+    return {"id": key_id(row["hash"]), "user": row["name"], **{name: row[name] for name in columns}}
 
 
-def revoke(connection: sqlite3.Connection, user: int, key: str) -> bool:
+def revoke(db: Connection, user: int, key: str) -> bool:
     """Whether the user had a key with this id."""
-    done = connection.execute(
+    done = db.execute(
         "DELETE FROM api_keys WHERE user = ? AND substr(hash, 1, ?) = ?", (user, ID_LENGTH, key)
     )
     return done.rowcount > 0
 
 
-def revoke_kind(connection: sqlite3.Connection, user: int, kind: str) -> int:
-    done = connection.execute("DELETE FROM api_keys WHERE user = ? AND kind = ?", (user, kind))
+def revoke_kind(db: Connection, user: int, kind: str) -> int:
+    done = db.execute("DELETE FROM api_keys WHERE user = ? AND kind = ?", (user, kind))
     return done.rowcount
 
 
 def retire(
-    connection: sqlite3.Connection,
+    db: Connection,
     why: str,
     now: float,
     *,
@@ -193,7 +175,7 @@ def retire(
     `why` follows "the key of 'shell on HOST'": "was retired, since another program had ...".
     """
     marks = ", ".join("?" * len(kinds))
-    return connection.execute(
+    return db.execute(
         "UPDATE api_keys SET retired = ?, expires_at = ? "  # noqa: S608
         f"WHERE retired IS NULL AND (kind IN ({marks}) AND (? IS NULL OR port IS NULL OR port = ?) "
         "OR kind = ? AND port = ?)",
@@ -201,20 +183,18 @@ def retire(
     ).rowcount
 
 
-def end_soon(connection: sqlite3.Connection, key: str, end: float) -> None:
+def end_soon(db: Connection, key: str, end: float) -> None:
     """Whoever had this key is over: it ends then, used or not."""
-    connection.execute(
+    db.execute(
         "UPDATE api_keys SET lifetime = NULL, expires_at = min(expires_at, ?) "
         "WHERE substr(hash, 1, ?) = ? AND expires_at IS NOT NULL",
         (end, ID_LENGTH, key),
     )
 
 
-def note_uses(
-    connection: sqlite3.Connection, uses: Mapping[str, tuple[float, str, int | None]]
-) -> None:
+def note_uses(db: Connection, uses: Mapping[str, tuple[float, str, int | None]]) -> None:
     """`uses`: when each key was last used, from which address, and its port (`Key.port`)."""
-    connection.executemany(
+    db.executemany(
         "UPDATE api_keys SET used_at = max(coalesce(used_at, 0), :at), used_from = :address, "
         "expires_at = max(expires_at, :at + coalesce(lifetime, 0)), port = :port "
         "WHERE hash = :hash AND retired IS NULL",
@@ -225,24 +205,24 @@ def note_uses(
     )
 
 
-def keep_up(connection: sqlite3.Connection, now: float) -> bool:
+def keep_up(db: Connection, now: float) -> bool:
     """Let the keys of live runs live on, forget those that ended long ago; whether any changed.
 
     A run's program may compute for days before it logs its first row.
     """
-    live = connection.execute(
+    live = db.execute(
         "UPDATE api_keys SET expires_at = :now + lifetime WHERE lifetime IS NOT NULL "
         "AND expires_at < :now + lifetime / 2 AND expires_at > :now AND retired IS NULL "
         "AND run IN (SELECT key FROM runs WHERE state IN ('pending', 'running', 'preempting'))",
         {"now": now},
     )
-    ended = connection.execute("DELETE FROM api_keys WHERE expires_at < ?", (now - _REMEMBERED,))
+    ended = db.execute("DELETE FROM api_keys WHERE expires_at < ?", (now - _REMEMBERED,))
     return live.rowcount + ended.rowcount > 0
 
 
-def bridge(connection: sqlite3.Connection, now: float) -> None:
+def bridge(db: Connection, now: float) -> None:
     """While we were down nobody could use a key: those that were good then are good for a day."""
-    connection.execute(
+    db.execute(
         "UPDATE api_keys SET expires_at = max(expires_at, ?) WHERE lifetime IS NOT NULL "
         "AND retired IS NULL AND expires_at > (SELECT max(used_at) FROM api_keys)",
         (now + DAY,),
@@ -250,17 +230,17 @@ def bridge(connection: sqlite3.Connection, now: float) -> None:
 
 
 def load(
-    connection: sqlite3.Connection,
+    db: Connection,
     teams: Mapping[int, Collection[str]],
     owned: frozenset[str],
     hashed: str | None = None,
 ) -> dict[str, Key]:
     """The keys of users who are still here, by their hash; all of them, or one."""
-    rows = connection.execute(
+    rows = db.execute(
         f"{_SELECT} WHERE users.removed_at IS NULL AND (:hash IS NULL OR hash = :hash)",
         {"hash": hashed},
     )
-    found = {}
+    keys = {}
     for row in rows:
         own_teams = frozenset(teams.get(row["user"], ()))
         is_owner, is_whole = bool(row["admin"]), row["scope"] == ALL
@@ -273,14 +253,6 @@ def load(
             row["scope"],
             owned - own_teams - {row["name"]} if is_owner and not is_whole else None,
         )
-        found[row["hash"]] = Key(
-            row["hash"],
-            caller,
-            row["kind"],
-            row["label"],
-            row["lifetime"],
-            row["expires_at"],
-            row["retired"],
-            row["port"],
-        )
-    return found
+        columns = ("kind", "label", "lifetime", "expires_at", "retired", "port")
+        keys[row["hash"]] = Key(row["hash"], caller, *(row[name] for name in columns))
+    return keys

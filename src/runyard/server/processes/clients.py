@@ -6,8 +6,8 @@ its own way: which of them are the run's is found out here.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
+from sqlite3 import Connection
 
 from runyard.server.history import archives
 from runyard.server.history.history import EVENTS, HISTORY, count_rows
@@ -15,8 +15,8 @@ from runyard.server.processes.console_lines import count_lines, get_lines
 from runyard.server.processes.origins import Origin
 from runyard.server.runs import states
 from runyard.server.store import sql
-from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed
+from runyard.server.store.sql import Row, fetch_number, fetch_one
+from runyard.server.store.store import Needed
 
 # Some clients tell the start of a process in whole seconds.
 _SAME_START, _SAME_SECOND = 0.05, 1.1
@@ -28,7 +28,7 @@ _NAMES = {HISTORY: "history", EVENTS: "events"}
 
 
 def begin(
-    connection: sqlite3.Connection,
+    db: Connection,
     run: int,
     kind: str,
     *,
@@ -37,68 +37,50 @@ def begin(
     archive: int | None = None,
     now: float,
 ) -> int:
-    number: int = connection.execute(
-        "SELECT coalesce(max(number), 0) + 1 FROM clients WHERE run = ?", (run,)
-    ).fetchone()[0]
-    connection.execute(
-        "INSERT INTO clients (run, number, kind, writer, began_at, started_at, heard_at, archive, "
-        "history_told, events_told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            run,
-            number,
-            kind,
-            writer,
-            now,
-            started_at,
-            now,
-            archive,
-            count_rows(connection, run, HISTORY),
-            count_rows(connection, run, EVENTS),
-        ),
-    )
+    number = count(db, run) + 1
+    columns = {"run": run, "number": number, "kind": kind, "writer": writer}
+    columns |= {"began_at": now, "started_at": started_at, "heard_at": now, "archive": archive}
+    rows = {f"{name}_told": count_rows(db, run, stream) for stream, name in _NAMES.items()}
+    sql.insert(db, "clients", columns | rows)
     return number
 
 
-def of_run(connection: sqlite3.Connection, run: int) -> list[Row]:
-    return connection.execute(
-        "SELECT * FROM clients WHERE run = ? ORDER BY number", (run,)
-    ).fetchall()
+def of_run(db: Connection, run: int) -> list[Row]:
+    return db.execute("SELECT * FROM clients WHERE run = ? ORDER BY number", (run,)).fetchall()
 
 
-def speaking(
-    connection: sqlite3.Connection, run: Row, writer: str, now: float
-) -> tuple[Row | None, bool]:
+def speaking(db: Connection, run: Row, writer: str, now: float) -> tuple[Row | None, bool]:
     """Who a post is from, and whether a sync may have sent it: only shared writers name themselves.
 
     A sync is soon over. Until it has long been silent, one of its posts may come again.
     """
     if writer:
-        return _newest(connection, run["key"], "writer = ?", writer), False
-    sync = _newest(connection, run["key"], "kind = 'sync'")
+        return _newest(db, run["key"], "writer = ?", writer), False
+    sync = _newest(db, run["key"], "kind = 'sync'")
     if sync is None:
-        return _newest(connection, run["key"], "writer = ''"), False
+        return _newest(db, run["key"], "writer = ''"), False
     is_recent = sync["heard_at"] > now - states.SILENT_SECONDS
     if is_recent and sync["ended_at"] is None:
         return sync, True
-    living = _newest(connection, run["key"], "kind = 'live' AND ended_at IS NULL")
+    living = _newest(db, run["key"], "kind = 'live' AND ended_at IS NULL")
     is_alive = living is not None and run["state"] in states.ALIVE
     return (living if is_alive else sync if is_recent else living or sync), is_recent
 
 
-def _newest(connection: sqlite3.Connection, run: int, where: str, *given: object) -> Row | None:
-    found: Row | None = connection.execute(
+def _newest(db: Connection, run: int, where: str, *values: object) -> Row | None:
+    return fetch_one(
+        db,
         f"SELECT * FROM clients WHERE run = ? AND {where} "  # noqa: S608
         "ORDER BY number DESC LIMIT 1",
-        (run, *given),
-    ).fetchone()
-    return found
+        (run, *values),
+    )
 
 
-def newest_after(connection: sqlite3.Connection, run: int | None, number: int) -> Row | None:
+def newest_after(db: Connection, run: int | None, number: int) -> Row | None:
     """The process that wrote to a run last, if it came after the one of that number; no sync."""
     if run is None:
         return None
-    return _newest(connection, run, "kind != 'sync' AND number > ?", number)
+    return _newest(db, run, "kind != 'sync' AND number > ?", number)
 
 
 def is_past(client: Row | None, trial: Row) -> bool:
@@ -113,29 +95,20 @@ def is_past(client: Row | None, trial: Row) -> bool:
     return client["number"] <= trial["clients"] or (is_settled and client["ended_at"] is not None)
 
 
-def count(connection: sqlite3.Connection, run: int) -> int:
+def count(db: Connection, run: int) -> int:
     """The number of the process that wrote to a run last; syncs count."""
-    number: int = connection.execute(
-        "SELECT coalesce(max(number), 0) FROM clients WHERE run = ?", (run,)
-    ).fetchone()[0]
-    return number
+    return fetch_number(db, "SELECT coalesce(max(number), 0) FROM clients WHERE run = ?", (run,))
 
 
 def is_known(
-    connection: sqlite3.Connection,
-    run: Row,
-    kind: str,
-    writer: str,
-    started_at: float | None,
-    *,
-    earlier: int,
+    db: Connection, run: Row, kind: str, writer: str, started_at: float | None, *, earlier: int
 ) -> bool:
     """Whether the process that speaks has begun before: newer ones name their host again.
 
     They do so when the run's name or tags change, and then tell when they started; with their
     first words they do not. `earlier`: how many clients the run had before its present attempt.
     """
-    newest = _newest(connection, run["key"], "writer = ?", writer)
+    newest = _newest(db, run["key"], "writer = ?", writer)
     if newest is None or newest["ended_at"] is not None or newest["kind"] != kind:
         return False
     if newest["number"] <= earlier:
@@ -147,62 +120,52 @@ def is_known(
     return is_same_start(newest["started_at"], started_at)
 
 
-def ask_to_resume(connection: sqlite3.Connection, run: int, now: float) -> None:
+def ask_to_resume(db: Connection, run: int, now: float) -> None:
     """A client wants to know where the run stopped: it will go on there."""
-    connection.execute(
-        "INSERT OR REPLACE INTO resume_questions (run, asked_at) VALUES (?, ?)", (run, now)
-    )
+    db.execute("INSERT OR REPLACE INTO resume_questions (run, asked_at) VALUES (?, ?)", (run, now))
 
 
-def has_asked_to_resume(connection: sqlite3.Connection, run: int, now: float) -> bool:
-    found = connection.execute(
-        "SELECT asked_at FROM resume_questions WHERE run = ?", (run,)
-    ).fetchone()
-    if found is None:
+def has_asked_to_resume(db: Connection, run: int, now: float) -> bool:
+    row = db.execute("SELECT asked_at FROM resume_questions WHERE run = ?", (run,)).fetchone()
+    if row is None:
         return False
-    connection.execute("DELETE FROM resume_questions WHERE run = ?", (run,))
-    return bool(now - found["asked_at"] < _LONGEST_QUESTION)
+    db.execute("DELETE FROM resume_questions WHERE run = ?", (run,))
+    return bool(now - row["asked_at"] < _LONGEST_QUESTION)
 
 
-def hear(connection: sqlite3.Connection, client: Row, now: float) -> None:
+def hear(db: Connection, client: Row, now: float) -> None:
     if client["kind"] == "sync":
-        _set(connection, client, heard_at=now)
+        _set(db, client, heard_at=now)
 
 
-def end(connection: sqlite3.Connection, client: Row, exit_code: int, now: float) -> None:
-    _set(connection, client, ended_at=now, exit_code=exit_code)
+def end(db: Connection, client: Row, exit_code: int, now: float) -> None:
+    _set(db, client, ended_at=now, exit_code=exit_code)
 
 
-def note(connection: sqlite3.Connection, run: int, origin: Origin, writer: str) -> None:
+def note(db: Connection, run: int, origin: Origin, writer: str) -> None:
     """What a client tells of itself later than with its first words.
 
     Raises `Needed` where an archive is to be brought back first.
     """
     if not origin.is_known:
         return
-    newest = _newest(connection, run, "writer = ?", writer)
+    newest = _newest(db, run, "writer = ?", writer)
     if newest is None:
         return
     if origin.started_at is not None and newest["started_at"] is None:
-        _set(connection, newest, started_at=origin.started_at)
+        _set(db, newest, started_at=origin.started_at)
     if origin.is_sync and newest["kind"] == "live":
-        if newest["archive"] is not None and archives.is_there(connection, run, newest["archive"]):
+        if newest["archive"] is not None and archives.is_there(db, run, newest["archive"]):
             raise Needed(run, archives.Restore(run, newest["archive"]))
-        _set(connection, newest, kind="sync")
+        _set(db, newest, kind="sync")
 
 
 def has_logged(client: Row, stream: int) -> bool:
-    """Whether rows of a client are here."""
     return client[f"{_NAMES[stream]}_shift"] is not None
 
 
 def row_number(
-    connection: sqlite3.Connection,
-    client: Row,
-    stream: int,
-    number: int,
-    has_rows: bool,
-    more: int = 0,
+    db: Connection, client: Row, stream: int, number: int, has_rows: bool, more: int = 0
 ) -> int:
     """The run's number of a row that the client calls `number`.
 
@@ -213,20 +176,20 @@ def row_number(
     name = _NAMES[stream]
     shift: int | None = client[f"{name}_shift"]
     if shift is None:
-        told: int = client[f"{name}_told"]
-        shift = (told if number < told else 0) + more
+        known_rows: int = client[f"{name}_told"]
+        shift = (known_rows if number < known_rows else 0) + more
         if has_rows:
-            _set(connection, client, **{f"{name}_shift": shift})
+            _set(db, client, **{f"{name}_shift": shift})
     return number + shift
 
 
-def speaks_last(connection: sqlite3.Connection, run: int, client: Row) -> bool:
+def speaks_last(db: Connection, run: int, client: Row) -> bool:
     """Whether the end that a sync reports is the run's.
 
     The process that started last decides how its run ended, and its own word outweighs that of a
     sync, which does not always know.
     """
-    for other in of_run(connection, run):
+    for other in of_run(db, run):
         if other["number"] == client["number"] or other["ended_at"] is None:
             continue
         if is_same(client, other):
@@ -239,20 +202,20 @@ def speaks_last(connection: sqlite3.Connection, run: int, client: Row) -> bool:
     return True
 
 
-def is_same(one: Row, other: Row) -> bool:
+def is_same(client: Row, other: Row) -> bool:
     """Whether two clients brought the data of one process."""
-    if one["started_at"] is None:
-        one, other = other, one
-    if one["started_at"] is None:
+    if client["started_at"] is None:
+        client, other = other, client
+    if client["started_at"] is None:
         return False
     if other["started_at"] is None:
-        return bool(-_SAME_SECOND <= other["began_at"] - one["started_at"] <= _LONGEST_INIT)
-    return is_same_start(one["started_at"], other["started_at"])
+        return bool(-_SAME_SECOND <= other["began_at"] - client["started_at"] <= _LONGEST_INIT)
+    return is_same_start(client["started_at"], other["started_at"])
 
 
-def is_same_start(one: float, other: float) -> bool:
-    is_rounded = one == int(one) or other == int(other)
-    return abs(one - other) <= (_SAME_SECOND if is_rounded else _SAME_START)
+def is_same_start(start: float, other: float) -> bool:
+    is_rounded = start == int(start) or other == int(other)
+    return abs(start - other) <= (_SAME_SECOND if is_rounded else _SAME_START)
 
 
 def start_of(client: Row) -> float:
@@ -265,18 +228,20 @@ def output_stream(client: Row | None) -> str:
     return "output" if client is None else f"output.{client['number']}"
 
 
-def console_streams(connection: sqlite3.Connection, run: int) -> list[str]:
+def console_streams(db: Connection, run: int) -> list[str]:
     """The streams that make a run's console, in order; of two that tell the same, the longer."""
     chosen: list[tuple[Row, int]] = []
-    everyone = of_run(connection, run)
+    everyone = of_run(db, run)
     # What was printed before the run was begun anew is no more the run's than its rows are.
-    anew = max((one["number"] for one in everyone if one["archive"] is not None), default=0)
-    found = [
-        (client, count_lines(connection, run, output_stream(client)))
+    anew = max(
+        (writer["number"] for writer in everyone if writer["archive"] is not None), default=0
+    )
+    streams = [
+        (client, count_lines(db, run, output_stream(client)))
         for client in everyone
         if client["number"] >= anew
     ]
-    for client, count in found:
+    for client, count in streams:
         twin = next(
             (
                 place
@@ -289,30 +254,27 @@ def console_streams(connection: sqlite3.Connection, run: int) -> list[str]:
             chosen.append((client, count))
         elif count >= chosen[twin][1]:
             chosen[twin] = (client, count)
-    chosen.sort(key=lambda one: start_of(one[0]))
+    chosen.sort(key=lambda writer: start_of(writer[0]))
     named = [output_stream(client) for client, _ in chosen]
-    return ["output", *named] if not named or count_lines(connection, run, "output") else named
+    return ["output", *named] if not named or count_lines(db, run, "output") else named
 
 
-def console_lines(connection: sqlite3.Connection, run: int) -> Iterator[str]:
+def console_lines(db: Connection, run: int) -> Iterator[str]:
     """A run's console as its clients sent it, one client's lines after the other's."""
-    for stream in console_streams(connection, run):
-        for _, line in get_lines(connection, run, stream):
+    for stream in console_streams(db, run):
+        for _, line in get_lines(db, run, stream):
             yield line
 
 
-def count_console(connection: sqlite3.Connection, run: int) -> int:
+def count_console(db: Connection, run: int) -> int:
     """How many console lines a client that resumes is told there are."""
     return max(
-        count_lines(connection, run, "output"),
-        *(
-            count_lines(connection, run, output_stream(client))
-            for client in of_run(connection, run)
-        ),
+        count_lines(db, run, "output"),
+        *(count_lines(db, run, output_stream(client)) for client in of_run(db, run)),
         0,
     )
 
 
-def _set(connection: sqlite3.Connection, client: Row, **columns: object) -> None:
+def _set(db: Connection, client: Row, **columns: object) -> None:
     place = {"run": client["run"], "number": client["number"]}
-    sql.update(connection, "clients", place, columns)
+    sql.update(db, "clients", place, columns)

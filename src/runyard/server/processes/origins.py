@@ -40,11 +40,15 @@ class Origin:
 
 def read_origin(config: str | None, program: str | None) -> Origin:
     internals = read_internals(config)
-    told = internals.get("t")
-    if not isinstance(told, dict):
+    telemetry = internals.get("t")
+    if not isinstance(telemetry, dict):
         return Origin(is_sync=_is_wandb_itself(program))
-    found = told.get("3")
-    features = {one for one in found if isinstance(one, int)} if isinstance(found, list) else set()
+    numbers = telemetry.get("3")
+    features = (
+        {feature for feature in numbers if isinstance(feature, int)}
+        if isinstance(numbers, list)
+        else set()
+    )
     return Origin(
         is_known=True,
         is_sync=bool(features & {_OFFLINE, _SYNC, _NEWER_SYNC, _TFEVENTS})
@@ -59,8 +63,8 @@ def read_origin(config: str | None, program: str | None) -> Origin:
 def read_internals(config: str | None) -> Mapping[str, Any]:
     """What the client keeps for itself in the config."""
     entry = json.loads(config).get("_wandb") if config else None
-    kept = entry.get("value") if isinstance(entry, dict) else None
-    return kept if isinstance(kept, dict) else {}
+    internals = entry.get("value") if isinstance(entry, dict) else None
+    return internals if isinstance(internals, dict) else {}
 
 
 def _is_wandb_itself(program: str | None) -> bool:
@@ -77,8 +81,8 @@ def _started_at(internals: Mapping[str, Any]) -> float | None:
     if isinstance(second, int | float) and 0 < second < _LONGEST:
         return float(second)
     writers = internals.get("e")
-    for told in writers.values() if isinstance(writers, dict) else ():
-        text = told.get("startedAt") if isinstance(told, dict) else None
+    for writer in writers.values() if isinstance(writers, dict) else ():
+        text = writer.get("startedAt") if isinstance(writer, dict) else None
         if isinstance(text, str):
             try:
                 return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
@@ -87,10 +91,10 @@ def _started_at(internals: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _branch(told: Any) -> Branch | None:
-    if not isinstance(told, dict):
+def _branch(point: Any) -> Branch | None:
+    if not isinstance(point, dict):
         return None
-    run_id, step = told.get("run_id"), told.get("step")
+    run_id, step = point.get("run_id"), point.get("step")
     if not isinstance(run_id, str) or isinstance(step, bool) or not isinstance(step, int | float):
         return None
     return Branch(run_id, float(step))

@@ -1,17 +1,17 @@
-"""Runs: announced, listed, found by their place or by what a person types."""
+"""Runs: announced, listed, found by their place or by what a person types, edited by hand."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.people.permissions import Entities
 from runyard.server.runs.typed_names import find_meant, in_place, of_entities
 from runyard.server.store import sql
 from runyard.server.store.names import invent_name
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_number, fetch_one
 
 _SELECT = (
     "SELECT runs.*, projects.entity AS entity, projects.name AS project_name, "
@@ -20,45 +20,46 @@ _SELECT = (
 )
 
 
-def ensure_project(connection: sqlite3.Connection, entity: str, name: str, now: float) -> int:
-    connection.execute(
+def ensure_project(db: Connection, entity: str, name: str, now: float) -> int:
+    db.execute(
         "INSERT INTO projects (entity, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (entity, name, now),
     )
-    row = connection.execute(
-        "SELECT key FROM projects WHERE entity = ? AND name = ?", (entity, name)
-    ).fetchone()
-    key: int = row["key"]
-    return key
+    question = "SELECT key FROM projects WHERE entity = ? AND name = ?"
+    return fetch_number(db, question, (entity, name))
 
 
-def find_announced(connection: sqlite3.Connection, run_id: str, user: int) -> Row | None:
+def new_name(db: Connection, project: int) -> str:
+    """A name for a run that was given none."""
+    return invent_name(
+        1 + fetch_number(db, "SELECT count(*) FROM runs WHERE project = ?", (project,))
+    )
+
+
+def find_announced(db: Connection, run_id: str, user: int) -> Row | None:
     """A run that this user's `runyard run` or agent announced, and no client has written to yet."""
-    row: Row | None = connection.execute(
+    return fetch_one(
+        db,
         _SELECT + "WHERE runs.id = ? AND runs.seen_client = 0 AND runs.user = ? AND "  # noqa: S608
         "(runs.command IS NOT NULL OR EXISTS (SELECT 1 FROM trials WHERE trials.run = runs.key)) "
         "ORDER BY runs.created_at DESC LIMIT 1",
         (run_id, user),
-    ).fetchone()
-    return row
+    )
 
 
-def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
-    row: Row | None = connection.execute(_SELECT + "WHERE runs.key = ?", (key,)).fetchone()
-    return row
+def by_key(db: Connection, key: int) -> Row | None:
+    return fetch_one(db, _SELECT + "WHERE runs.key = ?", (key,))
 
 
-def by_path(connection: sqlite3.Connection, entity: str, project: str, run_id: str) -> Row | None:
-    row: Row | None = connection.execute(
+def by_path(db: Connection, entity: str, project: str, run_id: str) -> Row | None:
+    return fetch_one(
+        db,
         _SELECT + "WHERE projects.entity = ? AND projects.name = ? AND runs.id = ?",
         (entity, project, run_id),
-    ).fetchone()
-    return row
+    )
 
 
-def by_words(
-    connection: sqlite3.Connection, words: str, entities: Entities | None = None
-) -> Row | None:
+def by_words(db: Connection, words: str, entities: Entities | None = None) -> Row | None:
     """The run that a person means: by id, name, or the beginning of an id; PROJECT/... narrows.
 
     Only runs of these entities, where some are given.
@@ -66,17 +67,17 @@ def by_words(
     place, _, name = words.rpartition("/")
     if not name:
         return None
-    places, given = in_place(place or None)
+    places, values = in_place(place or None)
     ways = (
-        ([*places, "runs.id = ?"], [*given, name]),
-        ([*places, "runs.name = ?"], [*given, name]),
+        ([*places, "runs.id = ?"], [*values, name]),
+        ([*places, "runs.name = ?"], [*values, name]),
         # A trial whose program named another place answers in its sweep's project as well.
-        (["runs.id = ?", _of_sweep_in(places)], [name, *given]),
+        (["runs.id = ?", _of_sweep_in(places)], [name, *values]),
         (["runs.name = ?"], [words]),  # Names may hold slashes; ids and projects do not.
         # A range, not LIKE: it takes every character as it is, and uses the index.
-        ([*places, "runs.id >= ?", "runs.id < ?"], [*given, name, f"{name}\U0010ffff"]),
+        ([*places, "runs.id >= ?", "runs.id < ?"], [*values, name, f"{name}\U0010ffff"]),
     )
-    return find_meant(connection, _SELECT, "runs.created_at", ways, entities)
+    return find_meant(db, _SELECT, "runs.created_at", ways, entities)
 
 
 def _of_sweep_in(places: Sequence[str]) -> str:
@@ -90,7 +91,7 @@ def _of_sweep_in(places: Sequence[str]) -> str:
 
 
 def newest(
-    connection: sqlite3.Connection,
+    db: Connection,
     project: str | None,
     state: str | None,
     limit: int | None,
@@ -115,17 +116,17 @@ def newest(
     for more, their_values in (in_place(project), of_entities(entities)):
         tests += more
         values += their_values
-    return connection.execute(
+    return db.execute(
         f"{_SELECT} WHERE {' AND '.join(tests or '1')} "
         "ORDER BY runs.created_at DESC, runs.key DESC LIMIT ?",
         [*values, -1 if limit is None else limit],
     ).fetchall()
 
 
-def count_of(connection: sqlite3.Connection, entities: Entities) -> tuple[int, int]:
+def count_of(db: Connection, entities: Entities) -> tuple[int, int]:
     """How many runs these entities have, and how many of them are alive."""
     (condition,), values = of_entities(entities)
-    row = connection.execute(
+    row = db.execute(
         "SELECT count(*), coalesce(sum(runs.state IN ('running', 'preempting')), 0) "  # noqa: S608
         f"FROM projects JOIN runs ON runs.project = projects.key WHERE {condition}",
         values,
@@ -134,58 +135,46 @@ def count_of(connection: sqlite3.Connection, entities: Entities) -> tuple[int, i
 
 
 def create_launched(
-    connection: sqlite3.Connection,
-    new: Mapping[str, Any],
-    *,
-    entity: str,
-    user: int,
-    now: float,
+    db: Connection, new: Mapping[str, Any], *, entity: str, user: int, now: float
 ) -> Row:
     """Record a run before its program starts. Called again with the same id, it changes nothing."""
-    run = by_path(connection, entity, new["project"], new["id"])
+    run = by_path(db, entity, new["project"], new["id"])
     if run is None and not (new.get("is_place_named") and new.get("entity")):
-        run = _find_moved(connection, new, user)
+        run = _find_moved(db, new, user)
     if run is None:
-        project = ensure_project(connection, entity, new["project"], now)
-        connection.execute(
-            'INSERT INTO runs (id, project, user, name, state, tags, notes, "group", host, '
-            "command, folder, created_at) VALUES (?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, ?, ?)",
-            (
-                new["id"],
-                project,
-                user,
-                new.get("name") or invent_name(connection, project),
-                json.dumps(new.get("tags") or []),
-                new.get("notes"),
-                new.get("group"),
-                new.get("host"),
-                json.dumps(new["command"]),
-                new.get("folder"),
-                now,
-            ),
-        )
-        run = by_path(connection, entity, new["project"], new["id"])
+        project = ensure_project(db, entity, new["project"], now)
+        columns = {name: new.get(name) for name in ("notes", "group", "host", "folder")}
+        columns |= {"id": new["id"], "project": project, "user": user, "created_at": now}
+        columns["name"] = new.get("name") or new_name(db, project)
+        columns |= {"tags": json.dumps(new.get("tags") or []), "state": "pending"}
+        columns["command"] = json.dumps(new["command"])
+        run = by_key(db, sql.insert(db, "runs", columns))
         assert run is not None
     return run
 
 
-def _find_moved(connection: sqlite3.Connection, new: Mapping[str, Any], user: int) -> Row | None:
-    """The run of an earlier start of the same command with this id: its program named another
-    place, and will again. A new run here would stay empty. In the project that the user names, if
-    they name one."""
+def _find_moved(db: Connection, new: Mapping[str, Any], user: int) -> Row | None:
+    """The run of an earlier start of the same command with this id, in the project that is named.
+
+    Its program named another place, and will again: a new run here would stay empty.
+    """
     project = new["project"] if new.get("is_place_named") else None
-    row: Row | None = connection.execute(
+    return fetch_one(
+        db,
         _SELECT + "WHERE runs.id = ? AND runs.user = ? AND runs.seen_client = 1 "
         "AND runs.command = ? AND runs.folder IS ? AND (? IS NULL OR projects.name = ?) "
         "ORDER BY runs.created_at DESC LIMIT 1",
         (new["id"], user, json.dumps(new["command"]), new.get("folder"), project, project),
-    ).fetchone()
-    return row
+    )
 
 
-def update(connection: sqlite3.Connection, key: int, **columns: Any) -> None:
+def note_start(db: Connection, key: int, now: float) -> None:
+    db.execute("UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, key))
+
+
+def update(db: Connection, /, key: int, **columns: Any) -> None:
     if columns:
-        sql.update(connection, "runs", {"key": key}, columns)
+        sql.update(db, "runs", {"key": key}, columns)
 
 
 def end_state(row: Row, state: str) -> str:
@@ -201,11 +190,33 @@ def revived(row: Row) -> dict[str, Any]:
     return {"state": "preempting" if row["preempting"] else "running", "ended_at": None}
 
 
-def by_keys(connection: sqlite3.Connection, keys: Sequence[int]) -> list[Row]:
+def by_keys(db: Connection, keys: Sequence[int]) -> list[Row]:
     """Whole rows, in the order of the keys; those that are gone are left out."""
-    rows = connection.execute(
-        _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))",  # noqa: S608
-        (json.dumps(keys),),
+    question = _SELECT + "WHERE runs.key IN (SELECT value FROM json_each(?))"  # noqa: S608
+    rows = {row["key"]: row for row in db.execute(question, (json.dumps(keys),))}
+    return [rows[key] for key in keys if key in rows]
+
+
+def edit_run(db: Connection, key: int, changes: Mapping[str, Any]) -> None:
+    columns = dict(changes)
+    if "tags" in columns:
+        columns["tags"] = json.dumps(list(dict.fromkeys(columns["tags"])))
+    update(db, key, **columns)
+
+
+def change_tags(
+    db: Connection, project: int, keys: Sequence[int], add: Collection[str], remove: Collection[str]
+) -> int:
+    """Of those runs that are the project's; how many have changed."""
+    rows = db.execute(
+        "SELECT key, tags FROM runs WHERE project = ? AND key IN (SELECT value FROM json_each(?))",
+        (project, json.dumps(list(keys))),
     ).fetchall()
-    found = {row["key"]: row for row in rows}
-    return [found[key] for key in keys if key in found]
+    changed = 0
+    for row in rows:
+        before: list[str] = json.loads(row["tags"])
+        after = [tag for tag in dict.fromkeys((*before, *add)) if tag not in remove]
+        if after != before:
+            update(db, row["key"], tags=json.dumps(after))
+            changed += 1
+    return changed

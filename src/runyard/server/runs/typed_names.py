@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
 
 from runyard.server.people.permissions import Entities
+from runyard.server.store.sql import Row
 
 
 class Ambiguous(LookupError):
@@ -36,28 +37,27 @@ def of_entities(entities: Entities | None) -> tuple[list[str], list[str]]:
 
 
 def find_meant(
-    connection: sqlite3.Connection,
+    db: Connection,
     select: str,
     order: str,
     ways: Iterable[tuple[list[str], list[str]]],
     entities: Entities | None,
-) -> sqlite3.Row | None:
+) -> Row | None:
     """What the first of several ways to read the words finds, among what these entities have."""
     allowed, owners = of_entities(entities)
     for tests, values in ways:
-        rows = connection.execute(
+        rows: list[Row] = db.execute(
             f"{select} WHERE {' AND '.join([*tests, *allowed])} ORDER BY {order} DESC LIMIT 10",
             [*values, *owners],
         ).fetchall()
         if len(rows) > 1:
-            raise Ambiguous(_told_apart(rows))
+            raise Ambiguous(_unambiguous_names(rows))
         if rows:
-            found: sqlite3.Row = rows[0]
-            return found
+            return rows[0]
     return None
 
 
-def _told_apart(rows: Sequence[sqlite3.Row]) -> list[str]:
+def _unambiguous_names(rows: Sequence[Row]) -> list[str]:
     """What to type for each: with the entity where the project alone leaves a doubt."""
     names = [f"{row['project_name']}/{row['id']}" for row in rows]
     if len(set(names)) == len(names):

@@ -161,14 +161,14 @@ class Changes:
 
     def since(self, revision: int, kinds: Collection[Kind]) -> Iterator[Change]:
         """What changed after `revision`; each thing once."""
-        found: list[Change] = []
+        changes: list[Change] = []
         with self._lock:
             for kind in kinds:
-                for (key, detail), (its, project) in reversed(self._records[kind].items()):
-                    if its <= revision:
+                for (key, detail), (changed_at, project) in reversed(self._records[kind].items()):
+                    if changed_at <= revision:
                         break
-                    found.append(Change(kind, key, project, detail))
-        return iter(found)
+                    changes.append(Change(kind, key, project, detail))
+        return iter(changes)
 
     def of_project(self, project: int, kinds: Collection[Kind]) -> int:
         """The number of a project's last change of these kinds."""
@@ -182,5 +182,5 @@ class Changes:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def _note(self, *told: Any) -> None:
-        self._noted.add(told)
+    def _note(self, *change: Any) -> None:
+        self._noted.add(change)

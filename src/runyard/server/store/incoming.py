@@ -83,9 +83,9 @@ class _Aside:
 
     def _put_in_place(self, rest: bytes, path: Path, md5: str | None) -> None:
         self.write(rest)
-        found = base64.b64encode(self._digest.digest()).decode()
-        if md5 is not None and found != md5:
-            raise WrongDigest(f"its MD5 is {found}, and {md5} was announced")
+        digest = base64.b64encode(self._digest.digest()).decode()
+        if md5 is not None and digest != md5:
+            raise WrongDigest(f"its MD5 is {digest}, and {md5} was announced")
         assert self._out is not None
         with self._out as out:
             out.flush()

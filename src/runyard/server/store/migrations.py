@@ -7,7 +7,6 @@ import sqlite3
 from runyard.errors import StateError
 from runyard.server.store.schema import (
     artifact_tables,
-    content_tables,
     history_tables,
     job_tables,
     people_tables,
@@ -29,7 +28,7 @@ _FIRST = "".join(
         process_tables.CONSOLES,
         history_tables.TABLES,
         artifact_tables.TABLES,
-        content_tables.TABLES,
+        artifact_tables.CONTENTS,
     )
 )
 
@@ -54,13 +53,13 @@ STEPS: tuple[str, ...] = (
 
 def refuse_newer(connection: sqlite3.Connection) -> None:
     """Keep our hands off a database that a newer runyard has written; this only reads."""
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found <= len(STEPS):
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version <= len(STEPS):
         return
     raise StateError(
         f"the state folder was written by {_writer_of(connection)}, which is newer than this "
         f"runyard {__version__}",
-        said=f"its schema is at step {found}, this one knows {len(STEPS)}",
+        said=f"its schema is at step {version}, this one knows {len(STEPS)}",
         mend="upgrade with `pip install --upgrade runyard`, or set RUNYARD_HOME to another "
         "folder; nothing was changed",
     )
@@ -69,12 +68,12 @@ def refuse_newer(connection: sqlite3.Connection) -> None:
 def migrate(connection: sqlite3.Connection) -> None:
     """Take the database from whatever step it is at to the last, all or nothing."""
     refuse_newer(connection)
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found == len(STEPS):
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == len(STEPS):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for step in STEPS[found:]:
+        for step in STEPS[version:]:
             for statement in _statements(step):
                 connection.execute(statement)
         connection.execute(

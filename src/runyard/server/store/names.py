@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import sqlite3
+
+from runyard.sweep_states import ID_LETTERS
 
 _FIRST = (
     "amber brisk calm clear copper crisp dawn deep early even fair fast fern firm first fresh glad "
@@ -22,8 +23,7 @@ _SECOND = (
 FIRST, SECOND = tuple(_FIRST.split()), tuple(_SECOND.split())
 
 
-_IN_RUN_IDS = "abcdefghijklmnopqrstuvwxyz0123456789"
-_PAIRS = tuple(first + second for first in _IN_RUN_IDS for second in _IN_RUN_IDS)
+_PAIRS = tuple(first + second for first in ID_LETTERS for second in ID_LETTERS)
 _SHIFTS = (0, 32, 64, 96)
 _LONGEST = 128
 _NOT_IN_IDS = set(":;,#?/'")
@@ -56,14 +56,12 @@ def _is_plain(name: str) -> bool:
     return 0 < len(name) <= _LONGEST and name not in (".", "..")
 
 
-def invent_name(connection: sqlite3.Connection, project: int) -> str:
-    count = connection.execute(
-        "SELECT count(*) FROM runs WHERE project = ?", (project,)
-    ).fetchone()[0]
-    return f"{secrets.choice(FIRST)}-{secrets.choice(SECOND)}-{count + 1}"
+def invent_name(number: int) -> str:
+    return f"{secrets.choice(FIRST)}-{secrets.choice(SECOND)}-{number}"
 
 
-def new_run_id() -> str:
+def new_id() -> str:
+    """Eight letters and digits, for a run, a sweep or a report."""
     # Two letters at a time, from twice as many bits as they need: none is likelier than another by
     # more than one part in two million.
     drawn = int.from_bytes(os.urandom(16), "big")

@@ -1,24 +1,54 @@
-"""What every statement of ours shares: the type of a row, and the builder of `UPDATE`."""
+"""What statements share: typed reading of a row, a number or a column; `INSERT` and `UPDATE`."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 Row = sqlite3.Row
+Values = Sequence[Any] | Mapping[str, Any]
 
 
-def update(
-    connection: sqlite3.Connection, table: str, where: Mapping[str, Any], columns: Mapping[str, Any]
-) -> None:
-    """Set `columns` of the rows of `table` that have the values in `where`.
+def fetch_one(db: Connection, sql: str, values: Values = ()) -> Row | None:
+    row: Row | None = db.execute(sql, values).fetchone()
+    return row
+
+
+def fetch_number(db: Connection, sql: str, values: Values = ()) -> int:
+    return int(db.execute(sql, values).fetchone()[0])
+
+
+def fetch_column(db: Connection, sql: str, values: Values = ()) -> list[Any]:
+    """The first column of every row."""
+    return [row[0] for row in db.execute(sql, values)]
+
+
+def exists(db: Connection, sql: str, values: Values = ()) -> bool:
+    return db.execute(sql, values).fetchone() is not None
+
+
+def insert(
+    db: Connection, table: str, columns: Mapping[str, Any], *, if_missing: bool = False
+) -> int:
+    """Add a row; its key. `if_missing`: a row with the same unique values stays as it is.
 
     The names are ours, never a client's.
     """
+    names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
+    conflict = " ON CONFLICT DO NOTHING" if if_missing else ""
+    statement = f'INSERT INTO "{table}" ({names}) VALUES ({marks}){conflict}'  # noqa: S608
+    return db.execute(statement, list(columns.values())).lastrowid or 0
+
+
+def update(
+    db: Connection, table: str, where: Mapping[str, Any], columns: Mapping[str, Any]
+) -> None:
+    """Set `columns` of the rows of `table` that have the values in `where`. The names are ours."""
     settings = ", ".join(f'"{name}" = ?' for name in columns)
     conditions = " AND ".join(f'"{name}" = ?' for name in where)
-    connection.execute(
+    db.execute(
         f'UPDATE "{table}" SET {settings} WHERE {conditions}',  # noqa: S608
         [*columns.values(), *where.values()],
     )

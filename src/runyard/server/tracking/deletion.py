@@ -6,10 +6,10 @@ late from bringing the run back.
 
 from __future__ import annotations
 
-import sqlite3
+from sqlite3 import Connection
 
 from runyard.server.runs import runs
-from runyard.server.store.transfers import Slice, Transfer
+from runyard.server.store.store import Slice, Transfer
 from runyard.server.sweeps.ledger import settling
 
 # Of which a run may have so much that deleting it at once would hold up everybody; and how many
@@ -24,50 +24,50 @@ class Empty(Transfer):
         self._run = run
         self._tables = list(_LARGE_TABLES)
 
-    def plan(self, connection: sqlite3.Connection) -> Slice | None:
+    def plan(self, db: Connection) -> Slice | None:
         while self._tables:
             question = f"SELECT 1 FROM {self._tables[0]} WHERE run = ? LIMIT 1"  # noqa: S608
-            if connection.execute(question, (self._run,)).fetchone() is not None:
+            if db.execute(question, (self._run,)).fetchone() is not None:
                 return self._delete_some
             del self._tables[0]
         return None
 
-    def _delete_some(self, connection: sqlite3.Connection) -> None:
+    def _delete_some(self, db: Connection) -> None:
         table = self._tables[0]
-        connection.execute(
+        db.execute(
             f"DELETE FROM {table} WHERE rowid IN "  # noqa: S608
             f"(SELECT rowid FROM {table} WHERE run = ? LIMIT {_LARGE_TABLES[table]})",
             (self._run,),
         )
 
 
-def delete_run(connection: sqlite3.Connection, key: int, now: float) -> bool:
+def delete_run(db: Connection, key: int, now: float) -> bool:
     """Remove a run with its history, console and the list of its files. Says whether it was there.
 
     The files themselves go after the commit; where that is cut short, at the next start.
     """
-    row = runs.by_key(connection, key)
+    row = runs.by_key(db, key)
     if row is None:
         return False
-    connection.execute(
+    db.execute(
         "INSERT OR REPLACE INTO deleted_runs (entity, project, id, deleted_at) VALUES (?, ?, ?, ?)",
         (row["entity"], row["project_name"], row["id"], now),
     )
     if row["sweep"] is not None:
-        settling.forget(connection, row, now)
+        settling.forget(db, row, now)
     # Whatever belongs to it goes with it: every table that names a run says so.
-    connection.execute("DELETE FROM runs WHERE key = ?", (key,))
+    db.execute("DELETE FROM runs WHERE key = ?", (key,))
     return True
 
 
-def is_deleted(connection: sqlite3.Connection, entity: str, project: str, run_id: str) -> bool:
+def is_deleted(db: Connection, entity: str, project: str, run_id: str) -> bool:
     """Whether a run of that name was deleted, and none has come since."""
-    found = connection.execute(
+    mark = db.execute(
         "SELECT 1 FROM deleted_runs WHERE entity = ? AND project = ? AND id = ?",
         (entity, project, run_id),
     ).fetchone()
-    return found is not None and runs.by_path(connection, entity, project, run_id) is None
+    return mark is not None and runs.by_path(db, entity, project, run_id) is None
 
 
-def all_keys(connection: sqlite3.Connection) -> set[int]:
-    return {row[0] for row in connection.execute("SELECT key FROM runs")}
+def all_keys(db: Connection) -> set[int]:
+    return {row[0] for row in db.execute("SELECT key FROM runs")}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Sequence
+from sqlite3 import Connection
 
 import numpy as np
 
@@ -43,15 +43,15 @@ async def go_back(
         return None
     if rows:
         await store.transfer(run, Merge(run, HISTORY, rows))
-        await store.write(_show_to_clients, run)
+        await store.write(runs.update, run, seen_client=1)  # Who resumes is told of these rows.
 
     def later(_steps: Numbers, times: Numbers) -> Flags:
         if saved_at is None:
             return np.ones(len(times), bool)
         return times > saved_at + _time_to_log(times[times <= saved_at])
 
-    def is_still_ours(connection: sqlite3.Connection) -> bool:
-        return agents.run_at_work(connection, *trial) == run
+    def is_still_ours(db: Connection) -> bool:
+        return agents.run_at_work(db, *trial) == run
 
     rewind = Rewind(
         run, later, time.time(), keeps_own=True, has_more=bool(rows), guard=is_still_ours
@@ -74,8 +74,3 @@ def _time_to_log(times: Numbers) -> float:
     gaps = np.diff(times[-_ROWS_LOOKED_AT:])
     steps = gaps[gaps > _AT_ONCE]
     return float(np.quantile(steps, 0.25)) * _SHARE_OF_STEP if len(steps) else 0.0
-
-
-def _show_to_clients(connection: sqlite3.Connection, run: int) -> None:
-    """Whoever resumes is told of the rows that were brought in."""
-    runs.update(connection, run, seen_client=1)

@@ -6,9 +6,9 @@ import json
 import logging
 import os
 import socket
-import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.processes import attempts
@@ -68,41 +68,36 @@ def _lives(pid: int | None) -> bool:
 
 def _store(database: Database, record: Mapping[str, Any], copy: Path, now: float) -> None:
     if "new" in record:
-        known = database.write(lambda connection: _announce(connection, record)).result()
+        known = database.write(lambda db: _announce(db, record)).result()
         record = {**record, **known}
     run, number = int(record["run"]), int(record["number"])
     try:
         _store_console(database, run, number, copy)
-        database.write(lambda connection: _close(connection, record, now)).result()
+        database.write(lambda db: _close(db, record, now)).result()
     except attempts.NoAttempt:
         return  # The run was deleted.
 
 
-def _announce(connection: sqlite3.Connection, record: Mapping[str, Any]) -> dict[str, int]:
+def _announce(db: Connection, record: Mapping[str, Any]) -> dict[str, int]:
     """A run of whose start we could not be told: it is the folder's owner's."""
     new, begun = record["new"], float(record["begun_at"])
-    owner = connection.execute("SELECT key, name FROM users WHERE admin").fetchone()
+    owner = db.execute("SELECT key, name FROM users WHERE admin").fetchone()
     entity = new.get("entity") or owner["name"]
     check_run_id(new["id"])
     check_project(new["project"])
     check_project(entity)
     # The client's own record may have come in before this one, in a place of its choice.
-    run = connection.execute(
+    run = db.execute(
         "SELECT runs.key FROM runs JOIN projects ON projects.key = runs.project "
         "WHERE runs.id = ? AND (projects.entity = ? OR runs.user = ?) "
         "ORDER BY runs.created_at DESC LIMIT 1",
         (new["id"], entity, owner["key"]),
     ).fetchone()
     if run is None:
-        run = runs.create_launched(connection, new, entity=entity, user=owner["key"], now=begun)
+        run = runs.create_launched(db, new, entity=entity, user=owner["key"], now=begun)
     key: int = run["key"]
     number = attempts.begin(
-        connection,
-        key,
-        token=record["token"],
-        host=record["host"],
-        pid=int(record["pid"]),
-        now=begun,
+        db, key, token=record["token"], host=record["host"], pid=int(record["pid"]), now=begun
     )
     return {"run": key, "number": number}
 
@@ -119,17 +114,17 @@ def _store_console(database: Database, run: int, number: int, copy: Path) -> Non
 
 
 def _append(database: Database, run: int, number: int, start: int, piece: bytes) -> int:
-    def change(connection: sqlite3.Connection) -> int:
-        return attempts.append_console(connection, run, number, start, piece, heard_at=None)
+    def change(db: Connection) -> int:
+        return attempts.append_console(db, run, number, start, piece, heard_at=None)
 
     return database.write(change).result()
 
 
-def _close(connection: sqlite3.Connection, record: Mapping[str, Any], now: float) -> None:
+def _close(db: Connection, record: Mapping[str, Any], now: float) -> None:
     run, number = record["run"], record["number"]
     if "exit_code" in record:
         endings.end_attempt(
-            connection,
+            db,
             run,
             number,
             exit_code=int(record["exit_code"]),
@@ -138,4 +133,4 @@ def _close(connection: sqlite3.Connection, record: Mapping[str, Any], now: float
             now=now,
         )
     else:
-        attempts.lose(connection, run, number, now)
+        attempts.lose(db, run, number, now)

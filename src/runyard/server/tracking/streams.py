@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from runyard.server.history import archives
-from runyard.server.history.history import HISTORY, count_rows, put_rows
+from runyard.server.history.history import HISTORY, count_rows, put_rows, put_shared_rows
 from runyard.server.history.merging import Merge
-from runyard.server.history.shared import put_shared_rows
 from runyard.server.history.unrepeated import count_repeated, unrepeated_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.console_lines import put_lines
 from runyard.server.processes.origins import read_origin
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed
+from runyard.server.store.store import Needed
 from runyard.server.sweeps.ledger import leases, trials
 
 # Characters of rows: some 20 ms of the writer's time.
@@ -66,24 +65,24 @@ class Recorded(NamedTuple):
 
 
 def record(
-    connection: sqlite3.Connection, entity: str, project: str, run_id: str, post: Post, now: float
+    db: Connection, entity: str, project: str, run_id: str, post: Post, now: float
 ) -> Recorded | None:
     """Store a post. Says of which run, and whether that shall stop; None if there is none.
 
     Raises `Needed` where the rows are to be merged with others first; the rest of the post comes
     after that.
     """
-    row = runs.by_path(connection, entity, project, run_id)
+    row = runs.by_path(db, entity, project, run_id)
     if row is None:
         return None
     key: int = row["key"]
-    client, may_be_sync = clients.speaking(connection, row, post.writer, now)
+    client, may_be_sync = clients.speaking(db, row, post.writer, now)
     places = {
-        stream: _put(connection, row, client, may_be_sync, stream, start, rows, now)
+        stream: _put(db, row, client, may_be_sync, stream, start, rows, now)
         for stream, (start, rows) in post.rows.items()
     }
-    put_lines(connection, key, clients.output_stream(client), *post.output)
-    trial = None if row["sweep"] is None else trials.by_run(connection, key)
+    put_lines(db, key, clients.output_stream(client), *post.output)
+    trial = None if row["sweep"] is None else trials.by_run(db, key)
     is_past = trial is not None and clients.is_past(client, trial)
     columns: dict[str, object] = {"seen_client": 1}
     if post.summary is not None:
@@ -98,24 +97,24 @@ def record(
         if post.preempting:
             columns["preempting"] = 1
         if client is not None and client["kind"] == "sync":
-            columns |= _state_after_sync(connection, row, client, post, now)
+            columns |= _state_after_sync(db, row, client, post, now)
         else:
-            columns |= _state_after(connection, row, post, now)
+            columns |= _state_after(db, row, post, now)
     if client is not None:
-        clients.hear(connection, client, now)
+        clients.hear(db, client, now)
         if post.complete:
-            clients.end(connection, client, post.exit_code, now)
-    runs.update(connection, key, **columns)
+            clients.end(db, client, post.exit_code, now)
+    runs.update(db, key, **columns)
     if is_past or (client is not None and client["kind"] == "sync"):
         trial = None
     elif trial is not None:
         ended = columns.get("state", "running") not in states.ALIVE
-        trial = leases.hear_client(connection, row, now, ended=ended, exit_code=post.exit_code)
+        trial = leases.hear_client(db, row, now, ended=ended, exit_code=post.exit_code)
     return Recorded(key, bool(row["stop_asked"]), trial, places.get(HISTORY))
 
 
 def _put(
-    connection: sqlite3.Connection,
+    db: Connection,
     row: Row,
     client: Row | None,
     may_be_sync: bool,
@@ -127,24 +126,24 @@ def _put(
     """Store rows. The number that the first of them has now, where they are in a row."""
     run: int = row["key"]
     if client is None:
-        put_rows(connection, run, stream, start, rows)
+        put_rows(db, run, stream, start, rows)
         return start
     if client["kind"] == "shared":
-        put_shared_rows(connection, run, stream, client["writer"], start, rows)
+        put_shared_rows(db, run, stream, client["writer"], start, rows)
     elif may_be_sync or client["kind"] == "sync":
         if rows:
             raise Needed(run, Merge(run, stream, rows))
     else:
         more = 0
         if rows and stream == HISTORY and not clients.has_logged(client, stream):
-            more = _fit(connection, row, rows[0], now)
-        place = clients.row_number(connection, client, stream, start, bool(rows), more)
-        put_rows(connection, run, stream, place, rows)
+            more = _fit(db, row, rows[0], now)
+        place = clients.row_number(db, client, stream, start, bool(rows), more)
+        put_rows(db, run, stream, place, rows)
         return place
     return None
 
 
-def _fit(connection: sqlite3.Connection, row: Row, first: str, now: float) -> int:
+def _fit(db: Connection, row: Row, first: str, now: float) -> int:
     """A trial goes on, at this row: what does not come again is the run's, what does is not.
 
     How many rows the run has more than its client was told.
@@ -152,30 +151,30 @@ def _fit(connection: sqlite3.Connection, row: Row, first: str, now: float) -> in
     if row["sweep"] is None:
         return 0  # Who rewinds a run by hand means it.
     key: int = row["key"]
-    end = count_rows(connection, key, HISTORY)
-    repeated = count_repeated(connection, key, first)
+    end = count_rows(db, key, HISTORY)
+    repeated = count_repeated(db, key, first)
     if repeated:
-        archives.put_end_aside(connection, row, end - repeated, now)
+        archives.put_end_aside(db, row, end - repeated, now)
         return -repeated
-    lines = unrepeated_rows(connection, key, first)
+    lines = unrepeated_rows(db, key, first)
     if lines:
-        put_rows(connection, key, HISTORY, end, lines)
+        put_rows(db, key, HISTORY, end, lines)
     return len(lines)
 
 
 def _state_after_sync(
-    connection: sqlite3.Connection, row: Row, client: Row, post: Post, now: float
+    db: Connection, row: Row, client: Row, post: Post, now: float
 ) -> dict[str, object]:
     """A sync tells of what is over. What was reported by who was there stands."""
-    attempt = attempts.last(connection, row["key"])
+    attempt = attempts.last(db, row["key"])
     if attempt is not None and (attempt["exit_code"] is not None or attempt["ended_at"] is None):
         return {}
-    others = [one for one in clients.of_run(connection, row["key"]) if one["kind"] != "sync"]
-    if any(one["ended_at"] is None for one in others) and row["state"] in states.ALIVE:
+    others = [other for other in clients.of_run(db, row["key"]) if other["kind"] != "sync"]
+    if any(other["ended_at"] is None for other in others) and row["state"] in states.ALIVE:
         return {}  # The run is still being written.
     if not post.complete:
         return {} if others else runs.revived(row)
-    if not clients.speaks_last(connection, row["key"], client):
+    if not clients.speaks_last(db, row["key"], client):
         return {}
     fell_silent = row["state"] in ("crashed", "preempted") and row["exit_code"] is None
     origin = read_origin(row["config"], None)
@@ -188,10 +187,8 @@ def _state_after_sync(
     }
 
 
-def _state_after(
-    connection: sqlite3.Connection, row: Row, post: Post, now: float
-) -> dict[str, object]:
-    attempt = attempts.last(connection, row["key"])
+def _state_after(db: Connection, row: Row, post: Post, now: float) -> dict[str, object]:
+    attempt = attempts.last(db, row["key"])
     if (
         attempt is not None
         and attempt["exit_code"] is not None
@@ -213,9 +210,9 @@ def _state_after(
     return runs.revived(row)
 
 
-def mark_silent(connection: sqlite3.Connection, before: float) -> int:
+def mark_silent(db: Connection, before: float) -> int:
     """Runs that were last heard before that time are not alive any more."""
-    rows = connection.execute(
+    rows = db.execute(
         "SELECT key, preempting, stop_asked, heartbeat_at FROM runs "
         "WHERE state IN ('running', 'preempting') AND heartbeat_at < ? "
         # A trial at work has a lease, which tells sooner and better.
@@ -225,14 +222,14 @@ def mark_silent(connection: sqlite3.Connection, before: float) -> int:
     ).fetchall()
     for row in rows:
         state = runs.end_state(row, states.after_silence(preempting=bool(row["preempting"])))
-        runs.update(connection, row["key"], state=state, ended_at=row["heartbeat_at"])
-        attempts.lose_open(connection, row["key"], row["heartbeat_at"])
+        runs.update(db, row["key"], state=state, ended_at=row["heartbeat_at"])
+        attempts.lose_open(db, row["key"], row["heartbeat_at"])
     return len(rows)
 
 
-def _merge_summaries(stored: str, said: str, *, shared: bool) -> str:
+def _merge_summaries(stored: str, newer: str, *, shared: bool) -> str:
     """Key by key: of writers at once the one that speaks wins, of segments the later one."""
-    old, new = json.loads(stored), json.loads(said)
+    old, new = json.loads(stored), json.loads(newer)
     if shared or not old or _when(new) >= _when(old):
         return json.dumps({**old, **new})
     return json.dumps({**new, **old})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history import archives
@@ -14,11 +14,17 @@ from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.origins import Branch, Origin, read_internals, read_origin
 from runyard.server.runs import runs, states
-from runyard.server.store.names import invent_name, new_run_id
-from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed, Transfer
+from runyard.server.store.names import new_id
+from runyard.server.store.sql import Row, insert
+from runyard.server.store.store import Needed, Transfer
 from runyard.server.sweeps.ledger import leases, trials
 from runyard.server.tracking import deletion
+
+# Of a run, as its client sends them.
+_COLUMNS = (
+    *("name", "config", "summary", "notes", "group", "job_type", "sweep"),
+    *("host", "program", "commit_hash", "repo"),
+)
 
 
 class Unknown(LookupError):
@@ -56,127 +62,106 @@ class Upsert:
         return self.host is not None
 
     def columns(self) -> dict[str, Any]:
-        given = {
-            "name": self.name,
-            "config": self.config,
-            "summary": self.summary,
-            "tags": None if self.tags is None else json.dumps(self.tags),
-            "notes": self.notes,
-            "group": self.group,
-            "job_type": self.job_type,
-            "sweep": self.sweep,
-            "host": self.host,
-            "program": self.program,
-            "commit_hash": self.commit_hash,
-            "repo": self.repo,
-        }
-        return {name: value for name, value in given.items() if value is not None}
+        columns = {name: value for name in _COLUMNS if (value := getattr(self, name)) is not None}
+        return columns if self.tags is None else {**columns, "tags": json.dumps(self.tags)}
 
 
 def upsert(
-    connection: sqlite3.Connection, said: Upsert, now: float, made: Sequence[Transfer] = ()
+    db: Connection, message: Upsert, now: float, made: Sequence[Transfer] = ()
 ) -> tuple[Row, bool]:
     """Create or update the run a client speaks of. Says whether it is new to clients.
 
     Raises `Needed` where rows have to be moved first; it is then called again, with the transfers
     that were `made`.
     """
-    run = _find(connection, said, now)
-    origin = read_origin(said.config, said.program)
-    columns = said.columns()
+    run = _find(db, message, now)
+    origin = read_origin(message.config, message.program)
+    columns = message.columns()
     if run is None:
-        _refuse_deleted(connection, said)
+        _refuse_deleted(db, message)
         created = True
-        key = _create(connection, said, now)
+        key = _create(db, message, now)
     else:
         created = not run["seen_client"]
         key = run["key"]
-    if said.starts_client:
-        columns |= _begin_client(connection, key, run, said, origin, now, made)
+    if message.starts_client:
+        columns |= _begin_client(db, key, run, message, origin, now, made)
     else:
-        clients.note(connection, key, origin, said.writer)
-    if run is not None and run["seen_client"] and (said.writer or origin.is_sync):
-        columns |= _complemented(connection, run, columns, said, origin)
-    runs.update(connection, key, **columns)
-    stored = runs.by_key(connection, key)
+        clients.note(db, key, origin, message.writer)
+    if run is not None and run["seen_client"] and (message.writer or origin.is_sync):
+        columns |= _complemented(db, run, columns, message, origin)
+    runs.update(db, key, **columns)
+    stored = runs.by_key(db, key)
     assert stored is not None
-    if said.starts_client and stored["sweep"] is not None and not origin.is_sync:
-        stored = _hear_trial(connection, stored, now)
+    if message.starts_client and stored["sweep"] is not None and not origin.is_sync:
+        stored = _hear_trial(db, stored, now)
     return stored, created
 
 
-def _hear_trial(connection: sqlite3.Connection, run: Row, now: float) -> Row:
+def _hear_trial(db: Connection, run: Row, now: float) -> Row:
     """The program of a trial has begun; it may have been asked to stop before it could hear it."""
-    trial = leases.hear_client(connection, run, now)
+    trial = leases.hear_client(db, run, now)
     if trial is not None and trial["stop"] is not None:
-        runs.update(connection, run["key"], stop_asked=1)
-    return runs.by_key(connection, run["key"]) or run
+        runs.update(db, run["key"], stop_asked=1)
+    return runs.by_key(db, run["key"]) or run
 
 
 def _begin_client(
-    connection: sqlite3.Connection,
+    db: Connection,
     key: int,
     run: Row | None,
-    said: Upsert,
+    message: Upsert,
     origin: Origin,
     now: float,
     made: Sequence[Transfer],
 ) -> dict[str, Any]:
     """A process begins to write: what becomes of the run, and of what it holds already."""
     columns: dict[str, Any] = {"seen_client": 1, "heartbeat_at": now}
-    kind = "shared" if said.writer else "sync" if origin.is_sync else "live"
+    kind = "shared" if message.writer else "sync" if origin.is_sync else "live"
     archive = None
     # Up to 0.17, who resumes asks where the run stopped, but does not name the run's key.
-    has_asked = clients.has_asked_to_resume(connection, key, now)
-    resumes = has_asked or said.key is not None
+    has_asked = clients.has_asked_to_resume(db, key, now)
+    resumes = has_asked or message.key is not None
     if run is not None and not has_asked:
-        earlier = trials.earlier_clients(connection, key)
-        known = clients.is_known(
-            connection, run, kind, said.writer, origin.started_at, earlier=earlier
-        )
+        earlier = trials.earlier_clients(db, key)
+        known = clients.is_known(db, run, kind, message.writer, origin.started_at, earlier=earlier)
         if known:
-            clients.note(connection, key, origin, said.writer)
+            clients.note(db, key, origin, message.writer)
             return columns
     if run is not None and not resumes and _begins_anew(run, origin, kind):
-        if archives.has_rows(connection, key):
+        if archives.has_rows(db, key):
             raise Needed(key, archives.Restart(key, now))
-        archive = next((one.number for one in made if isinstance(one, archives.Restart)), None)
-        columns["summary"] = said.summary or "{}"
-    if origin.branch is not None and not any(isinstance(one, Fork) for one in made):
-        _fork_first(connection, key, run, said, origin.branch)
+        archive = next(
+            (transfer.number for transfer in made if isinstance(transfer, archives.Restart)), None
+        )
+        columns["summary"] = message.summary or "{}"
+    if origin.branch is not None and not any(isinstance(transfer, Fork) for transfer in made):
+        _fork_first(db, key, run, message, origin.branch)
     clients.begin(
-        connection,
-        key,
-        kind,
-        writer=said.writer,
-        started_at=origin.started_at,
-        archive=archive,
-        now=now,
+        db, key, kind, writer=message.writer, started_at=origin.started_at, archive=archive, now=now
     )
     if run is None or run["started_at"] is None:
         columns["started_at"] = now if origin.started_at is None else origin.started_at
-    if run is None or _comes_alive(connection, run, said, origin, kind):
+    if run is None or _comes_alive(db, run, message, origin, kind):
         columns |= {"state": "running", "preempting": 0, "exit_code": None, "ended_at": None}
         columns["stop_asked"] = 0
     return columns
 
 
-def _fork_first(
-    connection: sqlite3.Connection, key: int, run: Row | None, said: Upsert, branch: Branch
-) -> None:
+def _fork_first(db: Connection, key: int, run: Row | None, message: Upsert, branch: Branch) -> None:
     """A fork begins with rows of its parent. Until it has them, no client of it has begun."""
-    parent = runs.by_path(connection, said.entity, said.project, branch.run_id)
+    parent = runs.by_path(db, message.entity, message.project, branch.run_id)
     if parent is None or parent["key"] == key:
         return
     has_begun = run is not None and run["seen_client"]
-    if not has_begun or not count_rows(connection, key, HISTORY):
+    if not has_begun or not count_rows(db, key, HISTORY):
         raise Needed(key if run is not None else 0, Fork(parent["key"], key, branch.step))
 
 
-def ensure(connection: sqlite3.Connection, said: Upsert, now: float) -> int:
+def ensure(db: Connection, message: Upsert, now: float) -> int:
     """The key of the run a client speaks of, which no client has begun yet."""
-    run = _find(connection, said, now)
-    return _create(connection, said, now) if run is None else run["key"]
+    run = _find(db, message, now)
+    return _create(db, message, now) if run is None else run["key"]
 
 
 def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
@@ -188,44 +173,38 @@ def _begins_anew(run: Row, origin: Origin, kind: str) -> bool:
     return kind == "live" and origin.is_known and bool(has_ended)
 
 
-def _comes_alive(
-    connection: sqlite3.Connection, run: Row, said: Upsert, origin: Origin, kind: str
-) -> bool:
+def _comes_alive(db: Connection, run: Row, message: Upsert, origin: Origin, kind: str) -> bool:
     if kind == "sync":
         # What it brings is over; only a run that nobody has seen before goes through its life.
         is_new = run["state"] == "pending" or not run["seen_client"]
-        return is_new and not _was_seen_to_end(connection, run)
-    return said.key is not None or origin.is_known or not _was_seen_to_end(connection, run)
+        return is_new and not _was_seen_to_end(db, run)
+    return message.key is not None or origin.is_known or not _was_seen_to_end(db, run)
 
 
 def _complemented(
-    connection: sqlite3.Connection,
-    run: Row,
-    columns: dict[str, Any],
-    said: Upsert,
-    origin: Origin,
+    db: Connection, run: Row, columns: dict[str, Any], message: Upsert, origin: Origin
 ) -> dict[str, Any]:
     """What one of several writers, or of several segments, says: beside what the others said."""
     merged: dict[str, Any] = {}
-    if said.config is not None:
-        old, new = json.loads(run["config"]), json.loads(said.config)
-        newer = bool(said.writer) or _is_newest(connection, run["key"], origin)
+    if message.config is not None:
+        old, new = json.loads(run["config"]), json.loads(message.config)
+        newer = bool(message.writer) or _is_newest(db, run["key"], origin)
         both = {**old, **new} if newer else {**new, **old}
-        _join_environments(both, run["config"], said.config)
+        _join_environments(both, run["config"], message.config)
         merged["config"] = json.dumps(both)
-    if said.tags is not None:
-        merged["tags"] = json.dumps(list(dict.fromkeys([*json.loads(run["tags"]), *said.tags])))
-    if origin.is_sync and not said.writer and run["host"]:
+    if message.tags is not None:
+        merged["tags"] = json.dumps(list(dict.fromkeys([*json.loads(run["tags"]), *message.tags])))
+    if origin.is_sync and not message.writer and run["host"]:
         # The machine that synced is not the one that computed.
         merged |= {name: run[name] for name in ("host", "program") if name in columns}
     return merged
 
 
-def _is_newest(connection: sqlite3.Connection, run: int, origin: Origin) -> bool:
+def _is_newest(db: Connection, run: int, origin: Origin) -> bool:
     """Whether no process of the run began after this one."""
     if origin.started_at is None:
         return False
-    starts = [one["started_at"] for one in clients.of_run(connection, run)]
+    starts = [client["started_at"] for client in clients.of_run(db, run)]
     return all(
         start is None
         or start <= origin.started_at
@@ -237,63 +216,64 @@ def _is_newest(connection: sqlite3.Connection, run: int, origin: Origin) -> bool
 def _join_environments(config: dict[str, Any], old: str, new: str) -> None:
     """Each writer tells of its own surroundings under its own name."""
     entry = config.get("_wandb")
-    told = [read_internals(text).get("e") for text in (old, new)]
-    writers = {name: one for each in told if isinstance(each, dict) for name, one in each.items()}
+    environments = [read_internals(text).get("e") for text in (old, new)]
+    writers = {
+        name: environment
+        for each in environments
+        if isinstance(each, dict)
+        for name, environment in each.items()
+    }
     if writers and isinstance(entry, dict) and isinstance(entry.get("value"), dict):
         config["_wandb"] = {**entry, "value": {**entry["value"], "e": writers}}
 
 
-def _refuse_deleted(connection: sqlite3.Connection, said: Upsert) -> None:
+def _refuse_deleted(db: Connection, message: Upsert) -> None:
     """What the client of a deleted run still has to say does not bring the run back."""
-    is_late = said.id is not None and not said.starts_client and said.state is None
-    if is_late and deletion.is_deleted(connection, said.entity, said.project, said.id or ""):
-        raise Unknown(f"run {said.entity}/{said.project}/{said.id} was deleted")
+    is_late = message.id is not None and not message.starts_client and message.state is None
+    if is_late and deletion.is_deleted(db, message.entity, message.project, message.id or ""):
+        raise Unknown(f"run {message.entity}/{message.project}/{message.id} was deleted")
 
 
-def _create(connection: sqlite3.Connection, said: Upsert, now: float) -> int:
-    project = runs.ensure_project(connection, said.entity, said.project, now)
-    cursor = connection.execute(
-        "INSERT INTO runs (id, project, user, name, state, heartbeat_at, created_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            said.id or new_run_id(),
-            project,
-            said.user,
-            said.name or invent_name(connection, project),
-            # Only who makes a run by hand names a state; nobody changes one that way later.
-            said.state if said.state in states.ALL else "pending",
-            now if said.state in states.ALIVE else None,
-            now,
-        ),
-    )
-    return cursor.lastrowid or 0
+def _create(db: Connection, message: Upsert, now: float) -> int:
+    project = runs.ensure_project(db, message.entity, message.project, now)
+    columns = {
+        "id": message.id or new_id(),
+        "project": project,
+        "user": message.user,
+        "name": message.name or runs.new_name(db, project),
+        # Only who makes a run by hand names a state; nobody changes one that way later.
+        "state": message.state if message.state in states.ALL else "pending",
+        "heartbeat_at": now if message.state in states.ALIVE else None,
+        "created_at": now,
+    }
+    return insert(db, "runs", columns)
 
 
-def _was_seen_to_end(connection: sqlite3.Connection, run: Row) -> bool:
+def _was_seen_to_end(db: Connection, run: Row) -> bool:
     """Whether runyard itself saw the last attempt end, and nothing has gone on since.
 
     `wandb sync` of what a dead program left looks like a client that starts, but has no life to
     tell of: it must not undo the end that was seen. A client that resumes names the run's key.
     """
-    attempt = attempts.last(connection, run["key"])
+    attempt = attempts.last(db, run["key"])
     ended = attempt is not None and attempt["exit_code"] is not None
     return ended and run["state"] not in states.ALIVE
 
 
-def _find(connection: sqlite3.Connection, said: Upsert, now: float) -> Row | None:
-    if said.key is not None:
-        run = runs.by_key(connection, said.key)
+def _find(db: Connection, message: Upsert, now: float) -> Row | None:
+    if message.key is not None:
+        run = runs.by_key(db, message.key)
         if run is not None:
             return run
-        if said.id is None:
+        if message.id is None:
             raise Unknown("there is no such run any more")
-    if said.id is None:
+    if message.id is None:
         return None
-    run = runs.by_path(connection, said.entity, said.project, said.id)
+    run = runs.by_path(db, message.entity, message.project, message.id)
     if run is None:
         # It was announced, and the program then names another project or entity: it is that run.
-        run = runs.find_announced(connection, said.id, said.user)
+        run = runs.find_announced(db, message.id, message.user)
         if run is not None:
-            project = runs.ensure_project(connection, said.entity, said.project, now)
-            runs.update(connection, run["key"], project=project)
+            project = runs.ensure_project(db, message.entity, message.project, now)
+            runs.update(db, run["key"], project=project)
     return run

@@ -119,7 +119,7 @@ async def _send_blob(request: Request, entity: str, digest: str, name: str) -> R
 
 
 def _check_manifest(text: bytes, digest: str) -> tuple[str, list[manifests.Entry]]:
-    found = base64.b64encode(hashlib.md5(text, usedforsecurity=False).digest()).decode()
-    if digest and found != digest:
-        raise WrongDigest(f"the manifest's MD5 is {found}, and {digest} was announced")
+    md5 = base64.b64encode(hashlib.md5(text, usedforsecurity=False).digest()).decode()
+    if digest and md5 != digest:
+        raise WrongDigest(f"the manifest's MD5 is {md5}, and {digest} was announced")
     return manifests.parse(text)

@@ -19,7 +19,7 @@ from runyard.server.history.history import EVENTS, HISTORY
 from runyard.server.history.merging import Merge
 from runyard.server.http.access import caller_of, must_write
 from runyard.server.http.answers import LARGEST_BODY, HttpError, answer, read_json, whole_text
-from runyard.server.store.transfers import Needed
+from runyard.server.store.store import Needed
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import deletion, streams
 from runyard.server.tracking.streams import Post
@@ -54,8 +54,8 @@ async def file_stream(request: Request) -> Response:
     if recorded.trial is not None:
         _, lines = post.rows.get(HISTORY, (0, ()))
         stop = await tracker.sweeps.hear(recorded.trial, recorded.place, lines) or stop
-    told = {"stopped": True} if stop else {}
-    return answer({"exitcode": None, "limits": {}, **told})
+    news = {"stopped": True} if stop else {}
+    return answer({"exitcode": None, "limits": {}, **news})
 
 
 async def _record(

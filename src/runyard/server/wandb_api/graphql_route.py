@@ -9,8 +9,8 @@ from runyard.server.http.answers import LARGE_BODY, HttpError, answer, read_text
 from runyard.server.http.proxies import CAME_BY
 from runyard.server.wandb_api.fields import root_fields
 from runyard.server.wandb_api.filestream import read_writer
+from runyard.server.wandb_api.graphql.request import Refusal
 from runyard.server.wandb_api.graphql.request import Request as GraphqlRequest
-from runyard.server.wandb_api.graphql.source import Refusal
 
 
 async def execute(request: Request) -> Response:

@@ -20,7 +20,7 @@ from runyard.schedulers.slurm.doctor.draft import draft, draft_name
 from runyard.schedulers.slurm.doctor.node_checks import check_nodes
 from runyard.schedulers.slurm.doctor.probe_job import run_probe
 from runyard.schedulers.slurm.facts import gather
-from runyard.schedulers.slurm.header import put_together
+from runyard.schedulers.slurm.header import option_words, put_together
 from runyard.schedulers.slurm.settings import GPU_OPTIONS
 from runyard.schedulers.slurm.values import clock
 
@@ -56,7 +56,7 @@ class SlurmDoctor:
     ) -> Outcome:
         header = put_together(_options(request, profile))
         return run_probe(
-            self._environ, profile, options=header.lines(), folders=folders, home=home,
+            self._environ, profile, options=option_words(header), folders=folders, home=home,
             keys=keys, wait=wait, say=say,
         )  # fmt: skip
 

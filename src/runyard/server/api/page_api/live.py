@@ -31,7 +31,6 @@ from runyard.server.tracker import Tracker
 _EVERY = 1.0
 # Proxies close what is silent for long.
 _SIGN_OF_LIFE = 15.0
-_LONGEST_WAIT = 30.0
 
 _EVERYWHERE = (Kind.PROJECT, Kind.RUN, Kind.DELETED, Kind.SWEEP)
 _ALL = tuple(Kind)
@@ -142,7 +141,7 @@ async def live(request: Request) -> Response:
             media_type="text/event-stream",
             headers={"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"},
         )
-    wait = arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
+    wait = arguments.wait_seconds(given.get("wait"))
     tracker, caller = tracker_of(request), caller_of(request)
     changes = tracker.changes
     end = time.monotonic() + wait

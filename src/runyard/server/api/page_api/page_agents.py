@@ -15,7 +15,7 @@ from runyard.server.http import arguments
 from runyard.server.http.access import caller_of, tracker_of
 from runyard.server.http.routes import Endpoint
 from runyard.server.people.permissions import Entities, readable
-from runyard.server.processes.attempt_usage import usage_json
+from runyard.server.processes.attempts import usage_json
 from runyard.server.runs.typed_names import of_entities
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import leases

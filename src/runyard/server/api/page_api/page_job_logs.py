@@ -18,7 +18,6 @@ from runyard.server.http.routes import Endpoint
 from runyard.server.jobs.job_logs import Look, read_logs
 from runyard.server.store.sql import Row
 
-_LONGEST_WAIT = 30.0
 _LOOK_EVERY = 1.0
 # Where looking is slow, on a busy file system, it is done less often.
 _REST = 20
@@ -36,7 +35,7 @@ async def read_log(request: Request) -> Response:
     task = None if given.get("task") is None else arguments.field(given, "task", str)
     if task is not None and not task.isdecimal():
         raise HttpError(400, f"{task[:50]!r} is no task's number")
-    wait = arguments.seconds(given.get("wait"), "wait", _LONGEST_WAIT)
+    wait = arguments.wait_seconds(given.get("wait"))
     end = time.monotonic() + wait
     if not row["user_is_owner"]:
         unread = f"Its files are {row['user_name']}'s, and the server reads only its owner's."

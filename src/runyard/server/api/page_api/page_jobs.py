@@ -17,7 +17,7 @@ from runyard.server.api.sweep_json import sweep_json
 from runyard.server.http.access import caller_of, must_write, tracker_of
 from runyard.server.http.answers import HttpError, answer, read_json
 from runyard.server.http.routes import Endpoint
-from runyard.server.jobs import cancel_requests, jobs
+from runyard.server.jobs import jobs
 from runyard.server.sweeps.ledger import leases, sweep_changes, sweeps
 
 
@@ -27,12 +27,12 @@ async def wish(request: Request) -> Response:
     if row["user"] != caller_of(request).key:
         raise HttpError(403, f"job {row['job_id']} is {row['user_name']}'s: only they cancel it")
     wanted = (await read_json(request)).get("wish")
-    if wanted is not None and wanted not in cancel_requests.WISHES:
-        raise HttpError(400, f"wish: {', '.join(cancel_requests.WISHES)}, or null to take it back")
+    if wanted is not None and wanted not in jobs.WISHES:
+        raise HttpError(400, f"wish: {', '.join(jobs.WISHES)}, or null to take it back")
     if wanted is not None and row["ended_at"] is not None:
         raise HttpError(409, f"job {row['job_id']} is over already")
-    await tracker.write(cancel_requests.make, row["key"], wanted)
-    tracker.open_wishes = await tracker.read(cancel_requests.count)
+    await tracker.write(jobs.set_wish, row["key"], wanted)
+    tracker.open_wishes = await tracker.read(jobs.count_wishes)
     if row["sweep"] is not None:
         tracker.sweeps.wake(row["sweep"])
     return answer({"wish": wanted})

@@ -22,9 +22,9 @@ from runyard.server.http.answers import HttpError, answer, read_texts
 from runyard.server.http.routes import Endpoint
 from runyard.server.listing import run_groups
 from runyard.server.listing.field_paths import Field, UnknownField, find_field
-from runyard.server.listing.run_columns import read_columns
+from runyard.server.listing.run_listing import read_columns
 from runyard.server.people.permissions import RUNS
-from runyard.server.runs.run_edits import change_tags, edit_run
+from runyard.server.runs.runs import change_tags, edit_run
 from runyard.server.store.changes import Kind
 
 _SHOWN = (Kind.RUN, Kind.DELETED, Kind.MOVED)

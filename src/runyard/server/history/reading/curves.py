@@ -10,9 +10,9 @@ read at the coarsest level that it has, and what is in no segment yet is put bet
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from sqlite3 import Connection
 
 import numpy as np
 
@@ -42,24 +42,20 @@ class Curve:
     high: Numbers
 
 
-def read_curve(
-    connection: sqlite3.Connection, run: int, stream: int, key: int, points: int
-) -> Curve | None:
+def read_curve(db: Connection, run: int, stream: int, key: int, points: int) -> Curve | None:
     """One metric of one run over the steps; None if it has no numbers."""
-    return read_curves(connection, stream, [(run, key)], points).get((run, key))
+    return read_curves(db, stream, [(run, key)], points).get((run, key))
 
 
-def read_all_curves(
-    connection: sqlite3.Connection, run: int, stream: int, points: int
-) -> dict[str, Curve]:
+def read_all_curves(db: Connection, run: int, stream: int, points: int) -> dict[str, Curve]:
     """Every metric of one run over the steps, by its dotted name."""
-    names = names_of_run(connection, run, stream)
-    curves = read_curves(connection, stream, [(run, key) for key in names.values()], points)
+    names = names_of_run(db, run, stream)
+    curves = read_curves(db, stream, [(run, key) for key in names.values()], points)
     return {name: curves[run, key] for name, key in names.items() if (run, key) in curves}
 
 
 def read_named_curves(
-    connection: sqlite3.Connection,
+    db: Connection,
     runs: Collection[int],
     stream: int,
     names: Iterable[str],
@@ -68,10 +64,10 @@ def read_named_curves(
     span: Span | None = None,
 ) -> dict[str, dict[int, Curve]]:
     """Many metrics of many runs, over the steps or another metric: by name, and then by run."""
-    keys = keys_of_runs(connection, runs, stream, names)
+    keys = keys_of_runs(db, runs, stream, names)
     metrics = {(run, key) for key_of in keys.values() for run, key in key_of.items()}
-    x_keys = None if x is None else keys_of_runs(connection, runs, stream, [x]).get(x, {})
-    curves = read_curves(connection, stream, metrics, points, x_keys, span)
+    x_keys = None if x is None else keys_of_runs(db, runs, stream, [x]).get(x, {})
+    curves = read_curves(db, stream, metrics, points, x_keys, span)
     return {
         name: {run: curves[run, key] for run, key in key_of.items() if (run, key) in curves}
         for name, key_of in keys.items()
@@ -79,7 +75,7 @@ def read_named_curves(
 
 
 def read_curves(
-    connection: sqlite3.Connection,
+    db: Connection,
     stream: int,
     metrics: Collection[Metric],
     points: int,
@@ -90,9 +86,9 @@ def read_curves(
 
     With a span, only what lies there, and its neighbours, so that lines reach the chart's edges.
     """
-    step = known_keys(connection, [STEP]).get(STEP, -1)
+    step = known_keys(db, [STEP]).get(STEP, -1)
     below = {run: step if x_keys is None else x_keys.get(run, -1) for run, _ in metrics}
-    reader = _Reader(connection, stream, set(metrics), below)
+    reader = _Reader(db, stream, set(metrics), below)
     tails = reader.tails()
     levels = reader.levels()
     counts = {
@@ -130,13 +126,9 @@ class _Reader:
     """The questions about some metrics; each asks about all runs at once."""
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        stream: int,
-        metrics: set[Metric],
-        below: Mapping[int, int],
+        self, db: Connection, stream: int, metrics: set[Metric], below: Mapping[int, int]
     ) -> None:
-        self._connection = connection
+        self._connection = db
         self._metrics = metrics
         self._below = below
         self._given = {
@@ -251,3 +243,87 @@ def _within(x: Numbers, span: Span) -> Numbers:
     near[1:] |= inside[:-1]
     near[:-1] |= inside[1:]
     return near
+
+
+@dataclass(frozen=True)
+class GroupCurve:
+    """All have the same length. `deviation` is the standard deviation of the runs at that x."""
+
+    count: int
+    x: Numbers
+    mean: Numbers
+    low: Numbers
+    high: Numbers
+    deviation: Numbers
+    runs: Numbers
+
+
+def combine(curves: Iterable[Curve], points: int) -> GroupCurve | None:
+    """The mean over all runs, at up to `points` places; None where no run has a value.
+
+    A run counts where it has values, between its first and its last: between two of them it is
+    taken to go straight. Spikes that no place hits are in `low` and `high` all the same.
+    """
+    usable = [curve for curve in map(_usable, curves) if curve is not None]
+    if not usable:
+        return None
+    grid = _grid([curve[0] for curve in usable], points)
+    count = np.zeros(len(grid))
+    mean = np.zeros(len(grid))
+    squares = np.zeros(len(grid))
+    low = np.full(len(grid), np.inf)
+    high = np.full(len(grid), -np.inf)
+    for x, last, lowest, highest in usable:
+        value = np.interp(grid, x, last, left=np.nan, right=np.nan)
+        there = np.isfinite(value)
+        count += there
+        away = np.where(there, value - mean, 0.0)
+        mean += np.divide(away, count, out=np.zeros_like(mean), where=count > 0)
+        squares += np.where(there, away * (value - mean), 0.0)
+        low = np.fmin(low, np.fmin(value, _stretch(np.fmin, grid, x, lowest)))
+        high = np.fmax(high, np.fmax(value, _stretch(np.fmax, grid, x, highest)))
+    some = count > 0
+    deviation = np.sqrt(
+        np.divide(squares, count - 1, out=np.zeros_like(squares), where=count > 1).clip(min=0)
+    )
+    return GroupCurve(
+        len(usable), *(column[some] for column in (grid, mean, low, high, deviation, count))
+    )
+
+
+def _usable(curve: Curve) -> tuple[Numbers, Numbers, Numbers, Numbers] | None:
+    """Finite points in the order of x, each x once: the last of its values."""
+    keep = np.isfinite(curve.x) & np.isfinite(curve.last)
+    x = curve.x[keep]
+    if not len(x):
+        return None
+    order = np.argsort(x, kind="stable")
+    x = x[order]
+    is_last = np.append(x[1:] != x[:-1], True)
+    last, low, high = (column[keep][order] for column in (curve.last, curve.low, curve.high))
+    firsts = np.flatnonzero(np.append(True, is_last[:-1]))
+    return (
+        x[is_last],
+        last[is_last],
+        np.fmin.reduceat(low, firsts),
+        np.fmax.reduceat(high, firsts),
+    )
+
+
+def _grid(xs: list[Numbers], points: int) -> Numbers:
+    """The places of all runs, thinned out evenly where there are too many."""
+    every = np.unique(np.concatenate(xs))
+    if len(every) <= points:
+        return every
+    return every[np.linspace(0, len(every) - 1, max(points, 2)).astype(np.int64)]
+
+
+def _stretch(choose: np.ufunc, grid: Numbers, x: Numbers, values: Numbers) -> Numbers:
+    """The smallest or largest value after the place before, up to each place; NaN without any."""
+    ends = np.searchsorted(x, grid, side="right")
+    firsts = np.concatenate([[0], ends[:-1]])
+    extremes = np.full(len(grid), np.nan)
+    filled = ends > firsts
+    if filled.any():
+        extremes[filled] = choose.reduceat(values[: ends[-1]], firsts[filled])
+    return extremes

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.columns import NEST, keys_in
@@ -48,15 +48,15 @@ def look_up(content: Any, path: Sequence[str], *, in_lists: bool = False) -> Any
 
 
 def keys_of_runs(
-    connection: sqlite3.Connection, runs: Collection[int], stream: int, names: Iterable[str]
+    db: Connection, runs: Collection[int], stream: int, names: Iterable[str]
 ) -> dict[str, dict[int, int]]:
     """By name, and then by run, the key that the name stands for there.
 
     A run without any of the possible keys is missing, or has a key without values.
     """
-    possible = _possible_keys(connection, names)
+    possible = _possible_keys(db, names)
     contested = {key for keys in possible.values() if len(keys) > 1 for key in keys}
-    logged = _logged(connection, runs, stream, contested) if contested else {}
+    logged = _logged(db, runs, stream, contested) if contested else {}
     return {
         name: dict.fromkeys(runs, keys[0])
         if len(keys) == 1
@@ -69,28 +69,28 @@ def keys_of_runs(
     }
 
 
-def keys_of_names(
-    connection: sqlite3.Connection, run: int, stream: int, names: Iterable[str]
-) -> dict[str, int]:
+def keys_of_names(db: Connection, run: int, stream: int, names: Iterable[str]) -> dict[str, int]:
     """`keys_of_runs` for a single run."""
-    found = keys_of_runs(connection, [run], stream, names)
-    return {name: keys[run] for name, keys in found.items() if run in keys}
+    by_run = keys_of_runs(db, [run], stream, names)
+    return {name: keys[run] for name, keys in by_run.items() if run in keys}
 
 
-def names_of_run(connection: sqlite3.Connection, run: int, stream: int) -> dict[str, int]:
+def names_of_run(db: Connection, run: int, stream: int) -> dict[str, int]:
     """All dotted names of a run's keys; of two keys with one dotted name, the one it stands for."""
-    name_of = key_reader(connection)
-    keys = sorted(keys_of_run(connection, run, stream), key=name_of)
+    name_of = key_reader(db)
+    keys = sorted(keys_of_run(db, run, stream), key=name_of)
     # NEST sorts before the dot, so the longest key comes last.
     return {dotted(name_of(key)): key for key in keys}
 
 
-def _possible_keys(connection: sqlite3.Connection, names: Iterable[str]) -> dict[str, list[int]]:
+def _possible_keys(db: Connection, names: Iterable[str]) -> dict[str, list[int]]:
     """The keys, of anybody's runs, that names may stand for, the longest first."""
     forms = {name: _forms(name) for name in names}
-    known = known_keys(connection, [form for some in forms.values() for form in some])
-    found = {name: [known[form] for form in some if form in known] for name, some in forms.items()}
-    return {name: keys for name, keys in found.items() if keys}
+    known = known_keys(db, [form for some in forms.values() for form in some])
+    possible = {
+        name: [known[form] for form in some if form in known] for name, some in forms.items()
+    }
+    return {name: keys for name, keys in possible.items() if keys}
 
 
 def _forms(name: str) -> list[str]:
@@ -106,22 +106,22 @@ def _forms(name: str) -> list[str]:
 
 
 def _logged(
-    connection: sqlite3.Connection, runs: Collection[int], stream: int, keys: Collection[int]
+    db: Connection, runs: Collection[int], stream: int, keys: Collection[int]
 ) -> dict[int, set[int]]:
     """Which of the keys each run has."""
-    given = {"runs": json.dumps(list(runs)), "stream": stream, "keys": json.dumps(list(keys))}
-    found: dict[int, set[int]] = {}
-    for row in connection.execute(
+    values = {"runs": json.dumps(list(runs)), "stream": stream, "keys": json.dumps(list(keys))}
+    logged: dict[int, set[int]] = {}
+    for row in db.execute(
         "SELECT DISTINCT run, key FROM series WHERE stream = :stream AND level = 0 "
         "AND run IN (SELECT value FROM json_each(:runs)) "
         "AND key IN (SELECT value FROM json_each(:keys))",
-        given,
+        values,
     ):
-        found.setdefault(row["run"], set()).add(row["key"])
-    for row in connection.execute(
+        logged.setdefault(row["run"], set()).add(row["key"])
+    for row in db.execute(
         "SELECT run, data FROM batches WHERE stream = :stream "
         "AND run IN (SELECT value FROM json_each(:runs))",
-        given,
+        values,
     ):
-        found.setdefault(row["run"], set()).update(keys_in(row["data"]) & set(keys))
-    return found
+        logged.setdefault(row["run"], set()).update(keys_in(row["data"]) & set(keys))
+    return logged

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
@@ -20,24 +20,22 @@ _STRETCHES = 100
 _MOST_LOOKED_INTO = 500
 
 
-def read_history_keys(connection: sqlite3.Connection, run: int) -> dict[str, Any] | None:
+def read_history_keys(db: Connection, run: int) -> dict[str, Any] | None:
     """None for a run without history."""
-    kinds = _kinds(connection, run)
+    kinds = _kinds(db, run)
     if not kinds:
         return None
-    names = {
-        name: key for name, key in names_of_run(connection, run, HISTORY).items() if key in kinds
-    }
+    names = {name: key for name, key in names_of_run(db, run, HISTORY).items() if key in kinds}
     in_detail = [
         (run, key) for name, key in names.items() if len(names) <= _MOST_LOOKED_INTO or name == STEP
     ]
-    curves = read_curves(connection, HISTORY, in_detail, _STRETCHES)
-    last_step: float = count_rows(connection, run, HISTORY) - 1
+    curves = read_curves(db, HISTORY, in_detail, _STRETCHES)
+    last_step: float = count_rows(db, run, HISTORY) - 1
     keys: dict[str, Any] = {}
     for name, key in sorted(names.items()):
         counts = kinds[key]
         keys[name] = {
-            "typeCounts": _type_counts(connection, run, key, counts),
+            "typeCounts": _type_counts(db, run, key, counts),
             "monotonic": False,
             "previousValue": None,
         }
@@ -50,35 +48,33 @@ def read_history_keys(connection: sqlite3.Connection, run: int) -> dict[str, Any
     return {"lastStep": int(last_step), "sets": [], "keys": keys}
 
 
-def _kinds(connection: sqlite3.Connection, run: int) -> dict[int, dict[int, int]]:
+def _kinds(db: Connection, run: int) -> dict[int, dict[int, int]]:
     """For each key how many values of which kind it has."""
-    found: dict[int, dict[int, int]] = {}
-    joined = connection.execute(
+    totals: dict[int, dict[int, int]] = {}
+    joined = db.execute(
         "SELECT key, kind, sum(count) AS count FROM series "
         "WHERE run = ? AND stream = ? AND level = 0 GROUP BY key, kind",
         (run, HISTORY),
     )
     entries = [(row["key"], row["kind"], row["count"]) for row in joined]
-    for row in connection.execute(
-        "SELECT data FROM batches WHERE run = ? AND stream = ?", (run, HISTORY)
-    ):
+    for row in db.execute("SELECT data FROM batches WHERE run = ? AND stream = ?", (run, HISTORY)):
         entries += heads(row["data"])
     for key, kind, count in entries:
         if kind != RAW:
-            counts = found.setdefault(key, {})
+            counts = totals.setdefault(key, {})
             counts[kind] = counts.get(kind, 0) + count
-    return found
+    return totals
 
 
 def _type_counts(
-    connection: sqlite3.Connection, run: int, key: int, counts: dict[int, int]
+    db: Connection, run: int, key: int, counts: dict[int, int]
 ) -> list[dict[str, Any]]:
     types: dict[str, int] = {}
     for kind, count in counts.items():
         if kind in _TYPES:
             types[_TYPES[kind]] = types.get(_TYPES[kind], 0) + count
     if TEXT in counts:
-        for column in read_columns(connection, run, HISTORY, frozenset([key])):
+        for column in read_columns(db, run, HISTORY, frozenset([key])):
             for text in column.values if column.kind == TEXT else ():
                 name = _type_of(text)
                 types[name] = types.get(name, 0) + 1

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Collection
+from sqlite3 import Connection
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,11 @@ from runyard.server.history.reading.dotted_names import names_of_run
 from runyard.server.history.segments import drawable
 
 
-def read_metrics(connection: sqlite3.Connection, run: int, points: int) -> list[dict[str, Any]]:
+def read_metrics(db: Connection, run: int, points: int) -> list[dict[str, Any]]:
     """Every numeric metric as at most `points` points over the steps."""
-    curves = read_all_curves(connection, run, HISTORY, max(1, points))
+    curves = read_all_curves(db, run, HISTORY, max(1, points))
     return [
-        _series(name, curve, *_extremes(connection, run, name, curve))
+        _series(name, curve, *_extremes(db, run, name, curve))
         for name, curve in sorted(curves.items())
         if not name.startswith("_")
     ]
@@ -42,29 +42,25 @@ def _series(
 
 
 def _extremes(
-    connection: sqlite3.Connection, run: int, name: str, curve: Curve
+    db: Connection, run: int, name: str, curve: Curve
 ) -> tuple[float | None, float | None]:
-    """The smallest and the largest finite value."""
     low, high = curve.low, curve.high
     if np.isinf(low).any() or np.isinf(high).any():
         # An infinity hides what is behind it: look at every value.
-        key = names_of_run(connection, run, HISTORY)[name]
-        low = high = finite_values(connection, run, key, (FLOAT, INTEGER, TRUTH))
+        key = names_of_run(db, run, HISTORY)[name]
+        low = high = finite_values(db, run, key, (FLOAT, INTEGER, TRUTH))
     else:
         low, high = low[~np.isnan(low)], high[~np.isnan(high)]
     return (float(low.min()), float(high.max())) if len(low) else (None, None)
 
 
 def finite_values(
-    connection: sqlite3.Connection,
-    run: int,
-    key: int,
-    kinds: Collection[int] = (FLOAT, INTEGER),
+    db: Connection, run: int, key: int, kinds: Collection[int] = (FLOAT, INTEGER)
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Every finite number that a run logged under a key, in order. Truths are not numbers."""
     columns = [
         column
-        for column in read_columns(connection, run, HISTORY, frozenset([key]))
+        for column in read_columns(db, run, HISTORY, frozenset([key]))
         if column.kind in kinds
     ]
     for _, _, numbers in drawable(columns):

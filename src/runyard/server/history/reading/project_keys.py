@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.columns import LAST_NUMBER, heads
@@ -55,45 +56,47 @@ class ProjectKeys:
         self._lock = threading.Lock()
         self._known: dict[int, Names] = {}
 
-    def read(self, connection: sqlite3.Connection, project: int, revision: int) -> dict[str, Any]:
+    def read(self, db: Connection, project: int, revision: int) -> dict[str, Any]:
         """All names, as of `revision` at least, which was the newest before this question."""
         with self._lock:
             names = self._known.get(project)
             changed = None if names is None else self._changed(project, names.revision)
             if names is None or changed is None:
                 names = Names()
-                _take_in(connection, project, names, None, None)
+                _take_in(db, project, names, None, None)
             else:
-                _take_in(connection, project, names, *changed)
+                _take_in(db, project, names, *changed)
             names.revision = revision
             self._known.pop(project, None)
             self._known[project] = names
             if len(self._known) > _MOST_PROJECTS:
                 self._known.pop(next(iter(self._known)))
-            return _told(names)
+            return _as_json(names)
 
     def _changed(self, project: int, since: int) -> tuple[list[int], list[int]] | None:
         """Runs with another row, and runs with other points; None: look at all of them."""
         if not self._changes.knows(since):
             return None
         kinds = (Kind.RUN, Kind.HISTORY, *_TAKES_AWAY)
-        found = [one for one in self._changes.since(since, kinds) if one.project == project]
-        if any(one.kind in _TAKES_AWAY for one in found):
+        changes = [
+            change for change in self._changes.since(since, kinds) if change.project == project
+        ]
+        if any(change.kind in _TAKES_AWAY for change in changes):
             return None
         return (
-            [one.key for one in found if one.kind is Kind.RUN],
-            [one.key for one in found if one.kind is Kind.HISTORY],
+            [change.key for change in changes if change.kind is Kind.RUN],
+            [change.key for change in changes if change.kind is Kind.HISTORY],
         )
 
 
 def _take_in(
-    connection: sqlite3.Connection,
+    db: Connection,
     project: int,
     names: Names,
     rows: Sequence[int] | None,
     histories: Sequence[int] | None,
 ) -> None:
-    for content in _contents(connection, project, rows):
+    for content in _contents(db, project, rows):
         config = {
             name: entry["value"] if isinstance(entry, dict) and "value" in entry else entry
             for name, entry in parse(content["config"]).items()
@@ -103,52 +106,46 @@ def _take_in(
         summary = parse(content["summary"])
         summary.pop("_wandb", None)
         _note(names.summary, names.media, summary)
-    name_of = key_reader(connection)
-    for stream, key in _logged(connection, project, histories):
+    name_of = key_reader(db)
+    for stream, key in _logged(db, project, histories):
         (names.metrics if stream == HISTORY else names.events).add(dotted(name_of(key)))
 
 
-def _contents(
-    connection: sqlite3.Connection, project: int, keys: Sequence[int] | None
-) -> Iterable[sqlite3.Row]:
+def _contents(db: Connection, project: int, keys: Sequence[int] | None) -> Iterable[sqlite3.Row]:
     if keys is None:
-        yield from connection.execute(
-            "SELECT config, summary FROM runs WHERE project = ?", (project,)
-        )
+        yield from db.execute("SELECT config, summary FROM runs WHERE project = ?", (project,))
         return
     for start in range(0, len(keys), _AT_ONCE):
-        yield from connection.execute(
+        yield from db.execute(
             "SELECT config, summary FROM runs WHERE key IN (SELECT value FROM json_each(?))",
             (json.dumps(keys[start : start + _AT_ONCE]),),
         )
 
 
-def _logged(
-    connection: sqlite3.Connection, project: int, keys: Sequence[int] | None
-) -> set[tuple[int, int]]:
+def _logged(db: Connection, project: int, keys: Sequence[int] | None) -> set[tuple[int, int]]:
     """Which keys have numbers in which stream."""
     which = (
         "run IN (SELECT key FROM runs WHERE project = :project)"
         if keys is None
         else "run IN (SELECT value FROM json_each(:keys))"
     )
-    given = {"project": project, "keys": json.dumps(keys), "last": LAST_NUMBER}
-    found = {
+    values = {"project": project, "keys": json.dumps(keys), "last": LAST_NUMBER}
+    logged = {
         (row["stream"], row["key"])
-        for row in connection.execute(
+        for row in db.execute(
             f"SELECT DISTINCT stream, key FROM series WHERE {which} "  # noqa: S608
             "AND stream IN (0, 1) AND level = 0 AND kind <= :last",
-            given,
+            values,
         )
     }
-    for row in connection.execute(
+    for row in db.execute(
         f"SELECT stream, data FROM batches WHERE {which} AND stream IN (0, 1)",  # noqa: S608
-        given,
+        values,
     ):
-        found |= {
+        logged |= {
             (row["stream"], key) for key, kind, _ in heads(row["data"]) if kind <= LAST_NUMBER
         }
-    return found
+    return logged
 
 
 def _note(known: dict[str, Name], media: dict[str, str], content: Mapping[str, Any]) -> None:
@@ -182,7 +179,7 @@ def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else "other"
 
 
-def _told(names: Names) -> dict[str, Any]:
+def _as_json(names: Names) -> dict[str, Any]:
     return {
         "config": _listed(names.config),
         "summary": _listed(names.summary),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 from types import MappingProxyType
 
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_one, insert
 from runyard.server.sweeps.ledger import endings, leases, programs, settling, sweeps, trials
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
@@ -39,69 +39,65 @@ class Stop:
     why: str
 
 
-def begin(
-    connection: sqlite3.Connection,
-    sweep: int,
-    *,
-    user: int,
-    kind: str,
-    token: str | None,
-    host: str,
-    pid: int | None,
-    slots: int,
-    now: float,
-    job: str | None = None,
-    node: str | None = None,
-) -> Row:
+@dataclass(frozen=True)
+class NewAgent:
+    """An agent that comes. `kind`: own; W&B's are stock, or function inside a program.
+
+    `job` and `node`: where it is on a cluster, in the scheduler's words.
+    """
+
+    user: int
+    kind: str
+    host: str
+    token: str | None = None
+    pid: int | None = None
+    slots: int = 1
+    job: str | None = None
+    node: str | None = None
+
+
+def begin(db: Connection, sweep: int, new: NewAgent, now: float) -> Row:
     """An agent comes. With a token, a repeated call finds the same agent."""
-    known = connection.execute(
-        "SELECT key FROM agents WHERE sweep = ? AND token = ?", (sweep, token)
-    ).fetchone()
+    question = "SELECT key FROM agents WHERE sweep = ? AND token = ?"
+    known = fetch_one(db, question, (sweep, new.token))
     if known is not None:
-        key: int = known["key"]
-        connection.execute("UPDATE agents SET heard_at = ? WHERE key = ?", (now, key))
+        db.execute("UPDATE agents SET heard_at = ? WHERE key = ?", (now, known["key"]))
+        key = known["key"]
     else:
-        cursor = connection.execute(
-            "INSERT INTO agents (sweep, user, kind, token, host, pid, slots, job, node, "
-            "created_at, heard_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (sweep, user, kind, token, host, pid, slots, job, node, now, now),
-        )
-        key = cursor.lastrowid or 0
-    row = by_key(connection, key)
+        times = {"created_at": now, "heard_at": now}
+        key = insert(db, "agents", {"sweep": sweep, **vars(new), **times})
+    row = by_key(db, key)
     assert row is not None
     return row
 
 
-def by_key(connection: sqlite3.Connection, key: int) -> Row | None:
+def by_key(db: Connection, key: int) -> Row | None:
     """An agent, with the entity whose sweep it works for."""
-    row: Row | None = connection.execute(
+    return fetch_one(
+        db,
         "SELECT agents.*, projects.entity AS entity, sweeps.state AS sweep_state FROM agents "
         "JOIN sweeps ON sweeps.key = agents.sweep JOIN projects ON projects.key = sweeps.project "
         "WHERE agents.key = ?",
         (key,),
-    ).fetchone()
-    return row
+    )
 
 
-def of_sweep(connection: sqlite3.Connection, sweep: int) -> list[Row]:
-    return connection.execute(
-        "SELECT * FROM agents WHERE sweep = ? ORDER BY key", (sweep,)
-    ).fetchall()
+def of_sweep(db: Connection, sweep: int) -> list[Row]:
+    return db.execute("SELECT * FROM agents WHERE sweep = ? ORDER BY key", (sweep,)).fetchall()
 
 
 def is_heard(agent: Row, now: float) -> bool:
-    """Whether an agent is still there, as far as anybody knows."""
     is_recent: bool = agent["heard_at"] > now - leases.LEASE_SECONDS
     return agent["left_at"] is None and is_recent
 
 
-def runs_of(connection: sqlite3.Connection, sweep: int, agent: int) -> list[Row]:
+def runs_of(db: Connection, sweep: int, agent: int) -> list[Row]:
     """The runs that an agent was the last to work on, in the order of their trials."""
-    found = connection.execute(
+    rows = db.execute(
         "SELECT run FROM trials WHERE sweep = ? AND agent = ? AND run IS NOT NULL ORDER BY number",
         (sweep, agent),
     )
-    return runs.by_keys(connection, [row["run"] for row in found])
+    return runs.by_keys(db, [row["run"] for row in rows])
 
 
 @dataclass(frozen=True)
@@ -124,7 +120,7 @@ class Renewed:
 
 
 def renew(
-    connection: sqlite3.Connection,
+    db: Connection,
     agent: int,
     running: Sequence[tuple[int, int]],
     now: float,
@@ -137,16 +133,16 @@ def renew(
     One that was given up as lost meanwhile is the agent's again, unless somebody else has it.
     `slots` and `usage` are news of what it has room for, and of what its attempts have used.
     """
-    row = _hear(connection, agent, now)
+    row = _hear(db, agent, now)
     if slots is not None and slots != row["slots"]:
-        connection.execute("UPDATE agents SET slots = ? WHERE key = ?", (slots, agent))
+        db.execute("UPDATE agents SET slots = ? WHERE key = ?", (slots, agent))
     stops = []
     over = []
     quiet_until = now + leases.LEASE_SECONDS * (1 - leases.FRESH)
     for number, attempt in running:
-        trial = trials.by_number(connection, row["sweep"], number)
+        trial = trials.by_number(db, row["sweep"], number)
         if trial is not None and trial["attempt"] == attempt and trial["agent"] == agent:
-            trial = settling.take_back(connection, trial, now)
+            trial = settling.take_back(db, trial, now)
         is_held = (
             trial is not None
             and trial["state"] == "running"
@@ -155,21 +151,21 @@ def renew(
         if trial is None or not is_held:
             stops.append(Stop(number, attempt, "" if trial is None else trial["id"], "lost"))
             continue
-        until = leases.extend(connection, trial, now)
+        until = leases.extend(db, trial, now)
         quiet_until = min(quiet_until, until - leases.LEASE_SECONDS * leases.FRESH)
         if trial["stop"] is not None:
             quiet_until = now  # It may have to be told before anything else changes.
         if (number, attempt) in usage and trial["run"] is not None:
-            attempts.set_usage(connection, trial["run"], attempt, usage[number, attempt])
-        if is_to_be_told(connection, trial, now):
+            attempts.set_usage(db, trial["run"], attempt, usage[number, attempt])
+        if is_to_be_told(db, trial, now):
             stops.append(Stop(number, attempt, trial["id"], trial["stop"]))
-        client = clients.newest_after(connection, trial["run"], trial["clients"])
+        client = clients.newest_after(db, trial["run"], trial["clients"])
         if client is not None and client["ended_at"] is not None:
             over.append(Over(number, attempt, client["exit_code"] or 0))
     return Renewed(stops, quiet_until, over)
 
 
-def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> bool:
+def is_to_be_told(db: Connection, trial: Row, now: float) -> bool:
     """Whether the agent itself has to end a trial that was asked to stop.
 
     A client hears it with its next message and loses nothing; its agent waits for that. Cancelled
@@ -180,12 +176,12 @@ def is_to_be_told(connection: sqlite3.Connection, trial: Row, now: float) -> boo
     # One that was asked in the future was asked while the clock was ahead.
     if trial["stop"] == "canceled" or not 0 <= now - trial["stop_at"] < STOP_GRACE:
         return True
-    run = runs.by_key(connection, trial["run"])
+    run = runs.by_key(db, trial["run"])
     return run is None or not run["seen_client"]
 
 
 def end_attempt(
-    connection: sqlite3.Connection,
+    db: Connection,
     agent: int,
     number: int,
     attempt: int,
@@ -198,15 +194,15 @@ def end_attempt(
     usage: str | None = None,
 ) -> Row:
     """An agent of ours tells how an attempt ended. Told again, or too late, it changes nothing."""
-    row = _hear(connection, agent, now)
-    trial = trials.by_number(connection, row["sweep"], number)
+    row = _hear(db, agent, now)
+    trial = trials.by_number(db, row["sweep"], number)
     if trial is None:
         raise NoAgent(f"the sweep has no trial {number}")
     if trial["run"] is not None:
         if usage is not None:
-            attempts.set_usage(connection, trial["run"], attempt, usage)
+            attempts.set_usage(db, trial["run"], attempt, usage)
         endings.end_attempt(
-            connection,
+            db,
             trial["run"],
             attempt,
             exit_code=exit_code,
@@ -215,43 +211,38 @@ def end_attempt(
             now=now,
             saved=saved,
         )
-    ended = trials.get(connection, row["sweep"], number)
+    ended = trials.get(db, row["sweep"], number)
     if trial["state"] == "running" and trial["attempt"] == attempt and ended["state"] != "running":
         seconds = max(0.0, ended_at - (trial["began_at"] or ended_at))
-        programs.learn(connection, trial, ended, exit_code=exit_code, seconds=seconds, saved=saved)
+        programs.learn(db, trial, ended, exit_code=exit_code, seconds=seconds, saved=saved)
     return ended
 
 
-def run_to_rewind(
-    connection: sqlite3.Connection, agent: int, number: int, attempt: int, now: float
-) -> int | None:
+def run_to_rewind(db: Connection, agent: int, number: int, attempt: int, now: float) -> int | None:
     """The run of an attempt that is about to go on, if the agent still has the trial."""
-    _hear(connection, agent, now)
-    return run_at_work(connection, agent, number, attempt)
+    _hear(db, agent, now)
+    return run_at_work(db, agent, number, attempt)
 
 
-def run_at_work(
-    connection: sqlite3.Connection, agent: int, number: int, attempt: int
-) -> int | None:
-    row = by_key(connection, agent)
-    trial = None if row is None else trials.by_number(connection, row["sweep"], number)
+def run_at_work(db: Connection, agent: int, number: int, attempt: int) -> int | None:
+    row = by_key(db, agent)
+    trial = None if row is None else trials.by_number(db, row["sweep"], number)
     if trial is None or (trial["agent"], trial["attempt"]) != (agent, attempt):
         return None
     run: int | None = trial["run"]
     return run if trial["state"] == "running" else None
 
 
-def leave(connection: sqlite3.Connection, agent: int, why: str | None, now: float) -> int:
+def leave(db: Connection, agent: int, why: str | None, now: float) -> int:
     """An agent goes. What it still had goes back to the queue; the sweep's key."""
-    row = _hear(connection, agent, now)
-    for trial in trials.at_work(connection, agent):
-        settling.lose(connection, trial, now)
-    connection.execute(
+    row = _hear(db, agent, now)
+    for trial in trials.at_work(db, agent):
+        settling.lose(db, trial, now)
+    db.execute(
         "UPDATE agents SET left_at = coalesce(left_at, ?), why = coalesce(why, ?) WHERE key = ?",
         (now, why, agent),
     )
-    sweep: int = row["sweep"]
-    return sweep
+    return int(row["sweep"])
 
 
 @dataclass(frozen=True)
@@ -267,29 +258,23 @@ class Heard:
     has_changed: bool
 
 
-def quiet_until(
-    connection: sqlite3.Connection, agent: int, alive: Collection[str], now: float
-) -> float:
+def quiet_until(db: Connection, agent: int, alive: Collection[str], now: float) -> float:
     """Until when a heartbeat of W&B's agent that says the same brings no news.
 
     Its leases are long, and nothing is asked of its trials: there is nothing to write.
     """
-    found = trials.at_work(connection, agent)
-    if {trial["id"] for trial in found} != set(alive):
+    held = trials.at_work(db, agent)
+    if {trial["id"] for trial in held} != set(alive):
         return 0.0
-    if any(trial["stop"] is not None or not trial["is_seen"] for trial in found):
+    if any(trial["stop"] is not None or not trial["is_seen"] for trial in held):
         return 0.0
-    soonest: float = min((trial["lease"] for trial in found), default=now)
+    soonest: float = min((trial["lease"] for trial in held), default=now)
     # A clock that was ahead left leases that are longer than any.
     return min(soonest, now + leases.LEASE_SECONDS) - leases.LEASE_SECONDS / 2
 
 
 def hear_stock(
-    connection: sqlite3.Connection,
-    agent: int,
-    alive: Collection[str],
-    up_since: float,
-    now: float,
+    db: Connection, agent: int, alive: Collection[str], up_since: float, now: float
 ) -> Heard:
     """A heartbeat of W&B's agent, with the ids of the runs that are alive in it.
 
@@ -297,49 +282,49 @@ def hear_stock(
     that was never heard of may just not have arrived, and goes back as it was. `up_since` is when
     the server started.
     """
-    row = _hear(connection, agent, now)
+    row = _hear(db, agent, now)
     is_first = row["heard_at"] == row["created_at"]
     if row["kind"] == "stock" and is_first and now - row["created_at"] < _FIRST_POLL:
-        connection.execute("UPDATE agents SET kind = 'function' WHERE key = ?", (agent,))
-    told: Stop | None = None
+        db.execute("UPDATE agents SET kind = 'function' WHERE key = ?", (agent,))
+    stop: Stop | None = None
     has_changed = False
-    for trial in trials.at_work(connection, agent):
+    for trial in trials.at_work(db, agent):
         if trial["id"] not in alive:
             has_changed = True
-            _settle_gone(connection, trial, up_since, now)
+            _settle_gone(db, trial, up_since, now)
             continue
-        leases.extend(connection, trial, now)
+        leases.extend(db, trial, now)
         is_deaf = row["kind"] == "function" and trial["stop"] is not None
-        if told is None and (is_deaf or is_to_be_told(connection, trial, now)):
-            told = Stop(trial["number"], trial["attempt"], trial["id"], trial["stop"])
-    if told is None:
-        told = _not_to_be(connection, row, alive)
-    state = sweeps.get(connection, row["sweep"])["state"]
-    return Heard(row["sweep"], state, told, is_free=not alive, has_changed=has_changed)
+        if stop is None and (is_deaf or is_to_be_told(db, trial, now)):
+            stop = Stop(trial["number"], trial["attempt"], trial["id"], trial["stop"])
+    if stop is None:
+        stop = _not_to_be(db, row, alive)
+    state = sweeps.get(db, row["sweep"])["state"]
+    return Heard(row["sweep"], state, stop, is_free=not alive, has_changed=has_changed)
 
 
-def _settle_gone(connection: sqlite3.Connection, trial: Row, up_since: float, now: float) -> None:
-    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+def _settle_gone(db: Connection, trial: Row, up_since: float, now: float) -> None:
+    run = None if trial["run"] is None else runs.by_key(db, trial["run"])
     was_heard = trial["is_seen"] or (run is not None and run["state"] != "pending")
     began: float = trial["began_at"] or 0.0
     if was_heard or trial["stop"] is not None:
-        settling.lose(connection, trial, now)
+        settling.lose(db, trial, now)
     elif began > up_since and _NEXT_POLL[0] <= now - began < _NEXT_POLL[1]:
         # Once, its answer may have been lost, and asked for again at just this time.
         tries = json.loads(trial["tries"])
         if tries.get(_UNHEARD):
-            settling.settle(connection, trial, "program", now)
+            settling.settle(db, trial, "program", now)
         else:
-            trials.update(connection, trial, tries=json.dumps({**tries, _UNHEARD: 1}))
-            settling.hand_back(connection, trial, now)
+            trials.update(db, trial, tries=json.dumps({**tries, _UNHEARD: 1}))
+            settling.hand_back(db, trial, now)
     else:
-        settling.hand_back(connection, trial, now)
+        settling.hand_back(db, trial, now)
 
 
-def _not_to_be(connection: sqlite3.Connection, agent: Row, alive: Collection[str]) -> Stop | None:
+def _not_to_be(db: Connection, agent: Row, alive: Collection[str]) -> Stop | None:
     """A run that lives on in an agent although its trial is over, or somebody else's."""
     for run_id in alive:
-        trial = connection.execute(
+        trial = db.execute(
             "SELECT trials.* FROM trials JOIN runs ON runs.key = trials.run "
             "WHERE runs.id = ? AND trials.sweep = ?",
             (run_id, agent["sweep"]),
@@ -349,9 +334,9 @@ def _not_to_be(connection: sqlite3.Connection, agent: Row, alive: Collection[str
     return None
 
 
-def _hear(connection: sqlite3.Connection, agent: int, now: float) -> Row:
-    row = by_key(connection, agent)
+def _hear(db: Connection, agent: int, now: float) -> Row:
+    row = by_key(db, agent)
     if row is None:
         raise NoAgent(f"there is no agent {agent}")
-    connection.execute("UPDATE agents SET heard_at = ?, left_at = NULL WHERE key = ?", (now, agent))
+    db.execute("UPDATE agents SET heard_at = ?, left_at = NULL WHERE key = ?", (now, agent))
     return row

@@ -7,15 +7,14 @@ has begun. Who asks again with the same token gets the same trial.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
-from runyard.server.store.names import new_run_id
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import leases, settling, sweeps, trials
 from runyard.server.sweeps.ledger.new_trials import OWN, Claim, Draw, NewRun, NewTrials, create_runs
@@ -33,8 +32,7 @@ class Handed:
 
     @property
     def attempt(self) -> int:
-        number: int = self.trial["attempt"]
-        return number
+        return int(self.trial["attempt"])
 
     @property
     def goes_on(self) -> bool:
@@ -46,7 +44,7 @@ class Handed:
 class Round:
     """What a number of claims came to, in their order; None: nothing for this one now."""
 
-    given: Sequence[Handed | None]
+    handed: Sequence[Handed | None]
     # Of the sweep, after these claims.
     state: str
     cause: str | None
@@ -54,30 +52,23 @@ class Round:
     has_more: bool
 
 
-def hand_out(
-    connection: sqlite3.Connection,
-    sweep: int,
-    claims: Sequence[Claim],
-    draw: Draw,
-    now: float,
-) -> Round:
-    """Give each claim a trial, as far as there are some."""
-    row = sweeps.by_key(connection, sweep)
+def hand_out(db: Connection, sweep: int, claims: Sequence[Claim], draw: Draw, now: float) -> Round:
+    row = sweeps.by_key(db, sweep)
     if row is None:
         return Round([None] * len(claims), "canceled", "the sweep is gone", False)
     rules = sweeps.rules_of(row)
     counter = _Counter(row, rules)
-    known = _claimed_before(connection, sweep, claims)
-    waiting = iter(_waiting(connection, sweep, len(claims)) if row["state"] == "running" else ())
+    known = _claimed_before(db, sweep, claims)
+    waiting = iter(_waiting(db, sweep, len(claims)) if row["state"] == "running" else ())
     until = now + leases.LEASE_SECONDS
-    new = NewTrials(connection, row, draw)
+    new = NewTrials(db, row, draw)
     numbers: list[int | None] = []
     for claim in claims:
         if claim.token is not None and claim.token in known:
             numbers.append(known[claim.token])
             continue
         if (trial := next(waiting, None)) is not None:
-            numbers.append(_take(connection, row, trial, claim, until, now))
+            numbers.append(_take(db, row, trial, claim, until, now))
         elif row["state"] == "running" and counter.has_more():
             numbers.append(_draw(new, counter, claim))
         else:
@@ -86,52 +77,34 @@ def hand_out(
             # An agent that got no answer in time asks again: both may stand in this very line.
             known[claim.token] = numbers[-1]
     new.store(until, now)
-    given = _read_handed(connection, sweep, numbers)
-    counter.store(connection, now)
-    if row["cause"] is not None and any(given):
-        sweeps.update(connection, sweep, now, cause=None)  # It was why nothing could begin.
-    if None in given:
+    handed = _read_handed(db, sweep, numbers)
+    counter.store(db, now)
+    if row["cause"] is not None and any(handed):
+        sweeps.update(db, sweep, now, cause=None)  # It was why nothing could begin.
+    if None in handed:
         # A grid that prior runs have done already ends here, with nothing to settle.
-        settling.conclude(connection, sweep, now)
-        row = sweeps.get(connection, sweep)
-    return Round(given, row["state"], row["cause"], counter.has_more())
+        settling.conclude(db, sweep, now)
+        row = sweeps.get(db, sweep)
+    return Round(handed, row["state"], row["cause"], counter.has_more())
 
 
 def enqueue(
-    connection: sqlite3.Connection,
-    sweep: Row,
-    settings: Mapping[str, Any],
-    name: str,
-    mark: str,
-    now: float,
+    db: Connection, sweep: Row, settings: Mapping[str, Any], name: str, mark: str, now: float
 ) -> Row:
     """Add a trial that somebody else's controller has drawn; it waits for an agent.
 
     `mark` is what the controller calls it: called again with the same one, nothing changes.
     """
-    known = trials.by_mark(connection, sweep["key"], mark)
+    known = trials.by_mark(db, sweep["key"], mark)
     if known is not None:
         return known
     counter = _Counter(sweep, sweeps.rules_of(sweep))
     number = counter.next_number()
-    connection.execute(
-        "INSERT INTO trials (sweep, number, id, name, setting, settings, mark, state, place, "
-        "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?)",
-        (
-            sweep["key"],
-            number,
-            new_run_id(),
-            name,
-            number,
-            json.dumps(settings),
-            mark,
-            # Behind those that were cut off.
-            trials.place_in_queue("tail", number),
-            now,
-        ),
-    )
-    counter.store(connection, now)
-    return trials.get(connection, sweep["key"], number)
+    columns = {"setting": number, "settings": json.dumps(settings), "mark": mark}
+    # Behind those that were cut off.
+    trials.add_waiting(db, sweep["key"], number, name, number, columns, now)
+    counter.store(db, now)
+    return trials.get(db, sweep["key"], number)
 
 
 class _Counter:
@@ -159,12 +132,11 @@ class _Counter:
 
     def next_number(self) -> int:
         self._values["trials"] += 1
-        number: int = self._values["trials"]
-        return number
+        return int(self._values["trials"])
 
-    def store(self, connection: sqlite3.Connection, now: float) -> None:
+    def store(self, db: Connection, now: float) -> None:
         values = self._values
-        connection.execute(
+        db.execute(
             "UPDATE sweeps SET drawn = ?, trials = ?, updated_at = ?, "
             "started_at = CASE WHEN ? THEN coalesce(started_at, ?) ELSE started_at END "
             "WHERE key = ?",
@@ -172,22 +144,20 @@ class _Counter:
         )
 
 
-def _waiting(connection: sqlite3.Connection, sweep: int, most: int) -> list[Row]:
-    return connection.execute(
+def _waiting(db: Connection, sweep: int, most: int) -> list[Row]:
+    return db.execute(
         "SELECT * FROM trials WHERE sweep = ? AND state = 'waiting' ORDER BY place LIMIT ?",
         (sweep, most),
     ).fetchall()
 
 
-def _claimed_before(
-    connection: sqlite3.Connection, sweep: int, claims: Sequence[Claim]
-) -> dict[str, int | None]:
+def _claimed_before(db: Connection, sweep: int, claims: Sequence[Claim]) -> dict[str, int | None]:
     """Which of these claims were made before, and the trials that they came to.
 
     None: that is over. Who asks again gets nothing new under an old token.
     """
     tokens = [claim.token for claim in claims if claim.token is not None]
-    found = connection.execute(
+    rows = db.execute(
         "SELECT attempts.token, attempts.number AS known, trials.number, trials.attempt, "
         # In this order: few tokens are known, and a sweep has many trials.
         "trials.state FROM json_each(?) AS asked "
@@ -199,45 +169,42 @@ def _claimed_before(
         row["token"]: row["number"]
         if row["state"] == "running" and row["attempt"] == row["known"]
         else None
-        for row in found
+        for row in rows
     }
 
 
-def _read_handed(
-    connection: sqlite3.Connection, sweep: int, numbers: Sequence[int | None]
-) -> list[Handed | None]:
+def _read_handed(db: Connection, sweep: int, numbers: Sequence[int | None]) -> list[Handed | None]:
     """What was handed out, as it stands in the store now."""
     wanted = json.dumps([number for number in numbers if number is not None])
-    found = connection.execute(
+    taken = db.execute(
         "SELECT trials.*, agents.host AS host FROM trials "
         "LEFT JOIN agents ON agents.key = trials.agent "
         "WHERE trials.sweep = ? AND trials.number IN (SELECT value FROM json_each(?))",
         (sweep, wanted),
     ).fetchall()
-    rows = {row["key"]: row for row in runs.by_keys(connection, [one["run"] for one in found])}
+    keys = [trial["run"] for trial in taken]
+    rows = {row["key"]: row for row in runs.by_keys(db, keys)}
     handed = {
         trial["number"]: Handed(
             trial,
             rows[trial["run"]],
-            count_rows(connection, trial["run"], HISTORY) if trial["attempts"] > 1 else 0,
+            count_rows(db, trial["run"], HISTORY) if trial["attempts"] > 1 else 0,
         )
-        for trial in found
+        for trial in taken
     }
     return [None if number is None else handed[number] for number in numbers]
 
 
-def _take(
-    connection: sqlite3.Connection, sweep: Row, trial: Row, claim: Claim, until: float, now: float
-) -> int:
+def _take(db: Connection, sweep: Row, trial: Row, claim: Claim, until: float, now: float) -> int:
     """Hand out a trial that waits: one that was cut off, is tried again, or was drawn elsewhere."""
     key = trial["run"]
     if key is None:
         run = NewRun(claim, trial["id"], trial["name"], json.loads(trial["settings"]))
-        key = create_runs(connection, sweep, [run], now)
+        key = create_runs(db, sweep, [run], now)
     number = trial["attempts"] + 1
     if claim.kind == OWN:
         number = attempts.begin(
-            connection,
+            db,
             key,
             token=claim.token or f"{claim.agent}.{trial['number']}.{number}",
             host=claim.host,
@@ -247,13 +214,13 @@ def _take(
             agent=claim.agent,
         )
     else:
-        runs.update(connection, key, state="pending", stop_asked=0, preempting=0, exit_code=None)
+        runs.update(db, key, state="pending", stop_asked=0, preempting=0, exit_code=None)
     trials.move(
-        connection,
+        db,
         trial,
         "claim",
         run=key,
-        clients=clients.count(connection, key),
+        clients=clients.count(db, key),
         agent=claim.agent,
         attempt=number,
         attempts=trial["attempts"] + 1,
@@ -264,8 +231,7 @@ def _take(
         ended_at=None,
         exit_code=None,
     )
-    taken: int = trial["number"]
-    return taken
+    return int(trial["number"])
 
 
 def _draw(new: NewTrials, counter: _Counter, claim: Claim) -> int | None:

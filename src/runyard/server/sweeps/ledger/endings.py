@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+from sqlite3 import Connection
 
 from runyard.server.processes import attempts
 from runyard.server.runs import runs, states
@@ -10,7 +10,7 @@ from runyard.server.sweeps.ledger import settling, trials
 
 
 def end_attempt(
-    connection: sqlite3.Connection,
+    db: Connection,
     run: int,
     number: int,
     *,
@@ -25,52 +25,39 @@ def end_attempt(
     Told again it changes nothing. Told when the trial has been settled, or is somebody else's, it
     corrects what is known of this attempt alone.
     """
-    attempt = attempts.get(connection, run, number)
+    attempt = attempts.get(db, run, number)
     if attempt["exit_code"] is not None:
         return
-    trial = trials.by_run(connection, run)
+    trial = trials.by_run(db, run)
     if trial is None:
-        attempts.end(connection, run, number, exit_code=exit_code, ended_at=ended_at, cause=cause)
+        attempts.end(db, run, number, exit_code=exit_code, ended_at=ended_at, cause=cause)
         return
     # Nodes have clocks of their own.
     ended_at = max(attempt["started_at"], min(ended_at, now))
     is_open = trial["state"] == "running" or trial["lost"] is not None
     counts = is_open and trial["attempt"] == number
     attempts.end(
-        connection,
-        run,
-        number,
-        exit_code=exit_code,
-        ended_at=ended_at,
-        cause=cause,
-        speaks=counts,
+        db, run, number, exit_code=exit_code, ended_at=ended_at, cause=cause, speaks=counts
     )
-    row = runs.by_key(connection, run)
+    row = runs.by_key(db, run)
     if counts and row is not None:
         settling.settle_run(
-            connection,
-            row,
-            exit_code,
-            now,
-            attempt=number,
-            cause=cause,
-            ended_at=ended_at,
-            saved=saved,
+            db, row, exit_code, now, attempt=number, cause=cause, ended_at=ended_at, saved=saved
         )
     elif attempt["ended_at"] is not None:
-        settling.add_seconds(connection, trial, ended_at - attempt["ended_at"])
+        settling.add_seconds(db, trial, ended_at - attempt["ended_at"])
 
 
-def ask_to_stop(connection: sqlite3.Connection, key: int, now: float) -> bool:
+def ask_to_stop(db: Connection, key: int, now: float) -> bool:
     """Ask a run to stop. One that has ended stays as it is. Says whether there is such a run."""
-    row = runs.by_key(connection, key)
+    row = runs.by_key(db, key)
     if row is None:
         return False
-    if row["sweep"] is not None and settling.ask_to_end(connection, row, "stopped", now):
+    if row["sweep"] is not None and settling.ask_to_end(db, row, "stopped", now):
         return True
     if row["state"] in states.ALIVE:
-        runs.update(connection, key, stop_asked=1)
+        runs.update(db, key, stop_asked=1)
     elif row["state"] == "pending":
         # Nobody is there to hear it; it does not start any more.
-        runs.update(connection, key, state="killed", ended_at=now)
+        runs.update(db, key, state="killed", ended_at=now)
     return True

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import os
-import sqlite3
+from sqlite3 import Connection
 
 from runyard.server.processes import attempts
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, exists
 from runyard.server.sweeps.ledger import settling, trials
 
 log = logging.getLogger(__name__)
@@ -24,102 +24,89 @@ LEASE_SECONDS = float(os.environ.get("RUNYARD_LEASE_SECONDS") or 60.0)
 FRESH = 0.75
 
 
-def extend(connection: sqlite3.Connection, trial: Row, now: float) -> float:
+def extend(db: Connection, trial: Row, now: float) -> float:
     """A running trial was heard of. Written only where it makes a difference. Its new end."""
     held: float = trial["lease"] or 0.0
     # One that ends later than a lease can was taken while the clock was ahead.
     if now + LEASE_SECONDS * FRESH < held <= now + LEASE_SECONDS and trial["is_seen"]:
         return held
     lease = now + LEASE_SECONDS
-    trials.update(connection, trial, lease=lease, is_seen=1)
+    trials.update(db, trial, lease=lease, is_seen=1)
     if trial["run"] is not None:
-        runs.update(connection, trial["run"], heartbeat_at=now)
+        runs.update(db, trial["run"], heartbeat_at=now)
     return lease
 
 
-def are_silent(connection: sqlite3.Connection, now: float) -> bool:
-    """Whether a lease has run out."""
-    found = connection.execute(
-        "SELECT 1 FROM trials WHERE state = 'running' AND lease < ? LIMIT 1", (now,)
-    ).fetchone()
-    return found is not None
+def are_silent(db: Connection, now: float) -> bool:
+    return exists(db, "SELECT 1 FROM trials WHERE state = 'running' AND lease < ? LIMIT 1", (now,))
 
 
-def lose_silent(connection: sqlite3.Connection, now: float) -> set[int]:
+def lose_silent(db: Connection, now: float) -> set[int]:
     """Settle every trial whose lease has run out. The sweeps that have changed.
 
     Each by itself: one that cannot be settled keeps no other waiting.
     """
-    found = connection.execute(
+    silent = db.execute(
         "SELECT * FROM trials WHERE state = 'running' AND lease < ?", (now,)
     ).fetchall()
     changed = set()
-    for trial in found:
-        connection.execute("SAVEPOINT losing")
+    for trial in silent:
+        db.execute("SAVEPOINT losing")
         try:
-            settling.lose(connection, trial, now)
+            settling.lose(db, trial, now)
             changed.add(trial["sweep"])
         except Exception:
             log.exception("could not settle trial %d of sweep %d", trial["number"], trial["sweep"])
-            connection.execute("ROLLBACK TO losing")
+            db.execute("ROLLBACK TO losing")
         finally:
-            connection.execute("RELEASE losing")
+            db.execute("RELEASE losing")
     return changed
 
 
-def extend_all(connection: sqlite3.Connection, now: float) -> None:
+def extend_all(db: Connection, now: float) -> None:
     """Nobody could reach us until now, or the clock was set: every lease begins anew.
 
     What was heard in the future was heard just now.
     """
-    connection.execute(
-        "UPDATE trials SET lease = ? WHERE state = 'running'", (now + LEASE_SECONDS,)
-    )
-    connection.execute("UPDATE agents SET heard_at = :now WHERE heard_at > :now", {"now": now})
-    connection.execute(
+    db.execute("UPDATE trials SET lease = ? WHERE state = 'running'", (now + LEASE_SECONDS,))
+    db.execute("UPDATE agents SET heard_at = :now WHERE heard_at > :now", {"now": now})
+    db.execute(
         "UPDATE runs SET heartbeat_at = :now "
         "WHERE state IN ('running', 'preempting') AND heartbeat_at > :now",
         {"now": now},
     )
 
 
-def hear_console(
-    connection: sqlite3.Connection, run: int, number: int, start: int, data: bytes, now: float
-) -> int:
+def hear_console(db: Connection, run: int, number: int, start: int, data: bytes, now: float) -> int:
     """Who stands beside an attempt sends its console: a sign of life. How much is stored now.
 
     Of a trial's attempt it is the trial's: one that is somebody else's now does not live by it.
     """
-    trial = trials.by_run(connection, run)
+    trial = trials.by_run(db, run)
     if trial is None:
-        return attempts.append_console(connection, run, number, start, data, now)
-    stored = attempts.append_console(connection, run, number, start, data, None)
-    attempt = attempts.get(connection, run, number)
+        return attempts.append_console(db, run, number, start, data, now)
+    stored = attempts.append_console(db, run, number, start, data, None)
+    attempt = attempts.get(db, run, number)
     if trial["attempt"] == number and attempt["exit_code"] is None:
-        trial = settling.take_back(connection, trial, now)
+        trial = settling.take_back(db, trial, now)
         if trial["state"] == "running":
-            extend(connection, trial, now)
+            extend(db, trial, now)
     return stored
 
 
 def hear_client(
-    connection: sqlite3.Connection,
-    run: Row,
-    now: float,
-    *,
-    ended: bool = False,
-    exit_code: int = 0,
+    db: Connection, run: Row, now: float, *, ended: bool = False, exit_code: int = 0
 ) -> Row | None:
     """The client of a run has spoken, or said its last word. The trial that the run is, if any.
 
     One that was given up as lost, and is nobody else's yet, is alive after all.
     """
-    trial = trials.by_run(connection, run["key"])
+    trial = trials.by_run(db, run["key"])
     if trial is None:
         return None
     if ended:
-        return settling.settle_run(connection, run, exit_code, now)
-    trial = settling.take_back(connection, trial, now)
+        return settling.settle_run(db, run, exit_code, now)
+    trial = settling.take_back(db, trial, now)
     if trial["state"] == "running":
-        extend(connection, trial, now)
+        extend(db, trial, now)
     return trial

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from sqlite3 import Connection
 from typing import Any, Protocol
 
 from runyard.server.store import json_text
-from runyard.server.store.names import new_run_id
+from runyard.server.store.names import new_id
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import trials
 
@@ -88,8 +88,8 @@ class _New:
 class NewTrials:
     """What a transaction draws for a sweep. In memory until `store`, which writes all of it."""
 
-    def __init__(self, connection: sqlite3.Connection, sweep: Row, draw: Draw) -> None:
-        self._connection = connection
+    def __init__(self, db: Connection, sweep: Row, draw: Draw) -> None:
+        self._connection = db
         self._sweep = sweep
         self._draw = draw
         self._new: list[_New] = []
@@ -110,7 +110,7 @@ class NewTrials:
         settings = self._draw.with_seed(drawn.settings, seed)
         name = self._draw.name(settings, self._is_taken)
         self._names.add(name)
-        run = NewRun(claim, new_run_id(), name, settings)
+        run = NewRun(claim, new_id(), name, settings)
         self._new.append(_New(number, setting, drawn, run))
 
     def store(self, until: float, now: float) -> None:
@@ -160,26 +160,24 @@ class NewTrials:
         return name in self._names or trials.is_taken(self._connection, self._sweep["key"], name)
 
     def _stored(self, setting: int) -> Drawn | None:
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT point, settings FROM trials WHERE sweep = ? AND setting = ? LIMIT 1",
             (self._sweep["key"], setting),
         ).fetchone()
-        if found is None:
+        if row is None:
             return None
-        point = None if found["point"] is None else json_text.parse(found["point"])
-        return Drawn(point, json_text.parse(found["settings"]))
+        point = None if row["point"] is None else json_text.parse(row["point"])
+        return Drawn(point, json_text.parse(row["settings"]))
 
 
-def create_runs(
-    connection: sqlite3.Connection, sweep: Row, new: Sequence[NewRun], now: float
-) -> int:
+def create_runs(db: Connection, sweep: Row, new: Sequence[NewRun], now: float) -> int:
     """Runs for trials of a sweep, with keys in a row; the first of them."""
-    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
     # Nobody else writes within this transaction.
-    first: int = 1 if found is None else found["seq"] + 1
+    first: int = 1 if row is None else row["seq"] + 1
     within = sweep["folder"]
     folder = None if within is None else str(PurePosixPath(within) / "sweeps" / sweep["id"])
-    connection.executemany(
+    db.executemany(
         _RUN,
         [
             (

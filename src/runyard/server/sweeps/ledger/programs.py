@@ -5,20 +5,21 @@ It belongs to the sweep: an agent that has just come, in the next link of a chai
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import asdict, replace
+from sqlite3 import Connection
 
 from runyard.save_protocol import GO_ON
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.policy.fitting import Programs, Refusal, Room, explain, refusal
+from runyard.sweep_states import OPEN_STATES
 
 # How attempts end that their job's end has cut off; in a chain that is asking to go on.
 _CUT = ("time", "go-on")
 
 
-def known(connection: sqlite3.Connection, sweep: int) -> Programs:
-    row = connection.execute(
+def known(db: Connection, sweep: int) -> Programs:
+    row = db.execute(
         "SELECT saves, shortest_saving, finished, finished_seconds, shortest_finishing, fruitless, "
         "longest_fruitless FROM programs WHERE sweep = ?",
         (sweep,),
@@ -29,17 +30,11 @@ def known(connection: sqlite3.Connection, sweep: int) -> Programs:
 
 
 def learn(
-    connection: sqlite3.Connection,
-    before: Row,
-    after: Row,
-    *,
-    exit_code: int,
-    seconds: float,
-    saved: bool,
+    db: Connection, before: Row, after: Row, *, exit_code: int, seconds: float, saved: bool
 ) -> None:
     """An attempt has ended after so many `seconds`: the trial `before` its end, and `after`."""
     sweep: int = before["sweep"]
-    programs = known(connection, sweep)
+    programs = known(db, sweep)
     changed = programs
     can_go_on = saved or exit_code == GO_ON
     if can_go_on:
@@ -68,30 +63,30 @@ def learn(
                 longest_fruitless=max(seconds, programs.longest_fruitless),
             )
     if changed != programs:
-        _store(connection, sweep, changed)
+        _store(db, sweep, changed)
 
 
-def look_for_room(connection: sqlite3.Connection, sweep: int, room: Room) -> Refusal | None:
+def look_for_room(db: Connection, sweep: int, room: Room) -> Refusal | None:
     """Whether a trial of the sweep may begin where there is so much room; if not, why."""
-    return refusal(known(connection, sweep), room)
+    return refusal(known(db, sweep), room)
 
 
-def note_too_long(connection: sqlite3.Connection, sweep: int, room: Room, now: float) -> str:
+def note_too_long(db: Connection, sweep: int, room: Room, now: float) -> str:
     """An agent leaves because every trial is too long for its job: the sweep says why."""
-    row = sweeps.get(connection, sweep)
-    why = explain(known(connection, sweep), room, row["id"])
-    if row["state"] in sweeps.OPEN and row["cause"] != why:
-        sweeps.update(connection, sweep, now, cause=why)
+    row = sweeps.get(db, sweep)
+    why = explain(known(db, sweep), room, row["id"])
+    if row["state"] in OPEN_STATES and row["cause"] != why:
+        sweeps.update(db, sweep, now, cause=why)
     return why
 
 
-def forget(connection: sqlite3.Connection, sweep: int) -> None:
+def forget(db: Connection, sweep: int) -> None:
     """The programs may have changed: they are tried again."""
-    connection.execute("DELETE FROM programs WHERE sweep = ?", (sweep,))
+    db.execute("DELETE FROM programs WHERE sweep = ?", (sweep,))
 
 
-def _store(connection: sqlite3.Connection, sweep: int, programs: Programs) -> None:
-    connection.execute(
+def _store(db: Connection, sweep: int, programs: Programs) -> None:
+    db.execute(
         "INSERT OR REPLACE INTO programs (sweep, saves, shortest_saving, finished, "
         "finished_seconds, shortest_finishing, fruitless, longest_fruitless) VALUES (:sweep, "
         ":saves, :shortest_saving, :finished, :finished_seconds, :shortest_finishing, :fruitless, "

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, fetch_column
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.ledger.measures import last_value, measure
-from runyard.server.sweeps.policy.lifecycle import FINAL
+from runyard.server.sweeps.policy.controller_requests import plain_value
 from runyard.server.sweeps.policy.rules import Aim, Rules
+from runyard.sweep_states import ENDED_STATES
 
 IsEnough = Callable[[int, int], bool]
 Place = Callable[[Mapping[str, Any]], Sequence[float] | None]
@@ -40,7 +41,7 @@ class View:
 
 
 def view(
-    connection: sqlite3.Connection,
+    db: Connection,
     sweep: int,
     since: int,
     is_enough: IsEnough = lambda *_: False,
@@ -55,31 +56,31 @@ def view(
     deleted), all is told anew: what a trial reached before it went on must not count beside what it
     reaches in the end.
     """
-    row = sweeps.by_key(connection, sweep)
+    row = sweeps.by_key(db, sweep)
     if row is None:
         return None
     rules = sweeps.rules_of(row)
-    standing = connection.execute(
+    standing = db.execute(
         "SELECT count(*) FROM trials WHERE sweep = ? AND ended <= ?", (sweep, since)
     ).fetchone()[0]
     is_anew = ends is not None and ends != standing
     if is_anew:
         since = standing = 0
-    ended = connection.execute(
+    ended = db.execute(
         "SELECT * FROM trials WHERE sweep = ? AND ended > ? ORDER BY ended", (sweep, since)
     ).fetchall()
-    at_work = connection.execute(
+    at_work = db.execute(
         "SELECT count(*) FROM trials WHERE sweep = ? AND state = 'running'", (sweep,)
     ).fetchone()[0]
     is_left_out = is_enough(at_work, len(ended))
     # A setting of several seeds has ended with the last of them.
     are_needed = not is_left_out or (ended and rules.seeds > 1)
-    open_settings = _open(connection, sweep, rules) if are_needed else {}
+    open_settings = _open(db, sweep, rules) if are_needed else {}
     results = []
     for trial in ended:
-        found = _result(connection, trial, rules, open_settings)
-        if found is not None:
-            results.append(found)
+        result = _result(db, trial, rules, open_settings)
+        if result is not None:
+            results.append(result)
     return View(
         results,
         ended[-1]["ended"] if ended else since,
@@ -91,61 +92,64 @@ def view(
     )
 
 
-def handed_out(connection: sqlite3.Connection, sweep: int) -> list[str]:
+def handed_out(db: Connection, sweep: int) -> list[str]:
     """The points of every setting that was ever handed out, as JSON."""
-    found = connection.execute(
-        "SELECT point FROM trials WHERE sweep = ? AND point IS NOT NULL GROUP BY setting", (sweep,)
+    return fetch_column(
+        db,
+        "SELECT point FROM trials WHERE sweep = ? AND point IS NOT NULL GROUP BY setting",
+        (sweep,),
     )
-    return [row["point"] for row in found]
 
 
-def demand(connection: sqlite3.Connection, sweep: int) -> tuple[Row, int, int, int] | None:
+def demand(db: Connection, sweep: int) -> tuple[Row, int, int, int] | None:
     """A sweep, and how many of its trials wait, are at work, and have ended."""
-    row = sweeps.by_key(connection, sweep)
+    row = sweeps.by_key(db, sweep)
     if row is None:
         return None
-    found = sweeps.open_counts(connection, sweep)
-    waiting, running = found.get("waiting", 0), found.get("running", 0)
+    counts = sweeps.open_counts(db, sweep)
+    waiting, running = counts.get("waiting", 0), counts.get("running", 0)
     return row, waiting, running, row["trials"] - waiting - running
 
 
-def prior_results(connection: sqlite3.Connection, sweep: int, place: Place) -> list[dict[str, Any]]:
+def prior_results(db: Connection, sweep: int, place: Place) -> list[dict[str, Any]]:
     """What the runs reached that a sweep was told of when it was made."""
-    row = sweeps.by_key(connection, sweep)
+    row = sweeps.by_key(db, sweep)
     if row is None:
         return []
     rules = sweeps.rules_of(row)
     results = []
     for number, key in enumerate(json.loads(row["prior"])):
-        run = runs.by_key(connection, key)
+        run = runs.by_key(db, key)
         if run is None:
             continue
-        config = {
-            name: item["value"] if isinstance(item, dict) and "value" in item else item
-            for name, item in json.loads(run["config"]).items()
-        }
-        point = place(config)
+        point = place(settings_of(run))
         if point is not None:
-            measured = measure(connection, run, rules)
+            measured = measure(db, run, rules)
             results.append(_as_result(-1 - number, list(point), [measured], rules))
     return results
 
 
-def _open(connection: sqlite3.Connection, sweep: int, rules: Rules) -> dict[int, str]:
+def settings_of(run: Row) -> dict[str, Any]:
+    """What a run's config says, without what the client says of itself."""
+    config = json.loads(run["config"])
+    return {name: plain_value(item) for name, item in config.items() if name != "_wandb"}
+
+
+def _open(db: Connection, sweep: int, rules: Rules) -> dict[int, str]:
     """The points of settings of which a trial has not ended.
 
     One that is paused counts with what it has reached; of several seeds, the setting waits for it.
     """
-    found = connection.execute(
+    rows = db.execute(
         "SELECT setting, point FROM trials WHERE sweep = ? AND point IS NOT NULL "
         "AND state IN ('waiting', 'running', CASE WHEN ? > 1 THEN 'paused' END)",
         (sweep, rules.seeds),
     )
-    return {row["setting"]: row["point"] for row in found}
+    return {row["setting"]: row["point"] for row in rows}
 
 
 def _result(
-    connection: sqlite3.Connection, trial: Row, rules: Rules, open_settings: Mapping[int, str]
+    db: Connection, trial: Row, rules: Rules, open_settings: Mapping[int, str]
 ) -> dict[str, Any] | None:
     """A setting's result, at the end of the last of its seeds: the mean of those that have one."""
     if trial["point"] is None or trial["setting"] in open_settings:
@@ -153,21 +157,22 @@ def _result(
     if rules.seeds == 1:
         twins = [trial]
     else:
-        twins = connection.execute(
+        twins = db.execute(
             "SELECT * FROM trials WHERE sweep = ? AND setting = ?",
             (trial["sweep"], trial["setting"]),
         ).fetchall()
         is_last = all(
-            twin["state"] in FINAL and (twin["ended"] or 0) <= trial["ended"] for twin in twins
+            twin["state"] in ENDED_STATES and (twin["ended"] or 0) <= trial["ended"]
+            for twin in twins
         )
         if not is_last or len(twins) < rules.seeds:
             return None
-    counted = [_measured(connection, twin, rules) for twin in twins]
-    values = [one for one in counted if one is not None]
+    counted = [_measured(db, twin, rules) for twin in twins]
+    values = [reached for reached in counted if reached is not None]
     return _as_result(trial["setting"], json.loads(trial["point"]), values, rules)
 
 
-def _measured(connection: sqlite3.Connection, trial: Row, rules: Rules) -> dict[str, float] | None:
+def _measured(db: Connection, trial: Row, rules: Rules) -> dict[str, float] | None:
     """The values with which a trial enters the model; None: it has none.
 
     One that was stopped early enters with what it reached, unless the file says otherwise.
@@ -178,32 +183,30 @@ def _measured(connection: sqlite3.Connection, trial: Row, rules: Rules) -> dict[
         return measured
     imputed = dict(measured) if trial["state"] in ("stopped", "paused") else {}
     for aim in rules.aims:
-        value = _imputed(connection, trial, aim, measured)
+        value = _imputed(db, trial, aim, measured)
         if value is not None:
             imputed[aim.name] = value
     return imputed if imputed and aims <= imputed.keys() else None
 
 
-def _imputed(
-    connection: sqlite3.Connection, trial: Row, aim: Aim, measured: Mapping[str, float]
-) -> float | None:
+def _imputed(db: Connection, trial: Row, aim: Aim, measured: Mapping[str, float]) -> float | None:
     if aim.impute == "best":
         return measured.get(aim.name)
     if aim.impute == "worst":
-        return _worst(connection, trial, aim)
-    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+        return _worst(db, trial, aim)
+    run = None if trial["run"] is None else runs.by_key(db, trial["run"])
     if aim.impute == "latest" and run is not None:
-        return last_value(connection, run["key"], json.loads(run["summary"]), aim.name)
+        return last_value(db, run["key"], json.loads(run["summary"]), aim.name)
     return None
 
 
-def _worst(connection: sqlite3.Connection, trial: Row, aim: Aim) -> float | None:
+def _worst(db: Connection, trial: Row, aim: Aim) -> float | None:
     """The worst that any trial had reached by then."""
-    found = connection.execute(
+    rows = db.execute(
         "SELECT measured FROM trials WHERE sweep = ? AND ended <= ? AND measured IS NOT NULL",
         (trial["sweep"], trial["ended"]),
     )
-    values = [json.loads(row["measured"]).get(aim.name) for row in found]
+    values = [json.loads(row["measured"]).get(aim.name) for row in rows]
     return max((value for value in values if value is not None), key=aim.lowered, default=None)
 
 
@@ -211,13 +214,16 @@ def _as_result(
     number: int, point: list[float], measured: Sequence[Mapping[str, float]], rules: Rules
 ) -> dict[str, Any]:
     aims = {aim.name for aim in rules.aims}
-    whole = [one for one in measured if aims <= one.keys()]
+    whole = [reached for reached in measured if aims <= reached.keys()]
     values = [
-        sum(aim.lowered(one[aim.name]) for one in whole) / len(whole)
+        sum(aim.lowered(reached[aim.name]) for reached in whole) / len(whole)
         for aim in (rules.aims if whole else ())
     ]
     limits = [
-        max((limit.excess(one[limit.name]) for one in whole if limit.name in one), default=1.0)
+        max(
+            (limit.excess(reached[limit.name]) for reached in whole if limit.name in reached),
+            default=1.0,
+        )
         for limit in (rules.limits if whole else ())
     ]
     return {"number": number, "point": point, "values": values, "constraints": limits}

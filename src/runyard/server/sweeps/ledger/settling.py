@@ -8,25 +8,25 @@ running is settled.
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import replace
+from sqlite3 import Connection
 
 from runyard.server.history.history import HISTORY, count_rows
 from runyard.server.processes import attempts, clients
 from runyard.server.processes.consoles import last_words
 from runyard.server.runs import runs, states
-from runyard.server.store.names import new_run_id
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import sweeps, trials, waiting
+from runyard.server.sweeps.ledger import sweeps, trials
 from runyard.server.sweeps.ledger.measures import ends_not_finite, measure
-from runyard.server.sweeps.policy import lifecycle, transitions
+from runyard.server.sweeps.policy import lifecycle
 from runyard.server.sweeps.policy.causes import cause_of_exit
 from runyard.server.sweeps.policy.controller_requests import read_controller
 from runyard.server.sweeps.policy.lifecycle import Transition
+from runyard.sweep_states import ENDED_STATES, OPEN_STATES
 
 
 def settle(
-    connection: sqlite3.Connection,
+    db: Connection,
     trial: Row,
     cause: str,
     now: float,
@@ -43,26 +43,26 @@ def settle(
     """
     if trial["state"] != "running":
         return trial
-    sweep = sweeps.get(connection, trial["sweep"])
+    sweep = sweeps.get(db, trial["sweep"])
     rules = sweeps.rules_of(sweep)
-    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
-    steps = 0 if run is None else count_rows(connection, run["key"], HISTORY)
+    run = None if trial["run"] is None else runs.by_key(db, trial["run"])
+    steps = 0 if run is None else count_rows(db, run["key"], HISTORY)
     stop = trial["stop"]
-    if stop == "canceled" and sweep["state"] in sweeps.OPEN:
+    if stop == "canceled" and sweep["state"] in OPEN_STATES:
         # It was cancelled with its sweep, which was resumed before it had ended.
         stop, cause = None, "go-on"
     diverged = stop is None and cause == "finished" and run is not None
-    diverged = diverged and run is not None and ends_not_finite(connection, run, rules)
+    diverged = diverged and run is not None and ends_not_finite(db, run, rules)
     if diverged and rules.nan == "stop":
         cause = "nan"
-    outcome = transitions.settle(
+    outcome = lifecycle.settle(
         cause,
         stop=stop,
         tries=json.loads(trial["tries"]),
         progressed=steps > trial["steps"] or (saved and not steps),
         retries=rules.retries,
     )
-    if outcome.state == "waiting" and sweep["state"] not in sweeps.OPEN:
+    if outcome.state == "waiting" and sweep["state"] not in OPEN_STATES:
         # Nothing is handed out any more; if the sweep is taken up again, this is too.
         outcome = replace(outcome, state="canceled", queue="final")
     began_at = trial["began_at"] or now
@@ -80,63 +80,51 @@ def settle(
     if is_lost and stop is None:
         columns["lost"] = json.dumps({name: trial[name] for name in _UNDONE})
     if outcome.state == "waiting":
-        columns["place"] = trials.place_in_queue(
-            outcome.queue, waiting.next_rank(connection, sweep["key"])
-        )
+        columns["place"] = trials.place_in_queue(outcome.queue, trials.next_rank(db, sweep["key"]))
     else:
-        measured = {} if run is None else measure(connection, run, rules)
+        measured = {} if run is None else measure(db, run, rules)
         columns["measured"] = json.dumps(measured)
         # What a failed program had logged is no result.
         counts = outcome.state in ("finished", "stopped", "paused")
         columns["score"] = rules.score(measured) if counts else None
         # What a paused one has reached is a result too: most of them never go on.
-        columns["ended"] = waiting.next_rank(connection, sweep["key"])
-        if outcome.state in lifecycle.FINAL and counts and rules.has_target(measured):
-            sweeps.update(connection, sweep["key"], now, has_target=1)
+        columns["ended"] = trials.next_rank(db, sweep["key"])
+        if outcome.state in ENDED_STATES and counts and rules.has_target(measured):
+            sweeps.update(db, sweep["key"], now, has_target=1)
         if outcome.state == "finished":
-            connection.execute(
+            db.execute(
                 "UPDATE sweeps SET ended_trials = ended_trials + 1, "
                 "busy_seconds = busy_seconds + ? WHERE key = ?",
                 (seconds, sweep["key"]),
             )
-    transition = trials.move(connection, trial, lifecycle.ENDS[outcome.state], **columns)
-    settled = trials.get(connection, trial["sweep"], trial["number"])
+    transition = trials.move(db, trial, lifecycle.ENDS[outcome.state], **columns)
+    settled = trials.get(db, trial["sweep"], trial["number"])
     if run is not None:
-        attempts.close(connection, run["key"], trial["attempt"], over_at)
-        _end_run(connection, run, transition, outcome.queue, exit_code, over_at)
+        attempts.close(db, run["key"], trial["attempt"], over_at)
+        _end_run(db, run, transition, outcome.queue, exit_code, over_at)
     if outcome.state == "failed":
-        _give_up(connection, settled, rules.stop_after_failures, now)
-    conclude(connection, sweep["key"], now)
+        _give_up(db, settled, rules.stop_after_failures, now)
+    conclude(db, sweep["key"], now)
     return settled
 
 
 # What `take_back` restores.
-_UNDONE = (
-    "cause",
-    "tries",
-    "steps",
-    "exit_code",
-    "seconds",
-    "ended",
-    "ended_at",
-    "score",
-    "measured",
-)
+_RESULT = ("score", "measured", "ended", "ended_at")
+_UNDONE = ("cause", "tries", "steps", "exit_code", "seconds", *_RESULT)
 
 
 def _end_run(
-    connection: sqlite3.Connection,
+    db: Connection,
     run: Row,
     transition: Transition,
     queue: str,
     exit_code: int | None,
     over_at: float,
 ) -> None:
-    """The run of a trial whose attempt has ended."""
     if run["state"] in (*states.ALIVE, "pending"):
         # Nobody told the run of its end.
         runs.update(
-            connection,
+            db,
             run["key"],
             state=transition.run,
             exit_code=exit_code,
@@ -144,11 +132,11 @@ def _end_run(
             preempting=0,
         )
     elif queue == "head" or transition.after == "paused":
-        runs.update(connection, run["key"], state=transition.run)  # It goes on later.
+        runs.update(db, run["key"], state=transition.run)  # It goes on later.
 
 
 def settle_run(
-    connection: sqlite3.Connection,
+    db: Connection,
     run: Row,
     exit_code: int,
     now: float,
@@ -163,14 +151,14 @@ def settle_run(
     For whoever has just stored the end of a run: `endings`, which knows the attempt, and the stream
     of a client where no attempt of ours is open.
     """
-    trial = trials.by_run(connection, run["key"])
+    trial = trials.by_run(db, run["key"])
     if trial is None or attempt not in (None, trial["attempt"]):
         return trial
     if cause is None:
         cause = cause_of_exit(exit_code, preempting=bool(run["preempting"]))
     return settle(
-        connection,
-        take_back(connection, trial, now),
+        db,
+        take_back(db, trial, now),
         cause,
         now,
         exit_code=states.shell_code(exit_code),
@@ -179,50 +167,48 @@ def settle_run(
     )
 
 
-def lose(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
+def lose(db: Connection, trial: Row, now: float) -> Row:
     """Nobody has answered for a running trial in time.
 
     Its client may have said how it ended, before who stood beside it was lost.
     """
-    client = clients.newest_after(connection, trial["run"], trial["clients"])
+    client = clients.newest_after(db, trial["run"], trial["clients"])
     if client is None or client["ended_at"] is None:
-        return settle(connection, trial, "node", now, is_lost=True)
-    run = runs.by_key(connection, trial["run"])
+        return settle(db, trial, "node", now, is_lost=True)
+    run = runs.by_key(db, trial["run"])
     code = client["exit_code"] or 0
     cause = cause_of_exit(code, preempting=bool(run is not None and run["preempting"]))
-    return settle(
-        connection, trial, cause, now, exit_code=code, ended_at=min(client["ended_at"], now)
-    )
+    return settle(db, trial, cause, now, exit_code=code, ended_at=min(client["ended_at"], now))
 
 
-def ask_to_end(connection: sqlite3.Connection, run: Row, why: str, now: float) -> bool:
+def ask_to_end(db: Connection, run: Row, why: str, now: float) -> bool:
     """Ask the trial that a run is to end: stopped, canceled or paused. Says whether it was open.
 
     One at work hears it by its client's stream, then by its agent; one that waits ends at once.
     """
-    trial = trials.by_run(connection, run["key"])
-    if trial is None or trial["state"] in lifecycle.FINAL:
+    trial = trials.by_run(db, run["key"])
+    if trial is None or trial["state"] in ENDED_STATES:
         return False
     if trial["state"] == "running":
         if trial["stop"] is None or why == "canceled":
-            trials.update(connection, trial, stop=why, stop_at=now)
-        runs.update(connection, run["key"], stop_asked=1)
+            trials.update(db, trial, stop=why, stop_at=now)
+        runs.update(db, run["key"], stop_asked=1)
     elif why != "paused":
-        waiting.end_waiting(connection, trial, why, now)
-        conclude(connection, trial["sweep"], now)
+        trials.end_waiting(db, trial, why, now)
+        conclude(db, trial["sweep"], now)
     return True
 
 
-def forget(connection: sqlite3.Connection, run: Row, now: float) -> None:
+def forget(db: Connection, run: Row, now: float) -> None:
     """A run that is a trial is about to be deleted.
 
     Its trial does not count any more; in a grid its setting is to be had again, as at W&B.
     """
-    trial = trials.by_run(connection, run["key"])
+    trial = trials.by_run(db, run["key"])
     if trial is None:
         return
     trials.move(
-        connection,
+        db,
         trial,
         "delete",
         cause=lifecycle.DELETED,
@@ -230,40 +216,25 @@ def forget(connection: sqlite3.Connection, run: Row, now: float) -> None:
         ended=None,
         ended_at=trial["ended_at"] or now,
     )
-    sweep = sweeps.get(connection, trial["sweep"])
-    sweeps.update(connection, sweep["key"], now, removed=sweep["removed"] + 1)
+    sweep = sweeps.get(db, trial["sweep"])
+    sweeps.update(db, sweep["key"], now, removed=sweep["removed"] + 1)
     if sweep["method"] == sweeps.GRID:
         number = sweep["trials"] + 1
-        connection.execute(
-            "INSERT INTO trials (sweep, number, id, name, setting, point, settings, state, place, "
-            "created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?, ?)",
-            (
-                sweep["key"],
-                number,
-                new_run_id(),
-                _free_name(connection, sweep["key"], f"{trial['name']}_{number}"),
-                trial["setting"],
-                trial["point"],
-                trial["settings"],
-                trials.place_in_queue("tail", waiting.next_rank(connection, sweep["key"])),
-                now,
-            ),
-        )
-        sweeps.update(connection, sweep["key"], now, trials=number)
-    conclude(connection, sweep["key"], now)
+        name = f"{trial['name']}_{number}"
+        while trials.is_taken(db, sweep["key"], name):
+            name += "_"
+        columns = {column: trial[column] for column in ("setting", "point", "settings")}
+        rank = trials.next_rank(db, sweep["key"])
+        trials.add_waiting(db, sweep["key"], number, name, rank, columns, now)
+        sweeps.update(db, sweep["key"], now, trials=number)
+    conclude(db, sweep["key"], now)
 
 
-def _free_name(connection: sqlite3.Connection, sweep: int, name: str) -> str:
-    while trials.is_taken(connection, sweep, name):
-        name += "_"
-    return name
-
-
-def hand_back(connection: sqlite3.Connection, trial: Row, now: float) -> None:
+def hand_back(db: Connection, trial: Row, now: float) -> None:
     """A trial never reached the agent that it was handed to: it waits as if nothing had been."""
-    place = trials.place_in_queue("head", waiting.next_rank(connection, trial["sweep"]))
+    place = trials.place_in_queue("head", trials.next_rank(db, trial["sweep"]))
     transition = trials.move(
-        connection,
+        db,
         trial,
         "hand back",
         place=place,
@@ -272,11 +243,11 @@ def hand_back(connection: sqlite3.Connection, trial: Row, now: float) -> None:
         began_at=None,
     )
     if trial["run"] is not None:
-        runs.update(connection, trial["run"], state=transition.run, ended_at=None)
-    conclude(connection, trial["sweep"], now)
+        runs.update(db, trial["run"], state=transition.run, ended_at=None)
+    conclude(db, trial["sweep"], now)
 
 
-def take_back(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
+def take_back(db: Connection, trial: Row, now: float) -> Row:
     """A trial that was given up as lost is here after all: it is running, if nobody else has it.
 
     Nothing is left of the loss: neither its seconds, nor the try it used, nor the run's state.
@@ -284,85 +255,77 @@ def take_back(connection: sqlite3.Connection, trial: Row, now: float) -> Row:
     if trial["lost"] is None:
         return trial
     before = {"ended_at": None, **json.loads(trial["lost"])}
-    transition = trials.move(connection, trial, "return", lease=now, **before)
-    run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+    transition = trials.move(db, trial, "return", lease=now, **before)
+    run = None if trial["run"] is None else runs.by_key(db, trial["run"])
     if run is not None:
-        attempts.reopen(connection, run["key"], trial["attempt"])
+        attempts.reopen(db, run["key"], trial["attempt"])
         if run["exit_code"] is None and run["state"] not in states.ALIVE:
-            runs.update(connection, run["key"], state=transition.run, ended_at=None)
-    return trials.get(connection, trial["sweep"], trial["number"])
+            runs.update(db, run["key"], state=transition.run, ended_at=None)
+    return trials.get(db, trial["sweep"], trial["number"])
 
 
-def add_seconds(connection: sqlite3.Connection, trial: Row, seconds: float) -> None:
+def add_seconds(db: Connection, trial: Row, seconds: float) -> None:
     """An attempt that was settled before turns out to have been longer, or shorter."""
     columns: dict[str, object] = {"seconds": trial["seconds"] + seconds}
     if trial["lost"] is not None:  # What `take_back` would restore.
         before = json.loads(trial["lost"])
         columns["lost"] = json.dumps({**before, "seconds": before["seconds"] + seconds})
-    trials.update(connection, trial, **columns)
+    trials.update(db, trial, **columns)
     if trial["state"] == "finished":
-        connection.execute(
+        db.execute(
             "UPDATE sweeps SET busy_seconds = busy_seconds + ? WHERE key = ?",
             (seconds, trial["sweep"]),
         )
 
 
-def _give_up(connection: sqlite3.Connection, trial: Row, limit: int, now: float) -> None:
+def _give_up(db: Connection, trial: Row, limit: int, now: float) -> None:
     """The first trials of a sweep have all failed: it stops, and says what one of them said."""
-    sweep = sweeps.get(connection, trial["sweep"])
-    if sweep["state"] not in sweeps.OPEN:
+    sweep = sweeps.get(db, trial["sweep"])
+    if sweep["state"] not in OPEN_STATES:
         return
-    found = sweeps.counts(connection, sweep["key"])
-    if not transitions.after_failure(found, limit):
+    counts = sweeps.counts(db, sweep["key"])
+    if not lifecycle.after_failure(counts, limit):
         return
     code = trial["exit_code"]
     how = f" with exit code {code}" if code is not None else f" ({trial['cause']})"
-    said = last_words(connection, trial["run"])
-    cause = f"the first {found['failed']} trials all failed; {trial['name']} ended{how}"
-    cause += f", and its last words were:\n{said}" if said else ", and printed nothing"
-    _end(connection, sweep["key"], "failed", cause, now)
+    words = last_words(db, trial["run"])
+    cause = f"the first {counts['failed']} trials all failed; {trial['name']} ended{how}"
+    cause += f", and its last words were:\n{words}" if words else ", and printed nothing"
+    sweeps.update(db, sweep["key"], now, state="failed", cause=cause, ended_at=now)
 
 
-def conclude(
-    connection: sqlite3.Connection, sweep: int, now: float, *, none_promoted: bool = False
-) -> None:
+def conclude(db: Connection, sweep: int, now: float, *, none_promoted: bool = False) -> None:
     """Where nothing is at work and nothing is to come, the sweep has finished.
 
     Of paused trials only who judges them knows: `none_promoted` says that none will go on.
     """
-    row = sweeps.get(connection, sweep)
+    row = sweeps.get(db, sweep)
     rules = sweeps.rules_of(row)
-    if row["state"] not in sweeps.OPEN:
+    if row["state"] not in OPEN_STATES:
         return
     if not rules.draws and not read_controller(row["controller"]).is_done:
         return
     if sweeps.has_more(row, rules):
         return
-    found = sweeps.counts(connection, sweep)
-    if found.get("waiting") or found.get("running"):
+    counts = sweeps.counts(db, sweep)
+    if counts.get("waiting") or counts.get("running"):
         return
-    if rules.promotes and found.get("paused") and not none_promoted:
+    if rules.promotes and counts.get("paused") and not none_promoted:
         return
-    if rules.retry_failed and _again(connection, row):
+    if rules.retry_failed and _begin_second_round(db, row):
         return
-    for trial in trials.of_sweep(connection, sweep, "paused"):
+    for trial in trials.of_sweep(db, sweep, "paused"):
         # One that was not promoted to the end has been stopped where it was.
-        waiting.end_waiting(connection, trial, "stopped", now)
-    _end(connection, sweep, "finished", None, now)
+        trials.end_waiting(db, trial, "stopped", now)
+    sweeps.update(db, sweep, now, state="finished", cause=None, ended_at=now)
 
 
-def _again(connection: sqlite3.Connection, sweep: Row) -> int:
-    """A second round for what failed."""
-    failed = connection.execute(
+def _begin_second_round(db: Connection, sweep: Row) -> int:
+    """Put trials back that failed once; how many."""
+    failed = db.execute(
         "SELECT * FROM trials WHERE sweep = ? AND state = 'failed' AND is_again = 0",
         (sweep["key"],),
     ).fetchall()
     for trial in failed:
-        waiting.return_to_queue(connection, trial, is_again=1)
+        trials.return_to_queue(db, trial, is_again=1)
     return len(failed)
-
-
-def _end(
-    connection: sqlite3.Connection, sweep: int, state: str, cause: str | None, now: float
-) -> None:
-    sweeps.update(connection, sweep, now, state=state, cause=cause, ended_at=now)

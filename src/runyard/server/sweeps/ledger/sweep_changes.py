@@ -1,68 +1,75 @@
-"""What people do to a sweep: pause, resume, stop, cancel, cap, retry, change its file."""
+"""What people, and controllers on their machines, do to a sweep: pause, resume, cap, retry, ..."""
 
 from __future__ import annotations
 
-import sqlite3
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from sqlite3 import Connection
+from typing import Any
 
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import programs, settling, sweeps, trials, waiting
+from runyard.server.sweeps.ledger import claims, programs, settling, sweeps, trials
+from runyard.server.sweeps.ledger.trials import IsTaken
+from runyard.server.sweeps.policy.controller_requests import Asked
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.sweep_states import OPEN_STATES
 
 
 class Refused(ValueError):
     """A change that the sweep's state does not allow; the text says why."""
 
 
-def set_state(connection: sqlite3.Connection, key: int, state: str, now: float) -> Row:
+def set_state(db: Connection, key: int, state: str, now: float) -> Row:
     """Pause (trials at work go on), resume, stop (they go on, nothing new), or cancel (they end).
 
     A sweep that has ended can be resumed: what it had left, or was cancelled, is to be had again.
     """
     if state not in ("running", "paused", "finished", "canceled"):
         raise Refused(f"a sweep cannot be {state[:50]!r}: running, paused, finished or canceled")
-    sweep = sweeps.get(connection, key)
+    sweep = sweeps.get(db, key)
     if state == "running":
-        programs.forget(connection, key)
-        sweeps.update(connection, key, now, cause=None)
+        programs.forget(db, key)
+        sweeps.update(db, key, now, cause=None)
     if sweep["state"] == state:
-        return sweeps.get(connection, key)
+        return sweeps.get(db, key)
     if state == "paused" and sweep["state"] != "running":
         raise Refused(f"only a running sweep can be paused; this one is {sweep['state']}")
     is_over = state in ("finished", "canceled")
-    if state == "running" and sweep["state"] not in sweeps.OPEN:
-        _bring_back(connection, key)
-    sweeps.update(connection, key, now, state=state, cause=None, ended_at=now if is_over else None)
+    if state == "running" and sweep["state"] not in OPEN_STATES:
+        _bring_back(db, key)
+    sweeps.update(db, key, now, state=state, cause=None, ended_at=now if is_over else None)
     if is_over:
-        for trial in trials.of_sweep(connection, key, "waiting"):
-            waiting.end_waiting(connection, trial, "canceled", now)
-        for trial in trials.of_sweep(connection, key, "paused"):
-            waiting.end_waiting(connection, trial, "stopped", now)
+        for trial in trials.of_sweep(db, key, "waiting"):
+            trials.end_waiting(db, trial, "canceled", now)
+        for trial in trials.of_sweep(db, key, "paused"):
+            trials.end_waiting(db, trial, "stopped", now)
     if state == "canceled":
-        for trial in trials.of_sweep(connection, key, "running"):
-            run = None if trial["run"] is None else runs.by_key(connection, trial["run"])
+        for trial in trials.of_sweep(db, key, "running"):
+            run = None if trial["run"] is None else runs.by_key(db, trial["run"])
             if run is not None:
-                settling.ask_to_end(connection, run, "canceled", now)
-    settling.conclude(connection, key, now)
-    return sweeps.get(connection, key)
+                settling.ask_to_end(db, run, "canceled", now)
+    settling.conclude(db, key, now)
+    return sweeps.get(db, key)
 
 
-def _reopen(connection: sqlite3.Connection, key: int, now: float) -> None:
-    _bring_back(connection, key)
-    sweeps.update(connection, key, now, state="running", cause=None, ended_at=None)
+def _reopen(db: Connection, key: int, now: float) -> None:
+    _bring_back(db, key)
+    sweeps.update(db, key, now, state="running", cause=None, ended_at=None)
 
 
-def _bring_back(connection: sqlite3.Connection, key: int) -> None:
+def _bring_back(db: Connection, key: int) -> None:
     """Trials that were cancelled with their sweep wait again; those of deleted runs are gone."""
-    for trial in trials.of_sweep(connection, key, "canceled"):
+    for trial in trials.of_sweep(db, key, "canceled"):
         if trial["cause"] != "deleted":
-            waiting.return_to_queue(connection, trial)
+            trials.return_to_queue(db, trial)
 
 
-def delete(connection: sqlite3.Connection, key: int, now: float) -> None:
+def delete(db: Connection, key: int, now: float) -> None:
     """Forget a sweep of which there is nothing but its file."""
-    used = connection.execute(
+    used = db.execute(
         "SELECT EXISTS (SELECT 1 FROM agents WHERE sweep = :sweep)"
         " OR EXISTS (SELECT 1 FROM jobs WHERE sweep = :sweep)"
         " OR EXISTS (SELECT 1 FROM trials WHERE sweep = :sweep AND run IS NOT NULL)",
@@ -71,24 +78,24 @@ def delete(connection: sqlite3.Connection, key: int, now: float) -> None:
     if used[0]:
         raise Refused("it has had agents, jobs or runs: it can be canceled")
     # Ended first: whoever has it on a page, or waits for its trials, hears of that.
-    set_state(connection, key, "canceled", now)
-    connection.execute("DELETE FROM sweeps WHERE key = ?", (key,))
+    set_state(db, key, "canceled", now)
+    db.execute("DELETE FROM sweeps WHERE key = ?", (key,))
 
 
-def set_cap(connection: sqlite3.Connection, key: int, run_cap: int | None, now: float) -> Row:
+def set_cap(db: Connection, key: int, run_cap: int | None, now: float) -> Row:
     """How many trials there may be at most. More than before lets a finished sweep go on."""
-    sweep = sweeps.get(connection, key)
-    sweeps.update(connection, key, now, run_cap=run_cap)
-    changed = sweeps.get(connection, key)
+    sweep = sweeps.get(db, key)
+    sweeps.update(db, key, now, run_cap=run_cap)
+    changed = sweeps.get(db, key)
     if sweep["state"] == "finished" and sweeps.has_more(changed, sweeps.rules_of(changed)):
-        _reopen(connection, key, now)
-    settling.conclude(connection, key, now)
-    return sweeps.get(connection, key)
+        _reopen(db, key, now)
+    settling.conclude(db, key, now)
+    return sweeps.get(db, key)
 
 
-def retry(connection: sqlite3.Connection, key: int, numbers: list[int] | None, now: float) -> int:
+def retry(db: Connection, key: int, numbers: list[int] | None, now: float) -> int:
     """Failed trials are to be run again: those named, or all. Says how many."""
-    failed = trials.of_sweep(connection, key, "failed")
+    failed = trials.of_sweep(db, key, "failed")
     if numbers is not None:
         wanted = set(numbers)
         strangers = wanted - {trial["number"] for trial in failed}
@@ -99,9 +106,9 @@ def retry(connection: sqlite3.Connection, key: int, numbers: list[int] | None, n
             )
         failed = [trial for trial in failed if trial["number"] in wanted]
     for trial in failed:
-        waiting.return_to_queue(connection, trial)
-    if failed and sweeps.get(connection, key)["state"] not in sweeps.OPEN:
-        _reopen(connection, key, now)
+        trials.return_to_queue(db, trial)
+    if failed and sweeps.get(db, key)["state"] not in OPEN_STATES:
+        _reopen(db, key, now)
     return len(failed)
 
 
@@ -121,9 +128,9 @@ class NewFile:
     same_space: bool
 
 
-def change_file(connection: sqlite3.Connection, key: int, new: NewFile, now: float) -> Row:
+def change_file(db: Connection, key: int, new: NewFile, now: float) -> Row:
     """`wandb sweep --update`. Once trials have been drawn, what draws them must stay."""
-    sweep = sweeps.get(connection, key)
+    sweep = sweeps.get(db, key)
     same_draws = (
         new.same_space
         and new.method == sweep["method"]
@@ -134,31 +141,49 @@ def change_file(connection: sqlite3.Connection, key: int, new: NewFile, now: flo
             f"the sweep {sweep['id']} has drawn {sweep['trials']} trials: its method, parameters "
             "and seeds stay as they are. Make a new sweep, with these runs as its prior ones"
         )
-    sweeps.update(
-        connection,
-        key,
-        now,
-        text=new.text,
-        config=new.config,
-        rules=new.rules.as_json(),
-        method=new.method,
-        run_cap=new.run_cap,
-        size=new.size,
-        name=new.name or sweep["name"],
-        description=new.description if new.description is not None else sweep["description"],
-    )
-    settling.conclude(connection, key, now)
-    return sweeps.get(connection, key)
+    columns = {**vars(new), "rules": new.rules.as_json(), "name": new.name or sweep["name"]}
+    del columns["same_space"]
+    if new.description is None:
+        del columns["description"]
+    sweeps.update(db, key, now, **columns)
+    settling.conclude(db, key, now)
+    return sweeps.get(db, key)
 
 
 def keep_controller(
-    connection: sqlite3.Connection,
-    key: int,
-    controller: str | None,
-    scheduler: str | None,
-    now: float,
+    db: Connection, key: int, controller: str | None, scheduler: str | None, now: float
 ) -> None:
     """What a controller on somebody's machine wants to be kept; None leaves it as it is."""
     columns = {"controller": controller, "scheduler": scheduler}
-    given = {name: value for name, value in columns.items() if value is not None}
-    sweeps.update(connection, key, now, **given)
+    changes = {name: value for name, value in columns.items() if value is not None}
+    sweeps.update(db, key, now, **changes)
+
+
+Name = Callable[[Mapping[str, Any], IsTaken], str]
+
+
+def obey_controller(
+    db: Connection, key: int, text: str, wishes: Asked, name: Name, now: float
+) -> None:
+    """Keep what a controller says, put its settings into the queue, stop what it wants stopped."""
+    keep_controller(db, key, text, None, now)
+    sweep = sweeps.get(db, key)
+    is_taken = partial(trials.is_taken, db, key)
+    for mark, settings in wishes.settings:
+        # Counted anew each time: a trial before it may have come into being just now.
+        row = sweeps.get(db, key)
+        claims.enqueue(db, row, settings, name(settings, is_taken), mark, now)
+    for run_id in wishes.stops:
+        run = runs.by_path(db, sweep["entity"], sweep["project_name"], run_id)
+        if run is not None and run["sweep"] == sweep["id"]:
+            settling.ask_to_end(db, run, "stopped", now)
+    settling.conclude(db, key, now)
+
+
+def scheduled_runs(db: Connection, sweep: Row) -> str:
+    """Which run became of what the controller asked for, as it reads it."""
+    rows = db.execute(
+        "SELECT mark, id FROM trials WHERE sweep = ? AND mark IS NOT NULL ORDER BY number",
+        (sweep["key"],),
+    )
+    return json.dumps({"scheduled": [{"id": row["mark"], "runid": row["id"]} for row in rows]})

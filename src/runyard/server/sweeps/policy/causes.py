@@ -23,38 +23,38 @@ class Cause:
     counted_as: str | None = None
     # Not counted where the run has more steps than at the last cut.
     forgiven_by_progress: bool = False
-    told: str = ""
+    text: str = ""
 
 
 CAUSES: dict[str, Cause] = {
-    "finished": Cause("final", "finished", told="finished"),
-    "stopped": Cause("final", "stopped", told="stopped"),
-    "canceled": Cause("final", "canceled", told="canceled"),
-    "paused": Cause("final", "paused", told="paused"),
-    "go-on": Cause("head", told="asked to go on later"),
-    "preempted": Cause("head", told="preempted"),
+    "finished": Cause("final", "finished", text="finished"),
+    "stopped": Cause("final", "stopped", text="stopped"),
+    "canceled": Cause("final", "canceled", text="canceled"),
+    "paused": Cause("final", "paused", text="paused"),
+    "go-on": Cause("head", text="asked to go on later"),
+    "preempted": Cause("head", text="preempted"),
     "time": Cause(
-        "head", counted_as="time", forgiven_by_progress=True, told="cut off by its time limit"
+        "head", counted_as="time", forgiven_by_progress=True, text="cut off by its time limit"
     ),
     "node": Cause(
-        "head", counted_as="node", forgiven_by_progress=True, told="lost with its node or agent"
+        "head", counted_as="node", forgiven_by_progress=True, text="lost with its node or agent"
     ),
     "cut": Cause(
         "head",
         counted_as="node",
         forgiven_by_progress=True,
-        told="ended by a signal after a checkpoint",
+        text="ended by a signal after a checkpoint",
     ),
     # On a GPU whose programs find out how many they may be: the next time there are fewer.
-    "crowded": Cause("head", told="out of memory beside others on its GPU"),
-    "memory": Cause("tail", counted_as="memory", told="out of memory"),
+    "crowded": Cause("head", text="out of memory beside others on its GPU"),
+    "memory": Cause("tail", counted_as="memory", text="out of memory"),
     # Seen by the agent beside it: the node is there, and so the next time may end the same way.
     "killed": Cause(
-        "tail", counted_as="killed", told="killed by signal 9: out of memory, or by somebody's hand"
+        "tail", counted_as="killed", text="killed by signal 9: out of memory, or by somebody's hand"
     ),
-    "program": Cause("tail", counted_as="program", told="the program failed"),
-    "nan": Cause("tail", counted_as="program", told="a value became NaN or infinite"),
-    "signal": Cause("tail", counted_as="program", told="ended by a signal"),
+    "program": Cause("tail", counted_as="program", text="the program failed"),
+    "nan": Cause("tail", counted_as="program", text="a value became NaN or infinite"),
+    "signal": Cause("tail", counted_as="program", text="ended by a signal"),
 }
 
 # How often a trial may be cut off without progress where the sweep file says nothing.

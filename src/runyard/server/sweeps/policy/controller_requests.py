@@ -21,13 +21,13 @@ class Asked:
 def read_controller(text: str | None) -> Asked:
     """Reads the JSON that a controller keeps with its sweep; what is odd is passed over."""
     try:
-        said = json.loads(text or "{}")
+        content = json.loads(text or "{}")
     except (ValueError, RecursionError):
         return Asked()
-    if not isinstance(said, dict):
+    if not isinstance(content, dict):
         return Asked()
     wanted, is_done = [], False
-    for entry in _list(said.get("schedule")):
+    for entry in _list(content.get("schedule")):
         data = entry.get("data") if isinstance(entry, dict) else None
         if not isinstance(data, dict) or not isinstance(entry.get("id"), str):
             continue
@@ -35,8 +35,8 @@ def read_controller(text: str | None) -> Asked:
         if args is None:
             is_done = True
         elif isinstance(args, dict):
-            wanted.append((entry["id"], {name: _value(item) for name, item in args.items()}))
-    stops = tuple(run for run in _list(said.get("earlystop")) if isinstance(run, str))
+            wanted.append((entry["id"], {name: plain_value(item) for name, item in args.items()}))
+    stops = tuple(run for run in _list(content.get("earlystop")) if isinstance(run, str))
     return Asked(tuple(wanted), stops, is_done)
 
 
@@ -44,5 +44,6 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _value(item: Any) -> Any:
+def plain_value(item: Any) -> Any:
+    """What stands in an entry of a run's config, which clients write as {"value": ...}."""
     return item["value"] if isinstance(item, dict) and "value" in item else item

@@ -18,15 +18,15 @@ def trial_seconds(at_work: Sequence[AtWork], ended: int, busy_seconds: float) ->
     """How long a trial takes: as those that finished did, or as those at work expect."""
     if ended:
         return busy_seconds / ended
-    known = [one.seconds + one.left for one in at_work if one.left is not None]
+    known = [trial.seconds + trial.left for trial in at_work if trial.left is not None]
     return sum(known) / len(known) if known else None
 
 
-def seconds_left(one: AtWork, each: float | None) -> float | None:
+def seconds_left(trial: AtWork, each: float | None) -> float | None:
     """Of a trial at work: what its program says, or else what is left of the usual time."""
-    if one.left is not None:
-        return one.left
-    return None if each is None else max(each - one.seconds, 0.0)
+    if trial.left is not None:
+        return trial.left
+    return None if each is None else max(each - trial.seconds, 0.0)
 
 
 def eta_seconds(
@@ -40,8 +40,8 @@ def eta_seconds(
     if left is None or not at_work:
         return 0.0 if left == 0 else None
     each = trial_seconds(at_work, ended, busy_seconds)
-    known = [seconds_left(one, each) for one in at_work]
-    remaining = [one for one in known if one is not None]
+    known = [seconds_left(trial, each) for trial in at_work]
+    remaining = [trial for trial in known if trial is not None]
     if len(remaining) < len(known) or (left and each is None):
         return None
     if not left:

@@ -1,18 +1,19 @@
 """The life of a trial, as one table: what can happen to it in which state, and what follows.
 
-`store/trials.move` is the only writer of a trial's state, and asks this table. What the trial's run
-and its attempt become stands beside it, so that the three never disagree. The same table is in
+`trials.move` is the only writer of a trial's state, and asks this table. What the trial's run and
+its attempt become stands beside it, so that the three never disagree. The same table is in
 docs/design.md; a test holds them equal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from runyard.sweep_states import ENDED_TRIALS
+from runyard.server.sweeps.policy.causes import CAUSES, DEFAULT_RETRIES, Follow
+from runyard.sweep_states import ENDED_STATES
 
-FINAL = ENDED_TRIALS
-STATES = ("waiting", "running", "paused", *FINAL)
+STATES = ("waiting", "running", "paused", *ENDED_STATES)
 # Not states of a row: there is no trial yet; and a canceled one whose run was deleted, for good.
 NEW, DELETED = "new", "deleted"
 
@@ -126,8 +127,68 @@ def as_markdown() -> str:
         "| event | when | from | to | its run | its attempt |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for event, one in TRANSITIONS.items():
-        before = "any" if one.before == STATES else ", ".join(one.before)
-        cells = (event, one.when, before, one.after, one.run or "-", one.attempt or "-")
+    for event, transition in TRANSITIONS.items():
+        before = "any" if transition.before == STATES else ", ".join(transition.before)
+        cells = (
+            event,
+            transition.when,
+            before,
+            transition.after,
+            transition.run or "-",
+            transition.attempt or "-",
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """The trial's next state; `queue` says at which end of the queue it waits, if it does."""
+
+    state: str
+    queue: Follow
+    # Ends by cause since there was progress.
+    tries: Mapping[str, int]
+
+
+def settle(
+    cause: str,
+    *,
+    stop: str | None,
+    tries: Mapping[str, int],
+    progressed: bool,
+    retries: Mapping[str, int],
+) -> Settlement:
+    """What an attempt's end makes of its trial.
+
+    `stop` is what the trial was asked for before (stopped, canceled, paused): that outranks how
+    its program then took it. `progressed`: it has more steps than when it was last cut off.
+    """
+    if stop is not None:
+        cause = stop
+    rule = CAUSES[cause]
+    counts = {} if progressed else dict(tries)
+    if rule.follow == "final":
+        return Settlement(rule.state, "final", counts)
+    if rule.counted_as is not None and not (rule.forgiven_by_progress and progressed):
+        counts[rule.counted_as] = counts.get(rule.counted_as, 0) + 1
+        if counts[rule.counted_as] > _limit(rule.counted_as, retries):
+            return Settlement("failed", "final", counts)
+    return Settlement("waiting", rule.follow, counts)
+
+
+def _limit(name: str, retries: Mapping[str, int]) -> int:
+    limit = retries.get(name, DEFAULT_RETRIES[name])
+    node = retries.get("node", DEFAULT_RETRIES["node"])
+    # Who changed the limit for nodes expects that others kill: it holds for signal 9 too.
+    return node if name == "killed" and node != DEFAULT_RETRIES["node"] else limit
+
+
+def after_failure(ended: Mapping[str, int], limit: int) -> bool:
+    """Whether a sweep gives up: the first `limit` of its trials to end have all failed.
+
+    `ended` counts its trials by final state.
+    """
+    if limit <= 0 or ended.get("finished", 0) or ended.get("stopped", 0):
+        return False
+    return ended.get("failed", 0) >= limit

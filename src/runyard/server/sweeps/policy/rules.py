@@ -63,12 +63,12 @@ class Rules:
     @lru_cache(256)
     def read(text: str) -> Rules:
         """As `as_json` wrote it. Every claim and every end asks for the same few."""
-        given: dict[str, Any] = json.loads(text)
+        content: dict[str, Any] = json.loads(text)
         return Rules(
             **{
-                **given,
-                "aims": tuple(Aim(**aim) for aim in given["aims"]),
-                "limits": tuple(Limit(**limit) for limit in given["limits"]),
+                **content,
+                "aims": tuple(Aim(**aim) for aim in content["aims"]),
+                "limits": tuple(Limit(**limit) for limit in content["limits"]),
             }
         )
 
@@ -85,7 +85,6 @@ class Rules:
         )
 
     def has_target(self, measured: Mapping[str, float]) -> bool:
-        """Whether every metric that has a target has reached it."""
         aims = [aim for aim in self.aims if aim.target is not None]
         return bool(aims) and all(
             aim.name in measured and aim.is_reached_by(measured[aim.name]) for aim in aims

@@ -18,17 +18,18 @@ from runyard.search.sweep import Sweep
 from runyard.server.store.sql import Row
 from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import agents, claims, leases, results, settling, sweeps
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.ledger.claims import Handed, Round
 from runyard.server.sweeps.ledger.new_trials import Claim
 from runyard.server.sweeps.policy.rules import Rules
+from runyard.server.sweeps.serving.creation import read_file
 from runyard.server.sweeps.serving.drawing import BY_NUMBER, Drawing
 from runyard.server.sweeps.serving.handed_out import HandedOut
 from runyard.server.sweeps.serving.judging import Judge
 from runyard.server.sweeps.serving.not_finite import NotFiniteWatch
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
 from runyard.server.sweeps.serving.suggestions import Demand, Suggestions
-from runyard.server.sweeps.serving.sweep_file import read_file
+from runyard.sweep_states import OPEN_STATES
 
 log = logging.getLogger(__name__)
 
@@ -115,39 +116,41 @@ class ClaimQueue:
     async def _serve_once(self, line: list[_Waiting]) -> None:
         try:
             self._crowd.clear()
-            served = await self._queues.serve(self._key, [one.claim for one in line], self._crowd)
+            served = await self._queues.serve(
+                self._key, [claim.claim for claim in line], self._crowd
+            )
         except Exception as error:
-            for one in line:
-                self._answer(one, error)
+            for claim in line:
+                self._answer(claim, error)
             return
-        for one, handed in zip(line, served.given, strict=True):
+        for claim, handed in zip(line, served.handed, strict=True):
             if handed is not None:
-                self._answer(one, Answer(handed))
-            elif served.state not in sweeps.OPEN:
-                self._answer(one, Answer(None, is_over=True, why=_why(served)))
-            elif one.until <= time.monotonic():
-                self._answer(one, Answer(None, why=_why(served), has_more=served.has_more))
+                self._answer(claim, Answer(handed))
+            elif served.state not in OPEN_STATES:
+                self._answer(claim, Answer(None, is_over=True, why=_why(served)))
+            elif claim.until <= time.monotonic():
+                self._answer(claim, Answer(None, why=_why(served), has_more=served.has_more))
 
-    def _answer(self, one: _Waiting, answer: Answer | Exception) -> None:
-        if one in self._line:
-            self._line.remove(one)
-        if one.answer.done():
+    def _answer(self, claim: _Waiting, answer: Answer | Exception) -> None:
+        if claim in self._line:
+            self._line.remove(claim)
+        if claim.answer.done():
             return
         if isinstance(answer, Answer):
-            one.answer.set_result(answer)
+            claim.answer.set_result(answer)
         else:
-            one.answer.set_exception(answer)
+            claim.answer.set_exception(answer)
 
     def _expire(self) -> bool:
         """Let those go who have waited long enough. Says whether nobody is left."""
         now = time.monotonic()
-        for one in list(self._line):
-            if one.until <= now or self._queues.is_stopping():
-                self._answer(one, Answer(None, why="nothing to do at the moment"))
+        for claim in list(self._line):
+            if claim.until <= now or self._queues.is_stopping():
+                self._answer(claim, Answer(None, why="nothing to do at the moment"))
         return not self._line
 
     async def _sleep(self) -> None:
-        soonest = min(one.until for one in self._line) - time.monotonic()
+        soonest = min(claim.until for claim in self._line) - time.monotonic()
         try:
             await asyncio.wait_for(self._woken.wait(), max(0.0, min(soonest, _LOOK_UP)))
         except asyncio.TimeoutError:
@@ -157,7 +160,7 @@ class ClaimQueue:
 def _why(served: Round) -> str:
     if served.state == "paused":
         return "the sweep is paused"
-    if served.state not in sweeps.OPEN:
+    if served.state not in OPEN_STATES:
         return served.cause or f"the sweep is {served.state}"
     if not served.has_more:
         return "every trial is handed out; those at work may come back"
@@ -180,36 +183,8 @@ class ClaimQueues:
         self.quiet_periods: dict[int, QuietPeriod] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
 
-    async def begin_agent(
-        self,
-        sweep: int,
-        *,
-        user: int,
-        kind: str,
-        host: str,
-        token: str | None = None,
-        pid: int | None = None,
-        slots: int = 1,
-        job: str | None = None,
-        node: str | None = None,
-    ) -> Row:
-        """An agent comes to a sweep. `kind`: own; W&B's are stock, or function inside a program.
-
-        `job` and `node`: where it is on a cluster, in Slurm's words.
-        """
-        row = await self.store.write(
-            agents.begin,
-            sweep,
-            user=user,
-            kind=kind,
-            token=token,
-            host=host,
-            pid=pid,
-            slots=slots,
-            job=job,
-            node=node,
-            now=time.time(),
-        )
+    async def begin_agent(self, sweep: int, new: NewAgent) -> Row:
+        row = await self.store.write(agents.begin, sweep, new, time.time())
         self._agents[row["key"]] = row
         return row
 
@@ -247,10 +222,10 @@ class ClaimQueues:
 
     async def serve(self, sweep: int, line: list[Claim], crowd: asyncio.Event) -> Round:
         """One transaction for all of the line. `crowd` is set when others come to it."""
-        found = await self.store.read(results.demand, sweep)
-        if found is None:
+        counts = await self.store.read(results.demand, sweep)
+        if counts is None:
             return Round([None] * len(line), "canceled", "the sweep is gone", False)
-        row, waiting, at_work, ended = found
+        row, waiting, at_work, ended = counts
         plan = await self.plan_of(row)
         file, rules = plan.sweep, plan.rules
         if rules.promotes:
@@ -315,8 +290,8 @@ class ClaimQueues:
 
     async def close(self) -> None:
         """End every process that makes suggestions."""
-        for one in self._suggestions.values():
-            await one.close()
+        for suggestions in self._suggestions.values():
+            await suggestions.close()
 
     async def plan(self, sweep: int) -> Plan:
         """What is known of a sweep that is there; a change of its file is noticed by its queue."""
@@ -348,7 +323,7 @@ class ClaimQueues:
 
     async def _forget_if_ended(self, sweep: int) -> None:
         row = await self.store.read(sweeps.by_key, sweep)
-        if row is not None and row["state"] in sweeps.OPEN:
+        if row is not None and row["state"] in OPEN_STATES:
             return
         for memory in (self._plans, self._judges, self._not_finite):
             memory.pop(sweep, None)

@@ -13,6 +13,7 @@ from runyard.server.sweeps.ledger.agents import Renewed
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.serving.claim_queues import ClaimQueues
 from runyard.server.sweeps.serving.quiet_period import QuietPeriod
+from runyard.sweep_states import OPEN_STATES
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,15 @@ async def heartbeat(
         return Command("stop", heard.stop.run_id)
     if not heard.is_free:
         return None
-    if heard.sweep_state not in sweeps.OPEN:
+    if heard.sweep_state not in OPEN_STATES:
         return Command("exit")
-    found = None if heard.sweep_state == "paused" else await queues.claim(agent)
-    if found is not None and found.handed is not None:
+    claim = None if heard.sweep_state == "paused" else await queues.claim(agent)
+    if claim is not None and claim.handed is not None:
         row = await queues.store.read(sweeps.get, sweep)
-        return _command(found.handed, json.loads(row["config"]).get("program"))
-    if found is not None and found.is_over:
+        return _command(claim.handed, json.loads(row["config"]).get("program"))
+    if claim is not None and claim.is_over:
         return Command("exit")
-    if found is None or not found.has_more:
+    if claim is None or not claim.has_more:
         quiet_periods[agent] = QuietPeriod(frozenset(), changes, now + _LONGEST_QUIET)
     return None
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import time
 from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Any
 
 import orjson
@@ -22,11 +22,10 @@ from runyard.server.history.reading.dotted_names import look_up
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
 from runyard.server.store.store import Store
-from runyard.server.sweeps.ledger import reported, settling, sweeps, waiting
-from runyard.server.sweeps.ledger.measures import as_number
-from runyard.server.sweeps.ledger.reported import Reported
-from runyard.server.sweeps.policy.lifecycle import FINAL
+from runyard.server.sweeps.ledger import measures, settling, sweeps, trials
+from runyard.server.sweeps.ledger.measures import Reported, as_number
 from runyard.server.sweeps.policy.rules import Aim
+from runyard.sweep_states import ENDED_STATES
 
 # More rows than that are read beside the event loop.
 _MANY = 200
@@ -66,13 +65,13 @@ class Judge:
             self._arriving[number] = min(place, self._arriving.get(number, place))
         await self._restore()
         if place is None or place != self._rows.get(number, 0):
-            found = await self._read(trial)
+            reported = await self._read(trial)
             known = self._counts.get(number, 0)
             # What came before is judged again where nothing is new: others have moved since.
-            fresh = found.curve[known:] or found.curve[-1:]
+            fresh = reported.curve[known:] or reported.curve[-1:]
             pairs = [(index, value) for _, index, value in fresh]
-            self._rows[number] = found.rows
-            self._counts[number] = len(found.curve)
+            self._rows[number] = reported.rows
+            self._counts[number] = len(reported.curve)
         else:
             read = self._read_lines
             pairs = (
@@ -86,13 +85,13 @@ class Judge:
     async def _judge(self, trial: Row, pairs: Sequence[tuple[float, float]]) -> bool:
         decision = Decision.GO_ON
         for index, value in pairs:
-            said = self._stopper.report(trial["number"], index, value) if self._stopper else None
-            if said in _ASKS and decision is Decision.GO_ON:
-                decision = said
+            verdict = self._stopper.report(trial["number"], index, value) if self._stopper else None
+            if verdict in _ASKS and decision is Decision.GO_ON:
+                decision = verdict
         if len(self.sweep.metrics) == 1 and any(
             self._aim.is_reached_by(value) for _, value in pairs
         ):
-            await self._store.write(_reach_target, self._key)
+            await self._store.write(sweeps.update, self._key, time.time(), has_target=1)
         if decision not in _ASKS or trial["state"] != "running" or trial["stop"] is not None:
             return False
         return await self._store.write(_ask_to_end, trial["run"], _ASKS[decision])
@@ -110,7 +109,7 @@ class Judge:
             self._due.add(number)
         for number in list(self._due):
             # Its program may still be on its way out.
-            state = await self._store.write(waiting.promote, self._key, number)
+            state = await self._store.write(trials.promote, self._key, number)
             if state == "running":
                 continue
             self._due.discard(number)
@@ -124,23 +123,25 @@ class Judge:
 
     async def _restore_all(self) -> None:
         try:
-            found = await self._store.read(reported.read_all, self._key, self._aim.name, self._step)
-            for one in found:
+            reports = await self._store.read(
+                measures.read_all, self._key, self._aim.name, self._step
+            )
+            for reported in reports:
                 # Rows that are on their way to be judged are not yet known.
-                rows = min(one.rows, self._arriving.get(one.trial, one.rows))
-                curve = [(index, value) for row, index, value in one.curve if row < rows]
+                rows = min(reported.rows, self._arriving.get(reported.trial, reported.rows))
+                curve = [(index, value) for row, index, value in reported.curve if row < rows]
                 if self._stopper is not None:
-                    self._stopper.restore(one.trial, curve, one.state == "paused")
-                    if one.state in FINAL:
-                        self._stopper.ended(one.trial)
-                self._rows[one.trial] = rows
-                self._counts[one.trial] = len(curve)
+                    self._stopper.restore(reported.trial, curve, reported.state == "paused")
+                    if reported.state in ENDED_STATES:
+                        self._stopper.ended(reported.trial)
+                self._rows[reported.trial] = rows
+                self._counts[reported.trial] = len(curve)
         finally:
             self._is_restored.set()
 
     async def _read(self, trial: Row) -> Reported:
         return await self._store.read(
-            reported.read_reported,
+            measures.read_reported,
             trial["run"],
             trial["number"],
             trial["state"],
@@ -176,10 +177,6 @@ def _parse(line: str) -> Any:
             return None
 
 
-def _ask_to_end(connection: sqlite3.Connection, run: int, why: str) -> bool:
-    row = runs.by_key(connection, run)
-    return row is not None and settling.ask_to_end(connection, row, why, time.time())
-
-
-def _reach_target(connection: sqlite3.Connection, sweep: int) -> None:
-    sweeps.update(connection, sweep, time.time(), has_target=1)
+def _ask_to_end(db: Connection, run: int, why: str) -> bool:
+    row = runs.by_key(db, run)
+    return row is not None and settling.ask_to_end(db, row, why, time.time())

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.search.sweep import Sweep
@@ -108,12 +108,12 @@ def _parse(line: str) -> Any:
         return None
 
 
-def _notice(connection: sqlite3.Connection, key: int, alert: Alert, ends: bool) -> bool:
-    run = runs.by_key(connection, key)
-    trial = trials.by_run(connection, key)
+def _notice(db: Connection, key: int, alert: Alert, ends: bool) -> bool:
+    run = runs.by_key(db, key)
+    trial = trials.by_run(db, key)
     if run is None or trial is None:
         return False
-    raise_alert(connection, key, alert, time.time())
+    raise_alert(db, key, alert, time.time())
     if not ends or trial["state"] != "running":
         return False
-    return settling.ask_to_end(connection, run, CAUSE, time.time())
+    return settling.ask_to_end(db, run, CAUSE, time.time())

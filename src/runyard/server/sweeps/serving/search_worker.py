@@ -107,5 +107,5 @@ class SearchWorker:
         line = await process.stdout.readline()
         if not line:
             raise WorkerDied("it ended")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        answer: dict[str, Any] = json.loads(line)
+        return answer

@@ -7,11 +7,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from runyard.server.people import api_keys, people, permissions
-from runyard.server.wandb_api.graphql.ids import opaque, text_of
-from runyard.server.wandb_api.graphql.inputs import as_object, as_text
+from runyard.server.wandb_api.graphql.inputs import Arguments, opaque, text_of
 from runyard.server.wandb_api.graphql.pages import connection, edge
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 # Clients warn when they are newer than this; there is no newest client for us.
 _CLIENT_VERSIONS = {"max_cli_version": "0.999.0", "min_cli_version": "0.0.0"}
@@ -21,10 +19,10 @@ _KEY = "ApiKey"
 def queries(request: Request) -> Source:
     caller = request.caller
 
-    async def users(given: Mapping[str, Any]) -> Source:
+    async def users(arguments: Arguments) -> Source:
         """Whose names begin with what is asked for; the one of exactly that name comes first."""
-        wanted = as_text(given, "query") or ""
-        found = [
+        wanted = arguments.text("query") or ""
+        known = [
             user
             for user in await request.tracker.read(people.list_users)
             if user["name"].startswith(wanted)
@@ -32,7 +30,7 @@ def queries(request: Request) -> Source:
         ]
         return connection(
             edge(user["name"], user_fields(request, user["name"], user["admin"], user["teams"]))
-            for user in sorted(found, key=lambda user: (len(user["name"]), user["name"]))
+            for user in sorted(known, key=lambda user: (len(user["name"]), user["name"]))
         )
 
     return {
@@ -49,11 +47,11 @@ def queries(request: Request) -> Source:
 def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]) -> Source:
     """A user, with their keys for those who may manage them."""
 
-    async def keys(_given: Mapping[str, Any]) -> Source:
+    async def keys(_arguments: Arguments) -> Source:
         if not permissions.may_manage_keys(request.caller, name):
             return connection(())
-        found = await request.tracker.read(api_keys.list_all, time.time())
-        return connection(edge(key["id"], _key(key)) for key in found if key["user"] == name)
+        every_key = await request.tracker.read(api_keys.list_all, time.time())
+        return connection(edge(key["id"], _key(key)) for key in every_key if key["user"] == name)
 
     return {
         "__typename": "User",
@@ -79,14 +77,14 @@ def user_fields(request: Request, name: str, admin: bool, teams: Collection[str]
 def mutations(request: Request) -> Source:
     caller = request.caller
 
-    async def generate_api_key(arguments: Mapping[str, Any]) -> Source:
-        label = as_text(as_object(arguments, "input"), "description") or ""
+    async def generate_api_key(arguments: Arguments) -> Source:
+        label = arguments.text("description") or ""
         made = await request.tracker.accounts.add_key(caller.name, api_keys.Wanted(label))
         # The one time that the key is told: clients look for it in the name.
         return {"apiKey": {**_key(made), "name": made["key"]}}
 
-    async def delete_api_key(arguments: Mapping[str, Any]) -> Source:
-        place = text_of(_KEY, as_text(as_object(arguments, "input"), "id") or "")
+    async def delete_api_key(arguments: Arguments) -> Source:
+        place = text_of(_KEY, arguments.text("id") or "")
         owner, _, key = place.partition("/")
         if not permissions.may_manage_keys(caller, owner):
             raise Refusal("there is no such key")
@@ -100,10 +98,10 @@ def mutations(request: Request) -> Source:
     return {"generateApiKey": generate_api_key, "deleteApiKey": delete_api_key}
 
 
-def _key(told: Mapping[str, Any]) -> Source:
+def _key(key: Mapping[str, Any]) -> Source:
     return {
         "__typename": _KEY,
-        "id": opaque(_KEY, f"{told['user']}/{told['id']}"),
-        "name": told["id"],
-        "description": told["label"],
+        "id": opaque(_KEY, f"{key['user']}/{key['id']}"),
+        "name": key["id"],
+        "description": key["label"],
     }

@@ -9,12 +9,10 @@ from typing import Any
 
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, sweeps
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.serving import heartbeats
 from runyard.server.wandb_api.fields import run_fields
-from runyard.server.wandb_api.graphql.access_checks import must_write
-from runyard.server.wandb_api.graphql.ids import AGENT, key_of, opaque
-from runyard.server.wandb_api.graphql.inputs import as_object, as_text
+from runyard.server.wandb_api.graphql.inputs import AGENT, Arguments, key_of, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_number,
@@ -23,33 +21,27 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 _EXIT: Mapping[str, Any] = {"type": "exit"}
 
 
 def mutations(request: Request) -> Source:
-    async def create(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        entity = request.entity(as_text(given, "entityName"))
-        project, name = as_text(given, "projectName") or "", as_text(given, "sweep") or ""
+    async def create(arguments: Arguments) -> Source:
+        entity = request.entity(arguments)
+        project, name = arguments.text("projectName") or "", arguments.text("sweep") or ""
         row = await request.tracker.read(sweeps.by_path, entity, project, name)
         if row is None or not request.may_read(entity):
             raise Refusal(f"there is no sweep {entity}/{project}/{name[:50]}")
         must_write(request, entity)
-        agent = await request.tracker.sweeps.begin_agent(
-            row["key"],
-            user=request.caller.key,
-            kind="stock",
-            host=(as_text(given, "host") or "")[:255],
-        )
+        host = (arguments.text("host") or "")[:255]
+        new = NewAgent(request.caller.key, "stock", host)
+        agent = await request.tracker.sweeps.begin_agent(row["key"], new)
         return {"agent": {"__typename": "Agent", "id": opaque(AGENT, agent["key"])}}
 
-    async def heartbeat(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        named = as_text(given, "id") or ""
-        commands = await _commands(request, key_of(AGENT, named), _alive(given))
+    async def heartbeat(arguments: Arguments) -> Source:
+        named = arguments.text("id") or ""
+        commands = await _commands(request, key_of(AGENT, named), _alive(arguments))
         return {"agent": {"__typename": "Agent", "id": named}, "commands": json.dumps(commands)}
 
     return {"createAgent": create, "agentHeartbeat": heartbeat}
@@ -83,41 +75,38 @@ async def _commands(request: Request, agent: int, alive: list[str]) -> list[Mapp
     ]
 
 
-def _alive(given: Mapping[str, Any]) -> list[str]:
-    """The ids of the runs that are alive in an agent."""
+def _alive(arguments: Arguments) -> list[str]:
     try:
-        said = json.loads(as_text(given, "runState") or "{}")
+        states = json.loads(arguments.text("runState") or "{}")
     except (ValueError, RecursionError) as error:
         raise Refusal(f"runState is not JSON: {error}") from error
-    if not isinstance(said, dict):
+    if not isinstance(states, dict):
         raise Refusal("runState is not an object")
-    return [run_id for run_id, is_alive in said.items() if is_alive]
+    return [run_id for run_id, is_alive in states.items() if is_alive]
 
 
 def in_sweep(request: Request, sweep: Row) -> Source:
-    """The fields of a sweep that lead to its agents."""
-
-    async def every(_given: Mapping[str, Any]) -> Source:
+    async def every(_arguments: Arguments) -> Source:
         rows = await request.tracker.read(agents.of_sweep, sweep["key"])
         return connection(edge(row["key"], agent_fields(request, row)) for row in rows)
 
-    async def one(given: Mapping[str, Any]) -> Source | None:
-        key = key_of(AGENT, as_text(given, "agentName") or "")
+    async def agent(arguments: Arguments) -> Source | None:
+        key = key_of(AGENT, arguments.text("agentName") or "")
         row = await request.tracker.read(agents.by_key, key)
         is_here = row is not None and row["sweep"] == sweep["key"]
         return agent_fields(request, row) if row is not None and is_here else None
 
-    return {"agents": every, "agent": one}
+    return {"agents": every, "agent": agent}
 
 
 def agent_fields(request: Request, row: Row) -> Source:
-    async def total_runs(_given: Mapping[str, Any]) -> int:
+    async def total_runs(_arguments: Arguments) -> int:
         return len(await request.tracker.read(agents.runs_of, row["sweep"], row["key"]))
 
-    async def worked_on(given: Mapping[str, Any]) -> Source:
-        size, after = page_size(given), cursor_number(given) or 0
-        found = await request.tracker.read(agents.runs_of, row["sweep"], row["key"])
-        shown = found[after : after + size + 1]
+    async def worked_on(arguments: Arguments) -> Source:
+        size, after = page_size(arguments), cursor_number(arguments) or 0
+        rows = await request.tracker.read(agents.runs_of, row["sweep"], row["key"])
+        shown = rows[after : after + size + 1]
         nodes = [run_fields.run_fields(request, run) for run in shown]
         return page([edge(after + place, node) for place, node in enumerate(nodes, 1)], size)
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.artifacts import aliases, artifacts, lineage, manifests, visibility
+from runyard.server.artifacts import aliases, artifacts, manifests, visibility
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.graphql import pages
-from runyard.server.wandb_api.graphql.ids import ARTIFACT, COLLECTION, MANIFEST, RUN, as_key, opaque
-from runyard.server.wandb_api.graphql.inputs import as_list, as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Source
+from runyard.server.wandb_api.graphql.inputs import (
+    ARTIFACT,
+    COLLECTION,
+    MANIFEST,
+    RUN,
+    Arguments,
+    opaque,
+)
+from runyard.server.wandb_api.graphql.request import Request, Source
 
 # What clients send for "whatever the team says", and read as "for ever", which is what it says.
 _INHERITED_TTL, _NO_TTL = -1, -2
@@ -23,12 +27,12 @@ _MOST_FILES = 10_000
 
 
 def queries(request: Request) -> Source:
-    async def artifact(given: Mapping[str, Any]) -> Source | None:
-        row = await request.see(visibility.artifact, as_key(given, "id", ARTIFACT))
+    async def artifact(arguments: Arguments) -> Source | None:
+        row = await request.see(visibility.artifact, arguments.key("id", ARTIFACT))
         return None if row is None else artifact_fields(request, row)
 
-    async def client_id_mapping(given: Mapping[str, Any]) -> Source | None:
-        client_id = as_text(given, "clientID") or ""
+    async def client_id_mapping(arguments: Arguments) -> Source | None:
+        client_id = arguments.text("clientID") or ""
         row = await request.tracker.read(artifacts.by_client_id, client_id)
         if row is None:
             return None
@@ -42,16 +46,14 @@ def queries(request: Request) -> Source:
 
 
 def in_run(request: Request, run: int) -> Source:
-    """The fields of a run that lead to what it used and what it made."""
-
     def with_role(role: str) -> Any:
-        async def listed(given: Mapping[str, Any]) -> Source:
-            size = pages.page_size(given)
+        async def listed(arguments: Arguments) -> Source:
+            size = pages.page_size(arguments)
             rows = await request.tracker.read(
-                lineage.artifacts_of,
+                artifacts.of_run,
                 run,
                 role,
-                after=pages.cursor_number(given) or 0,
+                after=pages.cursor_number(arguments) or 0,
                 limit=size + 1,
             )
             edges = []
@@ -59,11 +61,16 @@ def in_run(request: Request, run: int) -> Source:
                 version = await request.see(visibility.artifact, row["artifact"])
                 if version is not None:
                     edges.append(pages.edge(row["key"], artifact_fields(request, version)))
-            return pages.page(edges, size, await request.tracker.read(lineage.count_of, run, role))
+            return pages.page(
+                edges, size, await request.tracker.read(artifacts.count_of_run, run, role)
+            )
 
         return listed
 
-    return {"inputArtifacts": with_role(lineage.USED), "outputArtifacts": with_role(lineage.LOGGED)}
+    return {
+        "inputArtifacts": with_role(artifacts.USED),
+        "outputArtifacts": with_role(artifacts.LOGGED),
+    }
 
 
 def project_info(row: Row) -> Source:
@@ -98,29 +105,29 @@ def artifact_fields(request: Request, row: Row) -> Source:
     """A version; what costs more than its row is looked up when it is asked for."""
     tracker, key = request.tracker, row["key"]
 
-    async def all_aliases(_given: Mapping[str, Any]) -> list[Source]:
-        found: list[Source] = []
+    async def all_aliases(_arguments: Arguments) -> list[Source]:
+        fields: list[Source] = []
         for member in await tracker.read(aliases.memberships, key):
             collection = await request.see(visibility.collection, member["collection"])
             if collection is not None:
-                found += await alias_fields(request, member, collection)
-        return found
+                fields += await alias_fields(request, member, collection)
+        return fields
 
-    async def sequence_latest(_given: Mapping[str, Any]) -> Source | None:
+    async def sequence_latest(_arguments: Arguments) -> Source | None:
         latest = await request.see(visibility.latest, row["collection"])
         return None if latest is None else artifact_fields(request, latest)
 
-    async def created_by(_given: Mapping[str, Any]) -> Source | None:
+    async def created_by(_arguments: Arguments) -> Source | None:
         run = await request.see(visibility.run, row["run"])
         return None if run is None else _run_info(run)
 
-    async def used_by(_given: Mapping[str, Any]) -> Source:
-        keys = await tracker.read(lineage.runs_of, key, lineage.USED)
+    async def used_by(_arguments: Arguments) -> Source:
+        keys = await tracker.read(artifacts.runs_of, key, artifacts.USED)
         rows = [await request.see(visibility.run, run) for run in keys]
         edges = [pages.edge(run["key"], _run_info(run)) for run in rows if run is not None]
         return pages.connection(edges, total=len(edges))
 
-    async def all_memberships(_given: Mapping[str, Any]) -> Source:
+    async def all_memberships(_arguments: Arguments) -> Source:
         edges = []
         for member in await tracker.read(aliases.memberships, key):
             if await request.see(visibility.collection, member["collection"]) is not None:
@@ -175,16 +182,16 @@ async def membership_fields(request: Request, member: Row) -> Source:
     row = await request.see(visibility.artifact, member["artifact"])
     collection = await request.see(visibility.collection, member["collection"])
     place = f"{member['collection']}:{member['artifact']}"
-    found = {
+    fields = {
         "__typename": "ArtifactCollectionMembership",
         "id": opaque("ArtifactCollectionMembership", place),
         "versionIndex": member["version"],
         "createdAt": pages.timestamp(member["created_at"]),
     }
     if row is None or collection is None:  # Deleted between two looks.
-        return {**found, "aliases": [], "artifactCollection": None, "artifact": None}
+        return {**fields, "aliases": [], "artifactCollection": None, "artifact": None}
     return {
-        **found,
+        **fields,
         "aliases": await alias_fields(request, member, collection),
         "artifactCollection": collection_info(collection),
         "artifact": artifact_fields(request, row),
@@ -207,18 +214,18 @@ async def alias_fields(request: Request, member: Row, collection: Row) -> list[S
 
 
 def files_of(request: Request, row: Row) -> Any:
-    async def files(given: Mapping[str, Any]) -> Source:
-        size, manifest = pages.page_size(given, most=_MOST_FILES), row["manifest"]
+    async def files(arguments: Arguments) -> Source:
+        size, manifest = pages.page_size(arguments, most=_MOST_FILES), row["manifest"]
         if manifest is None:
             return pages.connection((), total=0)
-        found = await request.tracker.read(
+        entries = await request.tracker.read(
             manifests.entries_after,
             manifest,
-            pages.cursor_text(given) or "",
+            pages.cursor_text(arguments) or "",
             size + 1,
-            names=as_list(given, "names") or None,
+            names=arguments.texts("names") or None,
         )
-        edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in found]
+        edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in entries]
         return pages.page(edges, size, row["file_count"])
 
     return files

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
-from runyard.server.artifacts import artifacts, blobs, lineage, manifests
+from runyard.server.artifacts import artifacts, blobs, manifests
 from runyard.server.artifacts.aliases import check_alias
 from runyard.server.artifacts.collections import Mismatch, check_collection, check_type
 from runyard.server.people.signed_addresses import MANIFEST_NAME, Kind
@@ -14,22 +13,15 @@ from runyard.server.runs import runs
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.artifact_fields import artifact_fields
-from runyard.server.wandb_api.graphql.access_checks import (
+from runyard.server.wandb_api.graphql.inputs import ARTIFACT, MANIFEST, Arguments, key_of, opaque
+from runyard.server.wandb_api.graphql.request import (
+    Refusal,
+    Request,
+    Source,
     must_write,
     own_artifact,
     readable_artifact,
 )
-from runyard.server.wandb_api.graphql.ids import ARTIFACT, MANIFEST, as_key, key_of, opaque
-from runyard.server.wandb_api.graphql.inputs import (
-    as_json,
-    as_list,
-    as_object,
-    as_objects,
-    as_text,
-    as_whole,
-)
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
 
 _LONGEST_DIGEST = 256
 
@@ -37,48 +29,44 @@ _LONGEST_DIGEST = 256
 def mutations(request: Request) -> Source:
     tracker = request.tracker
 
-    async def create_artifact(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        new = await tracker.write(_read_new, request, given)
+    async def create_artifact(arguments: Arguments) -> Source:
+        new = await tracker.write(_read_new, request, arguments)
         try:
             row = await tracker.write(artifacts.create, new, time.time())
         except Mismatch as error:
             raise Refusal(str(error)) from error
         return {"artifact": artifact_fields(request, row)}
 
-    async def create_manifest(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        row = await own_artifact(request, as_key(given, "artifactID", ARTIFACT))
-        kind = as_text(given, "type") or manifests.FULL
+    async def create_manifest(arguments: Arguments) -> Source:
+        row = await own_artifact(request, arguments.key("artifactID", ARTIFACT))
+        kind = arguments.text("type") or manifests.FULL
         if kind not in (manifests.FULL, manifests.INCREMENTAL, manifests.PATCH):
             raise Refusal(f"{kind[:100]!r} is not a type of manifest")
-        digest = as_text(given, "digest") or ""
-        base = as_key(given, "baseArtifactID", ARTIFACT)
+        digest = arguments.text("digest") or ""
+        base = arguments.key("baseArtifactID", ARTIFACT)
         key = await tracker.write(manifests.create, row["key"], kind, digest, base, time.time())
         return {"artifactManifest": _manifest_fields(request, key, digest)}
 
-    async def update_manifest(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        key = as_key(given, "artifactManifestID", MANIFEST) or 0
+    async def update_manifest(arguments: Arguments) -> Source:
+        key = arguments.key("artifactManifestID", MANIFEST) or 0
         row = await tracker.read(manifests.by_key, key)
         # Numbers of manifests are easily guessed: one that is not there is refused as another's is.
         await own_artifact(request, None if row is None else row["artifact"])
         assert row is not None
-        digest = as_text(given, "digest") or row["digest"]
+        digest = arguments.text("digest") or row["digest"]
         if row["state"] == artifacts.PENDING:
-            base = as_key(given, "baseArtifactID", ARTIFACT)
+            base = arguments.key("baseArtifactID", ARTIFACT)
             await tracker.write(manifests.announce, key, digest, base)
         return {"artifactManifest": _manifest_fields(request, key, digest)}
 
-    async def create_files(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
+    async def create_files(arguments: Arguments) -> Source:
         rows: dict[int, Row] = {}
         wanted: list[tuple[Row, str, str]] = []
-        for spec in as_objects(given, "artifactFiles"):
-            key = key_of(ARTIFACT, as_text(spec, "artifactID") or "")
+        for spec in arguments.objects("artifactFiles"):
+            key = key_of(ARTIFACT, spec.text("artifactID") or "")
             if key not in rows:
                 rows[key] = await own_artifact(request, key)
-            name, md5 = as_text(spec, "name") or "", as_text(spec, "md5") or ""
+            name, md5 = spec.text("name") or "", spec.text("md5") or ""
             if not manifests.is_md5(md5):
                 raise Refusal(f"the md5 of {name[:100]!r} is not an MD5 in base64")
             wanted.append((rows[key], name, md5))
@@ -93,8 +81,8 @@ def mutations(request: Request) -> Source:
             here.add((row["entity"], md5))
         return {"files": {"edges": [{"node": node} for node in nodes]}}
 
-    async def commit_artifact(arguments: Mapping[str, Any]) -> Source:
-        key = as_key(as_object(arguments, "input"), "artifactID", ARTIFACT) or 0
+    async def commit_artifact(arguments: Arguments) -> Source:
+        key = arguments.key("artifactID", ARTIFACT) or 0
         await own_artifact(request, key)
         try:
             row = await tracker.write(artifacts.commit, key, time.time())
@@ -102,19 +90,18 @@ def mutations(request: Request) -> Source:
             raise Refusal(str(error)) from error
         return {"artifact": artifact_fields(request, row)}
 
-    async def use_artifact(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        row = await readable_artifact(request, as_key(given, "artifactID", ARTIFACT))
-        if as_text(given, "runName"):
-            must_write(request, request.entity(as_text(given, "entityName")))
-        run = await tracker.read(_find_run, request, given)
+    async def use_artifact(arguments: Arguments) -> Source:
+        row = await readable_artifact(request, arguments.key("artifactID", ARTIFACT))
+        if arguments.text("runName"):
+            must_write(request, request.entity(arguments))
+        run = await tracker.read(_find_run, request, arguments)
         if run is not None:
-            used_as = as_text(given, "usedAs")
-            await tracker.write(lineage.note, run, row["key"], lineage.USED, used_as)
+            used_as = arguments.text("usedAs")
+            await tracker.write(artifacts.note_run, run, row["key"], artifacts.USED, used_as)
         return {"artifact": artifact_fields(request, row)}
 
-    async def create_type(arguments: Mapping[str, Any]) -> Source:
-        name = as_text(as_object(arguments, "input"), "name") or ""
+    async def create_type(arguments: Arguments) -> Source:
+        name = arguments.text("name") or ""
         # A type is there once something is of it.
         return {"artifactType": {"id": opaque("ArtifactType", name), "name": name}}
 
@@ -129,17 +116,16 @@ def mutations(request: Request) -> Source:
     }
 
 
-def _read_new(connection: Any, request: Request, given: Mapping[str, Any]) -> artifacts.NewArtifact:
-    """Check and translate the input of `createArtifact`."""
-    entity = request.entity(as_text(given, "entityName"))
+def _read_new(db: Any, request: Request, arguments: Arguments) -> artifacts.NewArtifact:
+    entity = request.entity(arguments)
     must_write(request, entity)
-    project = as_text(given, "projectName") or "uncategorized"
-    names = as_list(given, "artifactCollectionNames")
-    name = as_text(given, "artifactCollectionName") or (names[0] if names else "")
-    kind = as_text(given, "artifactTypeName") or ""
-    digest = as_text(given, "digest") or ""
-    aliases = [as_text(alias, "alias") or "" for alias in as_objects(given, "aliases")]
-    tags = [as_text(tag, "tagName") or "" for tag in as_objects(given, "tags")]
+    project = arguments.text("projectName") or "uncategorized"
+    names = arguments.texts("artifactCollectionNames")
+    name = arguments.text("artifactCollectionName") or (names[0] if names else "")
+    kind = arguments.text("artifactTypeName") or ""
+    digest = arguments.text("digest") or ""
+    aliases = [alias.text("alias") or "" for alias in arguments.objects("aliases")]
+    tags = [tag.text("tagName") or "" for tag in arguments.objects("tags")]
     try:
         check_project(entity)
         check_project(project)
@@ -152,27 +138,27 @@ def _read_new(connection: Any, request: Request, given: Mapping[str, Any]) -> ar
     if not 0 < len(digest) <= _LONGEST_DIGEST:
         raise Refusal(f"{name} has no digest")
     return artifacts.NewArtifact(
-        project=runs.ensure_project(connection, entity, project, time.time()),
+        project=runs.ensure_project(db, entity, project, time.time()),
         collection=name,
         type=kind,
         digest=digest,
-        run=_find_run(connection, request, given),
+        run=_find_run(db, request, arguments),
         aliases=list(dict.fromkeys(aliases)),
         tags=list(dict.fromkeys(tag for tag in tags if tag)),
-        description=as_text(given, "description"),
-        metadata=as_json(given, "metadata"),
-        history_step=as_whole(given, "historyStep"),
-        ttl=as_whole(given, "ttlDurationSeconds"),
-        client_id=as_text(given, "clientID"),
-        sequence_client_id=as_text(given, "sequenceClientID"),
-        distributed_id=as_text(given, "distributedID"),
+        description=arguments.text("description"),
+        metadata=arguments.json("metadata"),
+        history_step=arguments.whole("historyStep"),
+        ttl=arguments.whole("ttlDurationSeconds"),
+        client_id=arguments.text("clientID"),
+        sequence_client_id=arguments.text("sequenceClientID"),
+        distributed_id=arguments.text("distributedID"),
     )
 
 
-def _find_run(connection: Any, request: Request, given: Mapping[str, Any]) -> int | None:
-    entity = request.entity(as_text(given, "entityName"))
-    project, name = as_text(given, "projectName") or "", as_text(given, "runName") or ""
-    row = runs.by_path(connection, entity, project, name) if name else None
+def _find_run(db: Any, request: Request, arguments: Arguments) -> int | None:
+    entity = request.entity(arguments)
+    project, name = arguments.text("projectName") or "", arguments.text("runName") or ""
+    row = runs.by_path(db, entity, project, name) if name else None
     return None if row is None else row["key"]
 
 

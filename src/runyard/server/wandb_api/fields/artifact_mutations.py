@@ -6,6 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.artifacts import aliases, artifact_deletion, artifacts, collections
@@ -20,44 +21,38 @@ from runyard.server.wandb_api.fields.artifact_fields import (
     tag_fields,
 )
 from runyard.server.wandb_api.fields.collection_fields import collection_fields
-from runyard.server.wandb_api.graphql.access_checks import must_write, own_artifact, own_collection
-from runyard.server.wandb_api.graphql.ids import ARTIFACT, COLLECTION, as_key, opaque
-from runyard.server.wandb_api.graphql.inputs import (
-    as_json,
-    as_object,
-    as_objects,
-    as_text,
-    as_whole,
+from runyard.server.wandb_api.graphql.inputs import ARTIFACT, COLLECTION, Arguments, opaque
+from runyard.server.wandb_api.graphql.request import (
+    Refusal,
+    Request,
+    Source,
+    must_write,
+    own_artifact,
+    own_collection,
 )
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
 
 
 def mutations(request: Request) -> Source:
     tracker = request.tracker
 
-    async def update_artifact(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        await own_artifact(request, _artifact_key(given))
-        row = await tracker.write(_update, given, _artifact_key(given))
+    async def update_artifact(arguments: Arguments) -> Source:
+        await own_artifact(request, _artifact_key(arguments))
+        row = await tracker.write(_update, arguments, _artifact_key(arguments))
         return {"artifact": artifact_fields(request, row)}
 
-    async def add_aliases(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        await own_artifact(request, _artifact_key(given))
-        await tracker.write(_change_aliases, request, given, _artifact_key(given), True)
+    async def add_aliases(arguments: Arguments) -> Source:
+        await own_artifact(request, _artifact_key(arguments))
+        await tracker.write(_change_aliases, request, arguments, _artifact_key(arguments), True)
         return {"success": True}
 
-    async def delete_aliases(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        await own_artifact(request, _artifact_key(given))
-        await tracker.write(_change_aliases, request, given, _artifact_key(given), False)
+    async def delete_aliases(arguments: Arguments) -> Source:
+        await own_artifact(request, _artifact_key(arguments))
+        await tracker.write(_change_aliases, request, arguments, _artifact_key(arguments), False)
         return {"success": True}
 
-    async def delete_artifact(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        await own_artifact(request, _artifact_key(given))
-        key, with_aliases = _artifact_key(given), bool(given.get("deleteAliases"))
+    async def delete_artifact(arguments: Arguments) -> Source:
+        await own_artifact(request, _artifact_key(arguments))
+        key, with_aliases = _artifact_key(arguments), bool(arguments.get("deleteAliases"))
         try:
             freed = await tracker.write(artifact_deletion.delete, key, with_aliases=with_aliases)
         except (artifacts.Unknown, artifact_deletion.Aliased) as error:
@@ -65,36 +60,33 @@ def mutations(request: Request) -> Source:
         await tracker.blobs.free(tracker, freed)
         return {"artifact": {"__typename": "Artifact", "id": opaque(ARTIFACT, key)}}
 
-    async def link_artifact(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        must_write(request, request.entity(as_text(given, "entityName")))
-        member = await tracker.write(_link, request, given)
+    async def link_artifact(arguments: Arguments) -> Source:
+        must_write(request, request.entity(arguments))
+        member = await tracker.write(_link, request, arguments)
         return {
             "versionIndex": member["version"],
             "artifactMembership": await membership_fields(request, member),
         }
 
-    async def unlink_artifact(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        portfolio = as_key(given, "artifactPortfolioID", COLLECTION) or 0
+    async def unlink_artifact(arguments: Arguments) -> Source:
+        portfolio = arguments.key("artifactPortfolioID", COLLECTION) or 0
         row = await own_collection(request, portfolio)
         if not row["is_portfolio"]:
             raise Refusal("there are no links in this collection")
-        await tracker.write(aliases.leave, portfolio, _artifact_key(given))
+        await tracker.write(aliases.leave, portfolio, _artifact_key(arguments))
         return {"success": True}
 
     def collection_change(id_name: str, columns: Mapping[str, str]) -> Any:
-        async def change(arguments: Mapping[str, Any]) -> Source:
-            given = as_object(arguments, "input")
-            await own_collection(request, as_key(given, id_name, COLLECTION))
-            row = await tracker.write(_change_collection, given, id_name, columns)
+        async def change(arguments: Arguments) -> Source:
+            await own_collection(request, arguments.key(id_name, COLLECTION))
+            row = await tracker.write(_change_collection, arguments, id_name, columns)
             return {"artifactCollection": collection_fields(request, row)}
 
         return change
 
     def collection_deletion(id_name: str) -> Any:
-        async def delete(arguments: Mapping[str, Any]) -> Source:
-            key = as_key(as_object(arguments, "input"), id_name, COLLECTION) or 0
+        async def delete(arguments: Arguments) -> Source:
+            key = arguments.key(id_name, COLLECTION) or 0
             row = await own_collection(request, key)
             freed = await tracker.write(artifact_deletion.delete_collection, key)
             await tracker.blobs.free(tracker, freed)
@@ -102,13 +94,12 @@ def mutations(request: Request) -> Source:
 
         return delete
 
-    async def add_collection_tags(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        row = await tracker.write(_tag_collection, request, given, True)
+    async def add_collection_tags(arguments: Arguments) -> Source:
+        row = await tracker.write(_tag_collection, request, arguments, True)
         return {"tags": tag_fields(f"collection {row['key']}", json.loads(row["tags"]))}
 
-    async def delete_collection_tags(arguments: Mapping[str, Any]) -> Source:
-        await tracker.write(_tag_collection, request, as_object(arguments, "input"), False)
+    async def delete_collection_tags(arguments: Arguments) -> Source:
+        await tracker.write(_tag_collection, request, arguments, False)
         return {"success": True}
 
     texts = {"name": "name", "description": "description"}
@@ -131,76 +122,69 @@ def mutations(request: Request) -> Source:
     }
 
 
-def _artifact_key(given: Mapping[str, Any]) -> int:
-    return as_key(given, "artifactID", ARTIFACT) or 0
+def _artifact_key(arguments: Arguments) -> int:
+    return arguments.key("artifactID", ARTIFACT) or 0
 
 
-def _known(connection: sqlite3.Connection, key: int) -> Row:
-    row = artifacts.by_key(connection, key)
+def _known(db: Connection, key: int) -> Row:
+    row = artifacts.by_key(db, key)
     if row is None:
         raise Refusal("there is no such artifact any more")
     return row
 
 
-def _update(connection: sqlite3.Connection, given: Mapping[str, Any], key: int) -> Row:
+def _update(db: Connection, arguments: Arguments, key: int) -> Row:
     """Null leaves a field as it is."""
-    row = _known(connection, key)
+    row = _known(db, key)
     columns: dict[str, Any] = {
-        "description": as_text(given, "description"),
-        "metadata": as_json(given, "metadata"),
-        "ttl": as_whole(given, "ttlDurationSeconds"),
-        "tags": _changed_tags(row, _tags(given, "tagsToAdd"), _tags(given, "tagsToDelete")),
+        "description": arguments.text("description"),
+        "metadata": arguments.json("metadata"),
+        "ttl": arguments.whole("ttlDurationSeconds"),
+        "tags": _changed_tags(row, _tags(arguments, "tagsToAdd"), _tags(arguments, "tagsToDelete")),
     }
     known = {name: value for name, value in columns.items() if value is not None}
-    artifacts.update(connection, row["key"], time.time(), **known)
-    if given.get("aliases") is not None:
+    artifacts.update(db, row["key"], time.time(), **known)
+    if arguments.get("aliases") is not None:
         # The whole list, as clients send that do not know of adding and deleting.
-        names = _checked([as_text(alias, "alias") or "" for alias in as_objects(given, "aliases")])
-        held = aliases.held(connection, row["collection"], row["key"])
+        names = _checked([alias.text("alias") or "" for alias in arguments.objects("aliases")])
+        held = aliases.held(db, row["collection"], row["key"])
         gone = [name for name in held if name not in names]
-        aliases.take(connection, row["collection"], row["key"], gone)
-        aliases.give(connection, row["collection"], row["key"], names)
-    return _known(connection, key)
+        aliases.take(db, row["collection"], row["key"], gone)
+        aliases.give(db, row["collection"], row["key"], names)
+    return _known(db, key)
 
 
 def _change_aliases(
-    connection: sqlite3.Connection,
-    request: Request,
-    given: Mapping[str, Any],
-    key: int,
-    adds: bool,
+    db: Connection, request: Request, arguments: Arguments, key: int, adds: bool
 ) -> None:
-    row = _known(connection, key)
-    for alias in as_objects(given, "aliases"):
-        entity = request.entity(as_text(alias, "entityName"))
+    row = _known(db, key)
+    for alias in arguments.objects("aliases"):
+        entity = request.entity(alias)
         must_write(request, entity)
-        project = as_text(alias, "projectName") or ""
-        name = as_text(alias, "artifactCollectionName") or ""
-        collection = collections.by_name(connection, entity, project, name)
-        if (
-            collection is None
-            or aliases.membership(connection, collection["key"], row["key"]) is None
-        ):
+        project = alias.text("projectName") or ""
+        name = alias.text("artifactCollectionName") or ""
+        collection = collections.by_name(db, entity, project, name)
+        if collection is None or aliases.membership(db, collection["key"], row["key"]) is None:
             raise Refusal(f"this artifact is not in {entity}/{project}/{name}")
-        names = [as_text(alias, "alias") or ""]
+        names = [alias.text("alias") or ""]
         if adds:
-            aliases.give(connection, collection["key"], row["key"], _checked(names))
+            aliases.give(db, collection["key"], row["key"], _checked(names))
         else:
-            aliases.take(connection, collection["key"], row["key"], names)
+            aliases.take(db, collection["key"], row["key"], names)
 
 
-def _link(connection: sqlite3.Connection, request: Request, given: Mapping[str, Any]) -> Row:
-    key = as_key(given, "artifactID", ARTIFACT)
-    client_id = as_text(given, "clientID")
+def _link(db: Connection, request: Request, arguments: Arguments) -> Row:
+    key = arguments.key("artifactID", ARTIFACT)
+    client_id = arguments.text("clientID")
     if key is None and client_id:
-        known = artifacts.by_client_id(connection, client_id)
+        known = artifacts.by_client_id(db, client_id)
         key = None if known is None else known["artifact"]
-    entity = request.entity(as_text(given, "entityName"))
-    project = as_text(given, "projectName") or "uncategorized"
-    portfolio = as_text(given, "artifactPortfolioName") or ""
-    names = [as_text(alias, "alias") or "" for alias in as_objects(given, "aliases")]
+    entity = request.entity(arguments)
+    project = arguments.text("projectName") or "uncategorized"
+    portfolio = arguments.text("artifactPortfolioName") or ""
+    names = [alias.text("alias") or "" for alias in arguments.objects("aliases")]
     now = time.time()
-    linked = None if key is None else artifacts.by_key(connection, key)
+    linked = None if key is None else artifacts.by_key(db, key)
     # A version that others only lent may not be lent on: its link would outlive theirs.
     if linked is None or not request.may_read(linked["entity"]):
         raise Refusal("there is no such artifact any more")
@@ -208,58 +192,56 @@ def _link(connection: sqlite3.Connection, request: Request, given: Mapping[str, 
         check_project(entity)
         check_project(project)
         check_collection(portfolio)
-        target = runs.ensure_project(connection, entity, project, now)
+        target = runs.ensure_project(db, entity, project, now)
         user = request.caller.key
         names = _checked(names)
-        return artifacts.link(connection, linked["key"], target, portfolio, names, user, now)
+        return artifacts.link(db, linked["key"], target, portfolio, names, user, now)
     except (BadName, Mismatch, artifacts.Unknown, artifacts.Unfinished) as error:
         raise Refusal(str(error)) from error
 
 
 def _change_collection(
-    connection: sqlite3.Connection,
-    given: Mapping[str, Any],
-    id_name: str,
-    columns: Mapping[str, str],
+    db: Connection, arguments: Arguments, id_name: str, columns: Mapping[str, str]
 ) -> Row:
-    key = as_key(given, id_name, COLLECTION) or 0
-    said = {column: as_text(given, name) for name, column in columns.items()}
-    known = {column: value for column, value in said.items() if value is not None}
+    key = arguments.key(id_name, COLLECTION) or 0
+    texts = {column: arguments.text(name) for name, column in columns.items()}
+    known = {column: value for column, value in texts.items() if value is not None}
     try:
         if "name" in known:
             check_collection(known["name"])
         if "type" in known:
             check_type(known["type"])
-        collections.update(connection, key, time.time(), **known)
+        collections.update(db, key, time.time(), **known)
     except BadName as error:
         raise Refusal(str(error)) from error
     except sqlite3.IntegrityError as error:
         raise Refusal(f"there is a collection {known.get('name')} already") from error
-    row = collections.by_key(connection, key)
+    row = collections.by_key(db, key)
     if row is None:
         raise Refusal("there is no such collection any more")
     return row
 
 
-def _tag_collection(
-    connection: sqlite3.Connection, request: Request, given: Mapping[str, Any], adds: bool
-) -> Row:
-    entity = request.entity(as_text(given, "entityName"))
+def _tag_collection(db: Connection, request: Request, arguments: Arguments, adds: bool) -> Row:
+    entity = request.entity(arguments)
     must_write(request, entity)
-    project, name = as_text(given, "projectName") or "", as_text(given, "artifactCollectionName")
-    row = collections.by_name(connection, entity, project, name or "")
+    project, name = (
+        arguments.text("projectName") or "",
+        arguments.text("artifactCollectionName"),
+    )
+    row = collections.by_name(db, entity, project, name or "")
     if row is None:
         raise Refusal(f"there is no collection {name} in {entity}/{project}")
-    tags = _tags(given, "tags")
+    tags = _tags(arguments, "tags")
     changed = _changed_tags(row, tags if adds else [], [] if adds else tags)
-    collections.update(connection, row["key"], time.time(), tags=changed)
-    stored = collections.by_key(connection, row["key"])
+    collections.update(db, row["key"], time.time(), tags=changed)
+    stored = collections.by_key(db, row["key"])
     assert stored is not None
     return stored
 
 
-def _tags(given: Mapping[str, Any], name: str) -> list[str]:
-    return [as_text(tag, "tagName") or "" for tag in as_objects(given, name)]
+def _tags(arguments: Arguments, name: str) -> list[str]:
+    return [tag.text("tagName") or "" for tag in arguments.objects(name)]
 
 
 def _changed_tags(row: Row, added: Sequence[str], deleted: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.artifacts import aliases, artifacts, collections, visibility
@@ -15,42 +14,38 @@ from runyard.server.wandb_api.fields.artifact_fields import (
     tag_fields,
 )
 from runyard.server.wandb_api.graphql import pages
-from runyard.server.wandb_api.graphql.ids import COLLECTION, as_key, opaque
-from runyard.server.wandb_api.graphql.inputs import as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import COLLECTION, Arguments, opaque
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 
 def queries(request: Request) -> Source:
-    async def artifact_collection(given: Mapping[str, Any]) -> Source | None:
-        row = await request.see(visibility.collection, as_key(given, "id", COLLECTION))
+    async def artifact_collection(arguments: Arguments) -> Source | None:
+        row = await request.see(visibility.collection, arguments.key("id", COLLECTION))
         return None if row is None else collection_fields(request, row)
 
     return {"artifactCollection": artifact_collection}
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
-    """The fields of a project that lead to its artifacts."""
-
-    async def types(given: Mapping[str, Any]) -> Source:
+    async def types(arguments: Arguments) -> Source:
         rows = await request.tracker.read(collections.types, entity, project)
-        after = pages.cursor_text(given) or ""
+        after = pages.cursor_text(arguments) or ""
         edges = [
             pages.edge(row["name"], _type_fields(request, entity, project, row))
             for row in rows
             if row["name"] > after
         ]
-        return pages.page(edges, pages.page_size(given), len(rows))
+        return pages.page(edges, pages.page_size(arguments), len(rows))
 
-    async def one_type(given: Mapping[str, Any]) -> Source | None:
+    async def one_type(arguments: Arguments) -> Source | None:
         for row in await request.tracker.read(collections.types, entity, project):
-            if row["name"] == as_text(given, "name"):
+            if row["name"] == arguments.text("name"):
                 return _type_fields(request, entity, project, row)
         return None
 
-    async def membership(given: Mapping[str, Any]) -> Source | None:
+    async def membership(arguments: Arguments) -> Source | None:
         member = await request.tracker.read(
-            artifacts.by_name, entity, project, as_text(given, "name") or ""
+            artifacts.by_name, entity, project, arguments.text("name") or ""
         )
         return None if member is None else await membership_fields(request, member)
 
@@ -66,8 +61,8 @@ def _lookups(request: Request, entity: str, project: str, kind: str | None) -> S
     """What can be looked up in a project, and the same in one type of it."""
     tracker = request.tracker
 
-    async def artifact(given: Mapping[str, Any]) -> Source | None:
-        name = as_text(given, "name") or ""
+    async def artifact(arguments: Arguments) -> Source | None:
+        name = arguments.text("name") or ""
         member = await tracker.read(artifacts.by_name, entity, project, name, kind)
         if member is None:
             return None
@@ -75,8 +70,8 @@ def _lookups(request: Request, entity: str, project: str, kind: str | None) -> S
         return None if row is None else artifact_fields(request, row)
 
     def collection(is_wanted: tuple[bool, ...]) -> Any:
-        async def find(given: Mapping[str, Any]) -> Source | None:
-            name = as_text(given, "name") or ""
+        async def find(arguments: Arguments) -> Source | None:
+            name = arguments.text("name") or ""
             row = await tracker.read(collections.by_name, entity, project, name, kind)
             if row is None or bool(row["is_portfolio"]) not in is_wanted:
                 return None
@@ -84,14 +79,14 @@ def _lookups(request: Request, entity: str, project: str, kind: str | None) -> S
 
         return find
 
-    async def listed(given: Mapping[str, Any]) -> Source:
-        size = pages.page_size(given)
+    async def listed(arguments: Arguments) -> Source:
+        size = pages.page_size(arguments)
         rows = await tracker.read(
             collections.listed,
             entity,
             project,
             kind,
-            after=pages.cursor_number(given) or 0,
+            after=pages.cursor_number(arguments) or 0,
             limit=size + 1,
         )
         edges = [pages.edge(row["key"], collection_fields(request, row)) for row in rows]
@@ -122,15 +117,15 @@ def _type_fields(request: Request, entity: str, project: str, row: Row) -> Sourc
 def collection_fields(request: Request, row: Row) -> Source:
     tracker, key = request.tracker, row["key"]
 
-    async def versions(given: Mapping[str, Any]) -> Source:
-        size = pages.page_size(given)
-        if not _wants_committed(given):
+    async def versions(arguments: Arguments) -> Source:
+        size = pages.page_size(arguments)
+        if not _wants_committed(arguments):
             return pages.connection((), total=0)
         members = await tracker.read(
             artifacts.versions,
             key,
-            newest=not (as_text(given, "order") or "-").startswith("+"),
-            after=pages.cursor_number(given),
+            newest=not (arguments.text("order") or "-").startswith("+"),
+            after=pages.cursor_number(arguments),
             limit=size + 1,
         )
         edges = []
@@ -142,12 +137,12 @@ def collection_fields(request: Request, row: Row) -> Source:
                 edges.append(pages.edge(version, node, version=f"v{version}"))
         return pages.page(edges, size, await tracker.read(artifacts.count_versions, key))
 
-    async def membership(given: Mapping[str, Any]) -> Source | None:
-        member = await tracker.read(aliases.resolve, key, as_text(given, "aliasName") or "latest")
+    async def membership(arguments: Arguments) -> Source | None:
+        member = await tracker.read(aliases.resolve, key, arguments.text("aliasName") or "latest")
         return None if member is None else await membership_fields(request, member)
 
-    async def all_aliases(given: Mapping[str, Any]) -> Source:
-        after, size = pages.cursor_text(given) or "", pages.page_size(given)
+    async def all_aliases(arguments: Arguments) -> Source:
+        after, size = pages.cursor_text(arguments) or "", pages.page_size(arguments)
         edges = [
             pages.edge(name, {"__typename": "ArtifactAlias", "alias": name,
                               "id": opaque("ArtifactAlias", f"{key}:{name}")})
@@ -156,7 +151,7 @@ def collection_fields(request: Request, row: Row) -> Source:
         ]  # fmt: skip
         return pages.page(edges, size)
 
-    async def latest(_given: Mapping[str, Any]) -> Source | None:
+    async def latest(_arguments: Arguments) -> Source | None:
         newest = await request.see(visibility.latest, key)
         return None if newest is None else artifact_fields(request, newest)
 
@@ -179,9 +174,9 @@ def collection_fields(request: Request, row: Row) -> Source:
     }
 
 
-def _wants_committed(given: Mapping[str, Any]) -> bool:
+def _wants_committed(arguments: Arguments) -> bool:
     """Lists hold committed versions; a filter can only ask for others, of which there are none."""
-    text = as_text(given, "filters")
+    text = arguments.text("filters")
     if not text:
         return True
     try:

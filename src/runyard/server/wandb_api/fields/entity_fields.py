@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from runyard.server.artifacts import blobs
 from runyard.server.people import invitations, people, permissions
 from runyard.server.store.names import BadName
-from runyard.server.wandb_api.graphql.ids import opaque, text_of
-from runyard.server.wandb_api.graphql.inputs import as_object, as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments, opaque, text_of
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 _MEMBER = "Member"
 
 
 def queries(request: Request) -> Source:
-    async def entity(given: Mapping[str, Any]) -> Source | None:
-        named = request.entity(as_text(given, "name"))
+    async def entity(arguments: Arguments) -> Source | None:
+        named = request.entity(arguments, "name")
         return _entity_fields(request, named) if request.may_read(named) else None
 
     return {"entity": entity}
 
 
 def mutations(request: Request) -> Source:
-    async def create_team(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        name = as_text(given, "teamName") or ""
+    async def create_team(arguments: Arguments) -> Source:
+        name = arguments.text("teamName") or ""
         # Members are equals: who is named as the team's admin is one more.
-        others = list(filter(None, [as_text(given, "teamAdminUserName")]))
+        others = list(filter(None, [arguments.text("teamAdminUserName")]))
         await _change(request, invitations.make_team, name, request.caller, others, time.time())
         return {"entity": {**_entity_fields(request, name), "limits": None}}
 
-    async def create_invite(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        team, user = _team(request, given), as_text(given, "username")
+    async def create_invite(arguments: Arguments) -> Source:
+        team, user = _team(request, arguments), arguments.text("username")
         if user is None:
             raise Refusal("users have no email addresses here: name the user")
         await _change(request, invitations.take_in, team, user, request.caller, time.time())
@@ -50,10 +45,9 @@ def mutations(request: Request) -> Source:
             }
         }
 
-    async def delete_invite(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        team = _team(request, given)
-        place, _, user = text_of(_MEMBER, as_text(given, "id") or "").partition("/")
+    async def delete_invite(arguments: Arguments) -> Source:
+        team = _team(request, arguments)
+        place, _, user = text_of(_MEMBER, arguments.text("id") or "").partition("/")
         if place != team:
             raise Refusal(f"this is no member of {team!r}")
         await _change(request, invitations.let_go, team, user, request.caller)
@@ -69,26 +63,23 @@ def mutations(request: Request) -> Source:
 def _entity_fields(request: Request, name: str) -> Source:
     caller, tracker = request.caller, request.tracker
 
-    async def is_team(_given: Mapping[str, Any]) -> bool:
+    async def is_team(_arguments: Arguments) -> bool:
         return await tracker.read(people.members_of, name) is not None
 
-    async def kind(_given: Mapping[str, Any]) -> str:
-        return "team" if await is_team(_given) else "user"
+    async def kind(_arguments: Arguments) -> str:
+        return "team" if await is_team(_arguments) else "user"
 
-    async def members(_given: Mapping[str, Any]) -> list[Source]:
+    async def members(_arguments: Arguments) -> list[Source]:
         team = await tracker.read(people.members_of, name)
-        found = await tracker.read(people.list_users)
+        users = await tracker.read(people.list_users)
         mine = [name] if team is None else team
         invited = await tracker.read(invitations.of_team, name)
         return [
-            *(_member(name, user["name"]) for user in found if user["name"] in mine),
+            *(_member(name, user["name"]) for user in users if user["name"] in mine),
             *(_member(name, user, pending=True) for user in invited),
         ]
 
-    async def stored(_given: Mapping[str, Any]) -> int:
-        return await tracker.read(blobs.stored_bytes, name)
-
-    async def is_free(_given: Mapping[str, Any]) -> bool:
+    async def is_free(_arguments: Arguments) -> bool:
         return not await tracker.read(people.is_taken, name)
 
     return {
@@ -103,7 +94,7 @@ def _entity_fields(request: Request, name: str) -> Source:
         "isTeam": is_team,
         "entityType": kind,
         "members": members,
-        "storageBytes": stored,
+        "storageBytes": request.reads(blobs.stored_bytes, name),
         # Who may read what is not a setting: it is private, and code comes if the client sends it.
         "privateOnly": True,
         "defaultAccess": "PRIVATE",
@@ -127,8 +118,8 @@ def _member(entity: str, user: str, *, pending: bool = False) -> Source:
     }
 
 
-def _team(request: Request, given: Mapping[str, Any]) -> str:
-    team = as_text(given, "entityName") or ""
+def _team(request: Request, arguments: Arguments) -> str:
+    team = arguments.text("entityName") or ""
     if not permissions.may_manage_team(request.caller, team):
         raise Refusal(f"there is no team {team[:100]!r}")
     return team

@@ -7,17 +7,15 @@ and `historyKeys` are JSON themselves.
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Mapping
+from sqlite3 import Connection
 from typing import Any
 
 from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.history.reading import rows
 from runyard.server.history.reading.history_keys import read_history_keys
 from runyard.server.history.reading.rows import Window
-from runyard.server.wandb_api.graphql.inputs import as_count, as_list
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 _SAMPLES, _MOST_SAMPLES = 500, 100_000
 _FARTHEST = 2**53
@@ -27,83 +25,72 @@ _MOST_SPECS = 100
 def in_run(request: Request, run: int) -> Source:
     tracker = request.tracker
 
-    async def history(given: Mapping[str, Any]) -> list[str]:
-        samples = as_count(given, "samples", _SAMPLES, _MOST_SAMPLES)
-        if given.get("minStep") is None and given.get("maxStep") is None:
+    async def history(arguments: Arguments) -> list[str]:
+        samples = arguments.count("samples", _SAMPLES, _MOST_SAMPLES)
+        if arguments.get("minStep") is None and arguments.get("maxStep") is None:
             return await tracker.read(_sampled, run, HISTORY, samples)
-        low = _step(given, "minStep", 0)
+        low = _step(arguments, "minStep", 0)
         # Here the last step is the first that is not wanted.
-        high = _step(given, "maxStep", _FARTHEST) - 1
+        high = _step(arguments, "maxStep", _FARTHEST) - 1
         return await tracker.read(_between, run, Window(low, min(high, low + samples - 1)))
 
-    async def events(given: Mapping[str, Any]) -> list[str]:
-        samples = as_count(given, "samples", _SAMPLES, _MOST_SAMPLES)
+    async def events(arguments: Arguments) -> list[str]:
+        samples = arguments.count("samples", _SAMPLES, _MOST_SAMPLES)
         return await tracker.read(_sampled, run, EVENTS, samples)
 
-    async def sampled_history(given: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-        specs = [_read_spec(text) for text in as_list(given, "specs")]
+    async def sampled_history(arguments: Arguments) -> list[list[dict[str, Any]]]:
+        specs = [_read_spec(text) for text in arguments.texts("specs")]
         if len(specs) > _MOST_SPECS:
             raise Refusal(f"specs has more than {_MOST_SPECS} entries")
         return [await tracker.read(_sampled_keys, run, spec) for spec in specs]
 
-    async def history_keys(_given: Mapping[str, Any]) -> dict[str, Any] | None:
-        return await tracker.read(read_history_keys, run)
-
-    async def parquet_history(_given: Mapping[str, Any]) -> Source:
+    async def parquet_history(_arguments: Arguments) -> Source:
         # No files to download: a client that hears of live rows reads all of them page by page.
         first = await tracker.read(rows.first_step, run, HISTORY)
         return {"parquetUrls": [], "liveData": [] if first is None else [{"_step": first}]}
-
-    async def system_metrics(_given: Mapping[str, Any]) -> str:
-        return await tracker.read(_last_system_metrics, run)
-
-    async def events_count(_given: Mapping[str, Any]) -> int:
-        return await tracker.read(count_rows, run, EVENTS)
 
     return {
         "history": history,
         "events": events,
         "sampledHistory": sampled_history,
-        "historyKeys": history_keys,
+        "historyKeys": request.reads(read_history_keys, run),
         "parquetHistory": parquet_history,
-        "systemMetrics": system_metrics,
-        "eventsLineCount": events_count,
+        "systemMetrics": request.reads(_last_system_metrics, run),
+        "eventsLineCount": request.reads(count_rows, run, EVENTS),
     }
 
 
-def _sampled(connection: sqlite3.Connection, run: int, stream: int, samples: int) -> list[str]:
-    return [json.dumps(row) for row in rows.sample_rows(connection, run, stream, samples)]
+def _sampled(db: Connection, run: int, stream: int, samples: int) -> list[str]:
+    return [json.dumps(row) for row in rows.sample_rows(db, run, stream, samples)]
 
 
-def _between(connection: sqlite3.Connection, run: int, window: Window) -> list[str]:
-    return [json.dumps(row) for row in rows.rows_between(connection, run, HISTORY, window)]
+def _between(db: Connection, run: int, window: Window) -> list[str]:
+    return [json.dumps(row) for row in rows.rows_between(db, run, HISTORY, window)]
 
 
-def _sampled_keys(
-    connection: sqlite3.Connection, run: int, spec: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    samples = as_count(spec, "samples", _SAMPLES, _MOST_SAMPLES)
+def _sampled_keys(db: Connection, run: int, spec: Arguments) -> list[dict[str, Any]]:
+    samples = spec.count("samples", _SAMPLES, _MOST_SAMPLES)
     window = None
     if spec.get("minStep") is not None or spec.get("maxStep") is not None:
         low, high = _step(spec, "minStep", 0), _step(spec, "maxStep", _FARTHEST)
         # Old clients ask for one step more than they want rows; it belongs to their next page.
         window = Window(low, min(high, low + samples - 1))
-    names = as_list(spec, "keys")
-    return rows.sample_keys(connection, run, HISTORY, names, samples, window)
+    names = spec.texts("keys")
+    return rows.sample_keys(db, run, HISTORY, names, samples, window)
 
 
-def _read_spec(text: str) -> Mapping[str, Any]:
+def _read_spec(text: str) -> Arguments:
     try:
         spec = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Refusal(f"a spec is not JSON: {error}") from error
     if not isinstance(spec, dict):
         raise Refusal("a spec is not an object")
-    return spec
+    return Arguments(spec)
 
 
-def _step(given: Mapping[str, Any], name: str, default: int) -> int:
-    value = given.get(name)
+def _step(arguments: Arguments, name: str, default: int) -> int:
+    value = arguments.get(name)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _FARTHEST:
@@ -111,8 +98,8 @@ def _step(given: Mapping[str, Any], name: str, default: int) -> int:
     return int(value)
 
 
-def _last_system_metrics(connection: sqlite3.Connection, run: int) -> str:
-    line = last_row(connection, run, EVENTS)
+def _last_system_metrics(db: Connection, run: int) -> str:
+    line = last_row(db, run, EVENTS)
     try:
         row = json.loads(line or "{}")
     except ValueError:

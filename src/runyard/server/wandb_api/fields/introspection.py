@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runyard.server.wandb_api.graphql.source import Source
+from runyard.server.wandb_api.graphql.request import Source
 
 _FIELDS = {
     "Query": ("viewer", "serverInfo", "model", "models", "project", "entity", "artifact"),

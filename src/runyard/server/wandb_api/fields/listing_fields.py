@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
 
 from runyard.server.history.history import HISTORY, count_rows_of
 from runyard.server.listing import run_listing
 from runyard.server.listing.filters import BadFilter, Condition, read_filter
 from runyard.server.listing.orders import BadOrder, read_cursor, read_order, write_cursor
 from runyard.server.wandb_api.fields import run_fields
-from runyard.server.wandb_api.graphql.inputs import as_text
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.pages import connection, cursor_text, edge, page_size
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 
 def in_project(request: Request, project: int | None) -> Source:
@@ -35,18 +32,18 @@ def in_project(request: Request, project: int | None) -> Source:
             known[text] = (condition, keys)
         return known[text]
 
-    async def run_count(given: Mapping[str, Any]) -> int:
-        condition, keys = await matching(as_text(given, "filters"))
+    async def run_count(arguments: Arguments) -> int:
+        condition, keys = await matching(arguments.text("filters"))
         return await tracker.read(run_listing.count, project or 0, condition, keys)
 
-    async def page(given: Mapping[str, Any]) -> Source:
-        condition, keys = await matching(as_text(given, "filters"))
+    async def page(arguments: Arguments) -> Source:
+        condition, keys = await matching(arguments.text("filters"))
         try:
-            order = read_order(as_text(given, "order"))
-            after = read_cursor(cursor_text(given))
+            order = read_order(arguments.text("order"))
+            after = read_cursor(cursor_text(arguments))
         except BadOrder as error:
             raise Refusal(str(error)) from error
-        found = await tracker.read(
+        listed = await tracker.read(
             run_listing.read_page,
             tracker.remembered,
             project or 0,
@@ -54,16 +51,16 @@ def in_project(request: Request, project: int | None) -> Source:
             keys,
             order,
             after,
-            page_size(given),
+            page_size(arguments),
         )
-        counts = await tracker.read(count_rows_of, [row["key"] for row, _ in found.runs], HISTORY)
+        counts = await tracker.read(count_rows_of, [row["key"] for row, _ in listed.runs], HISTORY)
         edges = [
             edge(
                 write_cursor(place),
                 {**run_fields.run_fields(request, row), "historyLineCount": counts[row["key"]]},
             )
-            for row, place in found.runs
+            for row, place in listed.runs
         ]
-        return connection(edges, more=found.more)
+        return connection(edges, more=listed.more)
 
     return {"runs": page, "runCount": run_count}

@@ -4,49 +4,46 @@ from __future__ import annotations
 
 import collections
 import itertools
-import sqlite3
-from collections.abc import Mapping
-from typing import Any
+from sqlite3 import Connection
 
 from runyard.server.processes import consoles
 from runyard.server.wandb_api.graphql import pages
-from runyard.server.wandb_api.graphql.inputs import as_count
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Request, Source
 
 _PAGE, _LARGEST_PAGE = 1_000, 10_000
 
 
 def in_run(request: Request, run: int) -> Source:
-    async def log_lines(given: Mapping[str, Any]) -> Source:
-        if given.get("last") is not None:
-            last = as_count(given, "last", _PAGE, _LARGEST_PAGE)
+    async def log_lines(arguments: Arguments) -> Source:
+        if arguments.get("last") is not None:
+            last = arguments.count("last", _PAGE, _LARGEST_PAGE)
             return await request.tracker.read(_tail, run, last)
-        size = pages.page_size(given, usual=_PAGE, most=_LARGEST_PAGE)
-        after = pages.cursor_number(given)
+        size = pages.page_size(arguments, usual=_PAGE, most=_LARGEST_PAGE)
+        after = pages.cursor_number(arguments)
         begin = 0 if after is None else max(after + 1, 0)
         return await request.tracker.read(_page, run, begin, size)
 
-    async def log_line_count(_given: Mapping[str, Any]) -> int:
+    async def log_line_count(_arguments: Arguments) -> int:
         return await request.tracker.read(_count, run)
 
     return {"logLines": log_lines, "logLineCount": log_line_count}
 
 
-def _page(connection: sqlite3.Connection, run: int, begin: int, size: int) -> Source:
+def _page(db: Connection, run: int, begin: int, size: int) -> Source:
     # One more than is shown tells whether there are more.
-    lines = enumerate(consoles.lines_of(connection, run))
-    found = list(itertools.islice(lines, begin, begin + size + 1))
-    return pages.page([_edge(*line) for line in found], size)
+    lines = enumerate(consoles.lines_of(db, run))
+    shown = list(itertools.islice(lines, begin, begin + size + 1))
+    return pages.page([_edge(*line) for line in shown], size)
 
 
-def _tail(connection: sqlite3.Connection, run: int, last: int) -> Source:
-    lines = collections.deque(enumerate(consoles.lines_of(connection, run)), maxlen=last)
+def _tail(db: Connection, run: int, last: int) -> Source:
+    lines = collections.deque(enumerate(consoles.lines_of(db, run)), maxlen=last)
     return pages.connection(_edge(*line) for line in lines)
 
 
-def _count(connection: sqlite3.Connection, run: int) -> int:
-    return sum(1 for _ in consoles.lines_of(connection, run))
+def _count(db: Connection, run: int) -> int:
+    return sum(1 for _ in consoles.lines_of(db, run))
 
 
 def _edge(number: int, line: str) -> Source:

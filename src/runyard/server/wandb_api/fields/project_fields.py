@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from runyard.server.people import people
 from runyard.server.runs import projects
@@ -18,8 +16,7 @@ from runyard.server.wandb_api.fields import (
     sweep_fields,
 )
 from runyard.server.wandb_api.fields.account_fields import user_fields
-from runyard.server.wandb_api.graphql.access_checks import must_write
-from runyard.server.wandb_api.graphql.inputs import as_object, as_text
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_text,
@@ -28,8 +25,7 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 
 @dataclass(frozen=True)
@@ -43,9 +39,9 @@ class Project:
 
 
 def queries(request: Request) -> Source:
-    async def project(arguments: Mapping[str, Any]) -> Source | None:
-        name = as_text(arguments, "name") or as_text(arguments, "project") or ""
-        entity = request.entity(as_text(arguments, "entityName"))
+    async def project(arguments: Arguments) -> Source | None:
+        name = arguments.text("name") or arguments.text("project") or ""
+        entity = request.entity(arguments)
         number = arguments.get("internalId")
         row = await (
             request.tracker.read(projects.by_path, entity, name)
@@ -56,16 +52,16 @@ def queries(request: Request) -> Source:
             return None
         return project_fields(request, _project(row))
 
-    async def model(arguments: Mapping[str, Any]) -> Source | None:
+    async def model(arguments: Arguments) -> Source | None:
         """The older name. Here a run is about to start, maybe with its project."""
-        name = as_text(arguments, "name") or as_text(arguments, "project") or ""
-        entity = request.entity(as_text(arguments, "entityName"))
+        name = arguments.text("name") or arguments.text("project") or ""
+        entity = request.entity(arguments)
         if not request.may_read(entity):
             return None
         return await project(arguments) or project_fields(request, Project(entity, name))
 
-    async def models(arguments: Mapping[str, Any]) -> Source:
-        entity = request.entity(as_text(arguments, "entityName"))
+    async def models(arguments: Arguments) -> Source:
+        entity = request.entity(arguments)
         size, after = page_size(arguments), cursor_text(arguments)
         if not request.may_read(entity):
             return connection(())
@@ -78,10 +74,9 @@ def queries(request: Request) -> Source:
 
 
 def mutations(request: Request) -> Source:
-    async def upsert_model(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        name = as_text(given, "name") or ""
-        entity = request.entity(as_text(given, "entityName"))
+    async def upsert_model(arguments: Arguments) -> Source:
+        name = arguments.text("name") or ""
+        entity = request.entity(arguments)
         try:
             check_project(name)
             check_project(entity)
@@ -100,7 +95,7 @@ def _project(row: Row) -> Project:
 
 
 def project_fields(request: Request, project: Project) -> Source:
-    async def owner(_given: Mapping[str, Any]) -> Source | None:
+    async def owner(_arguments: Arguments) -> Source | None:
         """Who has the project to themselves; a team's has no such person."""
         try:
             user = await request.tracker.read(people.find_user, project.entity)

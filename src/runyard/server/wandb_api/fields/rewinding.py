@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 import time
-from collections.abc import Mapping
-from typing import Any
+from sqlite3 import Connection
 
 from runyard.server.history import archives
 from runyard.server.processes import clients
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.run_fields import upserted_fields
-from runyard.server.wandb_api.graphql.access_checks import must_write
-from runyard.server.wandb_api.graphql.inputs import as_object, as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 
 def mutations(request: Request) -> Source:
-    async def rewind_run(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        entity = request.entity(as_text(given, "entityName"))
-        project = as_text(given, "projectName") or "uncategorized"
-        run = as_text(given, "runName") or ""
+    async def rewind_run(arguments: Arguments) -> Source:
+        entity = request.entity(arguments)
+        project = arguments.text("projectName") or "uncategorized"
+        run = arguments.text("runName") or ""
         must_write(request, entity)
-        metric = as_text(given, "metricName") or "_step"
+        metric = arguments.text("metricName") or "_step"
         if metric != "_step":
             raise Refusal(f"a run is rewound by _step, not by {metric[:100]}")
-        step = given.get("metricValue")
+        step = arguments.get("metricValue")
         if isinstance(step, bool) or not isinstance(step, int | float) or not math.isfinite(step):
             raise Refusal("metricValue is not a step")
         row = await request.tracker.read(runs.by_path, entity, project, run)
@@ -46,15 +41,15 @@ def mutations(request: Request) -> Source:
     return {"rewindRun": rewind_run}
 
 
-def _go_on(connection: sqlite3.Connection, key: int, now: float) -> Row | None:
+def _go_on(db: Connection, key: int, now: float) -> Row | None:
     """A process goes on from the step that the run was rewound to."""
-    row = runs.by_key(connection, key)
+    row = runs.by_key(db, key)
     if row is None:
         return None
     # Up to 0.19 at least, who rewinds says nothing else before its rows come.
-    clients.begin(connection, row["key"], "live", now=now)
+    clients.begin(db, row["key"], "live", now=now)
     runs.update(
-        connection,
+        db,
         row["key"],
         state="running",
         preempting=0,
@@ -62,4 +57,4 @@ def _go_on(connection: sqlite3.Connection, key: int, now: float) -> Row | None:
         exit_code=None,
         ended_at=None,
     )
-    return runs.by_key(connection, row["key"])
+    return runs.by_key(db, row["key"])

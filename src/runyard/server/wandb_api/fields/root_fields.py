@@ -24,9 +24,8 @@ from runyard.server.wandb_api.fields import (
     sweep_mutations,
 )
 from runyard.server.wandb_api.fields.introspection import describe_type
-from runyard.server.wandb_api.graphql.inputs import as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 _WITH_QUERIES = (account_fields, entity_fields, project_fields, artifact_fields, collection_fields)
 _WITH_MUTATIONS = (
@@ -53,7 +52,7 @@ def roots(request: Request) -> dict[str, Callable[[], Source]]:
 def _query(request: Request) -> Source:
     query: dict[str, object] = {
         "__typename": "Query",
-        "__type": lambda arguments: describe_type(as_text(arguments, "name")),
+        "__type": lambda arguments: describe_type(arguments.text("name")),
     }
     for module in _WITH_QUERIES:
         query |= module.queries(request)
@@ -61,14 +60,18 @@ def _query(request: Request) -> Source:
 
 
 def _mutation(request: Request) -> Source:
+    """Every mutation has one argument, `input`: its function gets what is in it."""
+
+    def resolver(name: str, change: Callable[[Arguments], object]) -> Callable[[Arguments], object]:
+        def resolve(arguments: Arguments) -> object:
+            if request.caller.scope != ALL and name not in RUNS_MUTATIONS:
+                raise Refusal(REFUSAL)
+            return change(arguments.object("input"))
+
+        return resolve
+
     mutation: dict[str, object] = {"__typename": "Mutation"}
-    for owner in _WITH_MUTATIONS:
-        mutation |= owner.mutations(request)
-    if request.caller.scope != ALL:
-        for name in mutation.keys() - RUNS_MUTATIONS - {"__typename"}:
-            mutation[name] = _refuse
+    for module in _WITH_MUTATIONS:
+        changes = module.mutations(request).items()
+        mutation |= {name: resolver(name, change) for name, change in changes}
     return mutation
-
-
-def _refuse(_arguments: object) -> Source:
-    raise Refusal(REFUSAL)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
-from collections.abc import Mapping
-from typing import Any
+from sqlite3 import Connection
 
 from runyard.server.history.forks import Fork
 from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
@@ -14,7 +12,7 @@ from runyard.server.processes import clients
 from runyard.server.processes.origins import read_internals
 from runyard.server.runs import runs, states
 from runyard.server.store.sql import Row
-from runyard.server.store.transfers import Needed, Transfer
+from runyard.server.store.store import Needed, Transfer
 from runyard.server.tracker import Tracker
 from runyard.server.tracking import upserts
 from runyard.server.wandb_api.fields import (
@@ -24,23 +22,20 @@ from runyard.server.wandb_api.fields import (
     run_file_fields,
 )
 from runyard.server.wandb_api.fields.upsert_input import read_upsert
-from runyard.server.wandb_api.graphql.ids import RUN, opaque
-from runyard.server.wandb_api.graphql.inputs import as_list, as_object, as_text
+from runyard.server.wandb_api.graphql.inputs import RUN, Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import timestamp
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
-    """The fields of a project that lead to its runs."""
     tracker = request.tracker
 
-    async def run(given: Mapping[str, Any]) -> Source | None:
-        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+    async def run(arguments: Arguments) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, arguments.text("name") or "")
         return None if row is None else run_fields(request, row)
 
-    async def bucket(given: Mapping[str, Any]) -> Source | None:
-        row = await tracker.read(runs.by_path, entity, project, as_text(given, "name") or "")
+    async def bucket(arguments: Arguments) -> Source | None:
+        row = await tracker.read(runs.by_path, entity, project, arguments.text("name") or "")
         # A run that only we know of has not started, as far as its client is concerned.
         if row is None or not row["seen_client"]:
             return None
@@ -52,11 +47,11 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 
 
 def mutations(request: Request) -> Source:
-    async def upsert_bucket(arguments: Mapping[str, Any]) -> Source:
-        said = read_upsert(as_object(arguments, "input"), request.caller, request.writer)
-        await _refuse_foreign(request, said)
+    async def upsert_bucket(arguments: Arguments) -> Source:
+        message = read_upsert(arguments, request.caller, request.writer)
+        await _refuse_foreign(request, message)
         try:
-            row, inserted = await _upsert(request.tracker, said)
+            row, inserted = await _upsert(request.tracker, message)
         except upserts.Unknown as error:
             raise Refusal(str(error)) from error
         bucket = await request.tracker.read(upserted_fields, row)
@@ -65,15 +60,15 @@ def mutations(request: Request) -> Source:
     return {"upsertBucket": upsert_bucket}
 
 
-async def _upsert(tracker: Tracker, said: upserts.Upsert) -> tuple[Row, bool]:
+async def _upsert(tracker: Tracker, message: upserts.Upsert) -> tuple[Row, bool]:
     made: list[Transfer] = []
     while True:
         try:
-            return await tracker.write(upserts.upsert, said, time.time(), made)
+            return await tracker.write(upserts.upsert, message, time.time(), made)
         except Needed as needed:
             transfer = needed.transfer
             if isinstance(transfer, Fork):
-                child = await tracker.write(upserts.ensure, said, time.time())
+                child = await tracker.write(upserts.ensure, message, time.time())
                 transfer = transfer.into(child)
                 await tracker.transfer(child, transfer)
             else:
@@ -81,14 +76,14 @@ async def _upsert(tracker: Tracker, said: upserts.Upsert) -> tuple[Row, bool]:
             made.append(transfer)
 
 
-async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
+async def _refuse_foreign(request: Request, message: upserts.Upsert) -> None:
     """Neither where a run is to be, nor where it is now, may be somebody else's."""
-    if not request.may_write(said.entity):
+    if not request.may_write(message.entity):
         raise Refusal(
-            f"{said.entity!r} is not an entity that {request.caller.name!r} may write to: use "
+            f"{message.entity!r} is not an entity that {request.caller.name!r} may write to: use "
             f"your own, or a team of yours (`runyard users teams list`)"
         )
-    known = None if said.key is None else await request.tracker.read(runs.by_key, said.key)
+    known = None if message.key is None else await request.tracker.read(runs.by_key, message.key)
     if known is not None and not request.may_write(known["entity"]):
         raise Refusal("there is no such run any more")
 
@@ -96,12 +91,9 @@ async def _refuse_foreign(request: Request, said: upserts.Upsert) -> None:
 def run_fields(request: Request, row: Row) -> Source:
     """A run; what costs more than its row is looked up when it is asked for."""
 
-    async def history_lines(_arguments: Mapping[str, Any]) -> int:
-        return await request.tracker.read(count_rows, row["key"], HISTORY)
-
     return {
         **row_fields(row),
-        "historyLineCount": history_lines,
+        "historyLineCount": request.reads(count_rows, row["key"], HISTORY),
         **history_fields.in_run(request, row["key"]),
         **log_fields.in_run(request, row["key"]),
         **run_file_fields.in_run(request, row),
@@ -109,33 +101,33 @@ def run_fields(request: Request, row: Row) -> Source:
     }
 
 
-def upserted_fields(connection: sqlite3.Connection, row: Row) -> Source:
+def upserted_fields(db: Connection, row: Row) -> Source:
     return {
         **row_fields(row),
-        "historyLineCount": count_rows(connection, row["key"], HISTORY),
+        "historyLineCount": count_rows(db, row["key"], HISTORY),
     }
 
 
-def resume_fields(connection: sqlite3.Connection, row: Row) -> Source:
+def resume_fields(db: Connection, row: Row) -> Source:
     """Where an earlier client stopped. Clients fail on any null among these."""
     key = row["key"]
-    history = count_rows(connection, key, HISTORY)
+    history = count_rows(db, key, HISTORY)
     # What has rows has started, though its client died before it said so.
-    kept = {**({"t": {}} if history else {}), **read_internals(row["config"])}
+    internals = {**({"t": {}} if history else {}), **read_internals(row["config"])}
 
-    def wandb_config(arguments: Mapping[str, Any]) -> str:
+    def wandb_config(arguments: Arguments) -> str:
         # A key that is missing must stay missing: clients take a null for "it started".
-        wanted = as_list(arguments, "keys")
-        return json.dumps({name: kept[name] for name in wanted if name in kept})
+        wanted = arguments.texts("keys")
+        return json.dumps({name: internals[name] for name in wanted if name in internals})
 
     return {
         **row_fields(row),
         "historyLineCount": history,
-        "eventsLineCount": count_rows(connection, key, EVENTS),
-        "logLineCount": clients.count_console(connection, key),
+        "eventsLineCount": count_rows(db, key, EVENTS),
+        "logLineCount": clients.count_console(db, key),
         # A list with one empty object, never an empty list, where there are no lines.
-        "historyTail": json.dumps([last_row(connection, key, HISTORY) or "{}"]),
-        "eventsTail": json.dumps([last_row(connection, key, EVENTS) or "{}"]),
+        "historyTail": json.dumps([last_row(db, key, HISTORY) or "{}"]),
+        "eventsTail": json.dumps([last_row(db, key, EVENTS) or "{}"]),
         "wandbConfig": wandb_config,
     }
 

@@ -9,16 +9,13 @@ import json
 import mimetypes
 import posixpath
 import urllib.parse
-from collections.abc import Mapping
-from typing import Any
 
 from runyard.server.people.signed_addresses import Kind
 from runyard.server.runs import run_files, runs
 from runyard.server.runs.patterns import BadPattern
-from runyard.server.runs.uploads import UnsafeName, check_name
+from runyard.server.runs.run_files import UnsafeName, check_name
 from runyard.server.store.sql import Row
-from runyard.server.wandb_api.graphql.access_checks import must_write, own_run
-from runyard.server.wandb_api.graphql.inputs import as_list, as_object, as_text
+from runyard.server.wandb_api.graphql.inputs import Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_text,
@@ -26,31 +23,28 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write, own_run
 
 
 def in_run(request: Request, row: Row) -> Source:
-    """The fields of a run that lead to its files."""
-
-    async def files(given: Mapping[str, Any]) -> Source:
+    async def files(arguments: Arguments) -> Source:
         try:
-            found, more = await request.tracker.read(
+            rows, more = await request.tracker.read(
                 run_files.list_files,
                 row["key"],
                 # What was saved as ./notes.txt is there as notes.txt, and asked for as either.
-                names=[posixpath.normpath(name) for name in as_list(given, "names")],
-                pattern=as_text(given, "pattern"),
-                after=cursor_text(given),
-                first=page_size(given),
+                names=[posixpath.normpath(name) for name in arguments.texts("names")],
+                pattern=arguments.text("pattern"),
+                after=cursor_text(arguments),
+                first=page_size(arguments),
             )
         except BadPattern as error:
             raise Refusal(f"pattern: {error}") from error
         return connection(
-            (edge(file["name"], file_fields(request, row, file)) for file in found), more=more
+            (edge(file["name"], file_fields(request, row, file)) for file in rows), more=more
         )
 
-    async def file_count(_given: Mapping[str, Any]) -> int:
+    async def file_count(_arguments: Arguments) -> int:
         return await request.tracker.read(run_files.count_files, row["key"])
 
     return {"files": files, "fileCount": file_count}
@@ -61,15 +55,15 @@ def file_fields(request: Request, run: Row, file: Row) -> Source:
     address = "/".join(urllib.parse.quote(part, safe="/") for part in place)
     url = f"{request.base_url}/files/{address}"
 
-    def choose_url(given: Mapping[str, Any]) -> str:
-        if not given.get("upload"):
+    def choose_url(arguments: Arguments) -> str:
+        if not arguments.get("upload"):
             return url
         must_write(request, run["entity"])
         return request.address(Kind.RUN_FILE_UP, run["key"], file["name"])
 
     return {
         "__typename": "File",
-        "id": _write_id(run["key"], file["name"]),
+        "id": opaque("File", json.dumps([run["key"], file["name"]])),
         "name": file["name"],
         "displayName": file["name"],
         "url": choose_url,
@@ -83,20 +77,19 @@ def file_fields(request: Request, run: Row, file: Row) -> Source:
 
 
 def mutations(request: Request) -> Source:
-    async def named_run(given: Mapping[str, Any]) -> Row:
-        entity = request.entity(as_text(given, "entityName"))
-        project, run = as_text(given, "projectName") or "", as_text(given, "runName") or ""
+    async def named_run(arguments: Arguments) -> Row:
+        entity = request.entity(arguments)
+        project, run = arguments.text("projectName") or "", arguments.text("runName") or ""
         row = await request.tracker.read(runs.by_path, entity, project, run)
         if row is None or not request.may_write(entity):
             raise Refusal(f"no run {run} in {entity}/{project}")
         must_write(request, entity)
         return row
 
-    async def create_run_files(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        row = await named_run(given)
+    async def create_run_files(arguments: Arguments) -> Source:
+        row = await named_run(arguments)
         files = []
-        for name in as_list(given, "files"):
+        for name in arguments.texts("files"):
             try:
                 check_name(name)
             except UnsafeName as error:
@@ -105,13 +98,13 @@ def mutations(request: Request) -> Source:
             files.append({"name": name, "uploadUrl": url})
         return {"runID": str(row["key"]), "uploadHeaders": [], "files": files}
 
-    async def mark_uploaded(arguments: Mapping[str, Any]) -> Source:
+    async def mark_uploaded(arguments: Arguments) -> Source:
         # A file is there when its upload was answered; nothing is left to be done.
-        await named_run(as_object(arguments, "input"))
+        await named_run(arguments)
         return {"success": True}
 
-    async def delete_files(arguments: Mapping[str, Any]) -> Source:
-        wanted = [_read_id(text) for text in as_list(as_object(arguments, "input"), "files")]
+    async def delete_files(arguments: Arguments) -> Source:
+        wanted = [_read_id(text) for text in arguments.texts("files")]
         for key, _ in wanted:
             await own_run(request, key)
         for key, name in wanted:
@@ -126,16 +119,12 @@ def mutations(request: Request) -> Source:
     }
 
 
-def _write_id(run: int, name: str) -> str:
-    return base64.b64encode(f"File:{json.dumps([run, name])}".encode()).decode()
-
-
-def _read_id(opaque: str) -> tuple[int, str]:
+def _read_id(id_: str) -> tuple[int, str]:
     try:
-        kind, _, rest = base64.b64decode(opaque, validate=True).decode().partition(":")
+        kind, _, rest = base64.b64decode(id_, validate=True).decode().partition(":")
         run, name = json.loads(rest)
         if kind == "File" and type(run) is int and 0 < run < 2**63 and isinstance(name, str):
             return run, name
     except (binascii.Error, ValueError, TypeError):
         pass
-    raise Refusal(f"{opaque[:100]!r} is not the id of a file")
+    raise Refusal(f"{id_[:100]!r} is not the id of a file")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from collections.abc import Mapping
-from typing import Any
+from sqlite3 import Connection
 
 from runyard.server.artifacts import visibility
 from runyard.server.runs import runs
 from runyard.server.sweeps.ledger import endings
-from runyard.server.wandb_api.graphql.access_checks import must_write, own_run
-from runyard.server.wandb_api.graphql.ids import RUN, key_of
-from runyard.server.wandb_api.graphql.inputs import as_object, as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import RUN, Arguments, key_of
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write, own_run
 
 # What may become of a run by a word from outside, and from which states.
 _BECOMES = {
@@ -24,9 +19,8 @@ _BECOMES = {
 
 
 def mutations(request: Request) -> Source:
-    async def delete(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        row = await request.see(visibility.run, _run_key(given))
+    async def delete(arguments: Arguments) -> Source:
+        row = await request.see(visibility.run, _run_key(arguments))
         # Gone is gone: a client that got no answer asks again, and what is somebody else's is
         # not told apart from what was never there.
         if row is not None:
@@ -34,20 +28,19 @@ def mutations(request: Request) -> Source:
             await request.tracker.delete_run(
                 request.caller,
                 row["key"],
-                with_artifacts=given.get("deleteArtifacts") is True,
+                with_artifacts=arguments.get("deleteArtifacts") is True,
             )
         return {"clientMutationId": None, "success": True}
 
-    async def stop(arguments: Mapping[str, Any]) -> Source:
-        row = await own_run(request, _run_key(as_object(arguments, "input")))
+    async def stop(arguments: Arguments) -> Source:
+        row = await own_run(request, _run_key(arguments))
         await request.tracker.write(endings.ask_to_stop, row["key"], time.time())
         request.tracker.sweeps.quiet_periods.clear()  # Its agent, if it has one, is to hear of it.
         return {"clientMutationId": None, "success": True}
 
-    async def update_state(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        row = await own_run(request, _run_key(given))
-        state = as_text(given, "state") or ""
+    async def update_state(arguments: Arguments) -> Source:
+        row = await own_run(request, _run_key(arguments))
+        state = arguments.text("state") or ""
         if not await request.tracker.write(_change_state, row["key"], state, time.time()):
             raise Refusal(f"a run cannot go from {row['state']} to {state[:50]!r}")
         return {"success": True}
@@ -55,14 +48,14 @@ def mutations(request: Request) -> Source:
     return {"deleteRun": delete, "stopRun": stop, "updateRunState": update_state}
 
 
-def _run_key(given: Mapping[str, Any]) -> int:
-    return key_of(RUN, as_text(given, "id") or "")
+def _run_key(arguments: Arguments) -> int:
+    return key_of(RUN, arguments.text("id") or "")
 
 
-def _change_state(connection: sqlite3.Connection, key: int, state: str, now: float) -> bool:
-    row = runs.by_key(connection, key)
+def _change_state(db: Connection, key: int, state: str, now: float) -> bool:
+    row = runs.by_key(db, key)
     if row is None or row["state"] not in _BECOMES.get(state, ()):
         return False
     ended = now if state == "failed" else None
-    runs.update(connection, key, state=state, ended_at=ended, preempting=0, stop_asked=0)
+    runs.update(db, key, state=state, ended_at=ended, preempting=0, stop_asked=0)
     return True

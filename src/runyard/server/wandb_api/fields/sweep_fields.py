@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from sqlite3 import Connection
 
 import yaml
 
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import controllers, sweeps, trials
+from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
 from runyard.server.wandb_api.fields import agent_fields, listing_fields
-from runyard.server.wandb_api.graphql.ids import SWEEP, opaque
-from runyard.server.wandb_api.graphql.inputs import as_text
+from runyard.server.wandb_api.graphql.inputs import SWEEP, Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_number,
@@ -23,27 +20,25 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Source
+from runyard.server.wandb_api.graphql.request import Request, Source
 
 
 def in_project(request: Request, entity: str, project: str, key: int | None) -> Source:
-    """The fields of a project that lead to its sweeps."""
     tracker = request.tracker
 
-    async def sweep(given: Mapping[str, Any]) -> Source | None:
-        name = as_text(given, "sweepName") or as_text(given, "name") or ""
+    async def sweep(arguments: Arguments) -> Source | None:
+        name = arguments.text("sweepName") or arguments.text("name") or ""
         row = await tracker.read(sweeps.by_path, entity, project, name)
         return None if row is None else sweep_fields(request, row)
 
-    async def every(given: Mapping[str, Any]) -> Source:
-        size, after = page_size(given), cursor_number(given)
+    async def every(arguments: Arguments) -> Source:
+        size, after = page_size(arguments), cursor_number(arguments)
         if key is None:
             return connection((), total=0)
         rows = await tracker.read(sweeps.of_project, key, after, size + 1)
         return page([edge(row["key"], sweep_fields(request, row)) for row in rows], size)
 
-    async def total(_given: Mapping[str, Any]) -> int:
+    async def total(_arguments: Arguments) -> int:
         return 0 if key is None else await tracker.read(sweeps.count, key)
 
     return {"sweep": sweep, "sweeps": every, "totalSweeps": total}
@@ -54,29 +49,27 @@ def sweep_fields(request: Request, row: Row) -> Source:
     tracker = request.tracker
     rules = sweeps.rules_of(row)
 
-    async def best_loss(_given: Mapping[str, Any]) -> float | None:
-        return await tracker.read(_best_value, row)
-
-    async def run_count(_given: Mapping[str, Any]) -> int:
+    async def run_count(_arguments: Arguments) -> int:
         listed = listing_fields.in_project(request, row["project"])
-        count: int = await listed["runCount"]({"filters": _runs_of(row)})
+        count: int = await listed["runCount"](Arguments(filters=_runs_of(row)))
         return count
 
-    async def runs(given: Mapping[str, Any]) -> Source:
+    async def runs(arguments: Arguments) -> Source:
         listed = listing_fields.in_project(request, row["project"])["runs"]
-        asked = {"order": "+created_at", **given, "filters": _runs_of(row)}
-        found: Source = await listed(asked)
+        question = Arguments({"order": "+created_at", **arguments, "filters": _runs_of(row)})
+        answer: Source = await listed(question)
         if rules.draws:
-            return found
+            return answer
         # A controller on somebody's machine needs all of them, and knows no pages.
-        edges = list(found["edges"])
-        while found["pageInfo"]["hasNextPage"]:
-            found = await listed({**asked, "after": found["pageInfo"]["endCursor"]})
-            edges += found["edges"]
+        edges = list(answer["edges"])
+        while answer["pageInfo"]["hasNextPage"]:
+            after = answer["pageInfo"]["endCursor"]
+            answer = await listed(Arguments({**question, "after": after}))
+            edges += answer["edges"]
         return connection(edges)
 
-    async def scheduler(_given: Mapping[str, Any]) -> str | None:
-        return None if rules.draws else await tracker.read(controllers.scheduled, row)
+    async def scheduler(_arguments: Arguments) -> str | None:
+        return None if rules.draws else await tracker.read(sweep_changes.scheduled_runs, row)
 
     return {
         "__typename": "Sweep",
@@ -93,7 +86,7 @@ def sweep_fields(request: Request, row: Row) -> Source:
         "updatedAt": timestamp(row["updated_at"]),
         "heartbeatAt": timestamp(row["updated_at"]),
         "earlyStopJobRunning": False,
-        "bestLoss": best_loss,
+        "bestLoss": request.reads(_best_value, row),
         "runCount": run_count,
         "runCountExpected": sweeps.expected(row, rules),
         "runs": runs,
@@ -109,7 +102,6 @@ def sweep_fields(request: Request, row: Row) -> Source:
 
 
 def word_of(row: Row) -> str:
-    """A sweep's state in W&B's words."""
     if row["state"] == "running" and row["started_at"] is None:
         return "PENDING"
     return str(row["state"]).upper()
@@ -121,9 +113,9 @@ def as_yaml(config: str) -> str:
     return yaml.safe_dump(json.loads(config), sort_keys=False, allow_unicode=True)
 
 
-def _best_value(connection: sqlite3.Connection, row: Row) -> float | None:
+def _best_value(db: Connection, row: Row) -> float | None:
     aims = sweeps.rules_of(row).aims
-    best = trials.best(connection, row["key"])
+    best = trials.best(db, row["key"])
     if best is None or best["score"] is None or not aims:
         return None
     return aims[0].lowered(best["score"])  # Turned round twice, it is as it was logged.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import sqlite3
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from sqlite3 import Connection
 
 from runyard.reading.problems import Problem
 from runyard.server.http.scopes import REFUSAL
@@ -16,30 +15,32 @@ from runyard.server.people.permissions import ALL
 from runyard.server.runs import runs
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
-from runyard.server.sweeps.ledger import controllers, sweep_changes, sweeps
+from runyard.server.sweeps.ledger import sweep_changes, sweeps
 from runyard.server.sweeps.policy.controller_requests import read_controller
-from runyard.server.sweeps.serving.creation import BadPrior, new_file, new_sweep
+from runyard.server.sweeps.serving.creation import (
+    BadPrior,
+    BadSweep,
+    SweepFile,
+    new_file,
+    new_sweep,
+    read_file,
+)
 from runyard.server.sweeps.serving.drawing import Drawing
-from runyard.server.sweeps.serving.sweep_file import BadSweep, SweepFile, read_file
 from runyard.server.wandb_api.fields.sweep_fields import sweep_fields
-from runyard.server.wandb_api.graphql.access_checks import must_write
-from runyard.server.wandb_api.graphql.ids import SWEEP, as_key
-from runyard.server.wandb_api.graphql.inputs import as_json, as_object, as_text
-from runyard.server.wandb_api.graphql.request import Request
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import SWEEP, Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 
 def mutations(request: Request) -> Source:
-    async def upsert_sweep(arguments: Mapping[str, Any]) -> Source:
-        given = as_object(arguments, "input")
-        if given.get("launchScheduler") is not None:
+    async def upsert_sweep(arguments: Arguments) -> Source:
+        if arguments.get("launchScheduler") is not None:
             raise Refusal("there are no queues of W&B Launch here: use `wandb sweep` and agents")
-        key = as_key(given, "id", SWEEP)
-        change = _create(request, given) if key is None else _change(request, key, given)
+        key = arguments.key("id", SWEEP)
+        change = _create(request, arguments) if key is None else _change(request, key, arguments)
         try:
             row, warnings = await change
         except BadSweep as error:
-            raise Refusal(_told(error.problems)) from error
+            raise Refusal(_as_message(error.problems)) from error
         except (BadPrior, BadName, sweep_changes.Refused) as error:
             raise Refusal(str(error)) from error
         request.tracker.sweeps.wake(row["key"])
@@ -51,21 +52,21 @@ def mutations(request: Request) -> Source:
     return {"upsertSweep": upsert_sweep}
 
 
-def _told(problems: Sequence[Problem]) -> str:
+def _as_message(problems: Sequence[Problem]) -> str:
     """For a terminal: clients print it as it is. W&B would make the sweep, and fail later."""
     count = f"{len(problems)} mistakes" if len(problems) > 1 else "a mistake"
     return "\n".join([f"the sweep has {count}:", *(f"  {problem}" for problem in problems)])
 
 
-async def _create(request: Request, given: Mapping[str, Any]) -> tuple[Row, Sequence[Problem]]:
-    file = await _read(as_text(given, "config") or "")
-    entity = as_text(given, "entityName") or file.sweep.entity or request.caller.name
-    project = as_text(given, "projectName") or file.sweep.project or "uncategorized"
+async def _create(request: Request, arguments: Arguments) -> tuple[Row, Sequence[Problem]]:
+    file = await _read(arguments.text("config") or "")
+    entity = arguments.text("entityName") or file.sweep.entity or request.caller.name
+    project = arguments.text("projectName") or file.sweep.project or "uncategorized"
     check_project(entity)
     check_project(project)
     must_write(request, entity)
-    prior = _prior(as_json(given, "priorRunsFilters"))
-    name = as_text(given, "displayName")
+    prior = _prior(arguments.json("priorRunsFilters"))
+    name = arguments.text("displayName")
     row = await request.tracker.write(
         _store, file, entity, project, request.caller.key, name, prior, time.time()
     )
@@ -73,7 +74,7 @@ async def _create(request: Request, given: Mapping[str, Any]) -> tuple[Row, Sequ
 
 
 def _store(
-    connection: sqlite3.Connection,
+    db: Connection,
     file: SweepFile,
     entity: str,
     project: str,
@@ -83,7 +84,7 @@ def _store(
     now: float,
 ) -> Row:
     row = new_sweep(
-        connection,
+        db,
         file,
         entity=entity,
         project=project,
@@ -96,14 +97,14 @@ def _store(
     )
     for run_id in prior:
         # It is listed with the sweep's runs from now on, unless it is another sweep's.
-        run = runs.by_path(connection, entity, project, run_id)
+        run = runs.by_path(db, entity, project, run_id)
         if run is not None and run["sweep"] is None:
-            runs.update(connection, run["key"], sweep=row["id"])
+            runs.update(db, run["key"], sweep=row["id"])
     return row
 
 
 async def _change(
-    request: Request, key: int, given: Mapping[str, Any]
+    request: Request, key: int, arguments: Arguments
 ) -> tuple[Row, Sequence[Problem]]:
     tracker = request.tracker
     row = await tracker.read(sweeps.by_key, key)
@@ -111,7 +112,7 @@ async def _change(
         raise Refusal("there is no such sweep any more")
     must_write(request, row["entity"])
     warnings: Sequence[Problem] = ()
-    text = as_text(given, "config")
+    text = arguments.text("config")
     if text is not None:
         file, before = await _read(text), await _read(row["text"])
         warnings = file.warnings
@@ -120,15 +121,17 @@ async def _change(
             _refuse_other_program(request, before, file)
             new = new_file(file, before)
             await tracker.write(sweep_changes.change_file, key, new, time.time())
-    controller = as_json(given, "controller")
+    controller = arguments.json("controller")
     if controller is not None:
-        asked = read_controller(controller)
+        wishes = read_controller(controller)
         sweep = (await tracker.sweeps.plan_of(row)).sweep
         if sweep.options.tasks and request.caller.scope != ALL:
             raise Refusal(REFUSAL)  # Its values are command lines.
         naming = Drawing(sweep, row["seed"])
-        await tracker.write(controllers.obey, key, controller, asked, naming.name, time.time())
-    state = as_text(given, "state")
+        await tracker.write(
+            sweep_changes.obey_controller, key, controller, wishes, naming.name, time.time()
+        )
+    state = arguments.text("state")
     if state is not None:
         await tracker.write(sweep_changes.set_state, key, state.lower(), time.time())
     return await tracker.read(sweeps.get, key), warnings
@@ -152,7 +155,7 @@ async def _read(text: str) -> SweepFile:
 def _prior(filters: str | None) -> list[str]:
     """Ids of runs, out of the filter that clients make of them: {"$or": [{"name": id}, ...]}."""
     tests = json.loads(filters or "{}").get("$or", [])
-    found = [test.get("name") for test in tests if isinstance(test, dict)]
-    if not isinstance(tests, list) or not all(isinstance(name, str) for name in found):
+    names = [test.get("name") for test in tests if isinstance(test, dict)]
+    if not isinstance(tests, list) or not all(isinstance(name, str) for name in names):
         raise Refusal("priorRunsFilters is not a list of runs by their names")
-    return [name for name in found if isinstance(name, str)]
+    return [name for name in names if isinstance(name, str)]

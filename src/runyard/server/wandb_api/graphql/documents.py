@@ -27,7 +27,8 @@ from graphql.language import (
     SelectionSetNode,
 )
 
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Source
 
 log = logging.getLogger(__name__)
 
@@ -83,11 +84,13 @@ def _parse(text: str) -> DocumentNode:
 
 def _choose(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
     """The named operation; the first where the name is missing, empty (0.31) or not there."""
-    found = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
-    if not found:
+    operations = [
+        node for node in document.definitions if isinstance(node, OperationDefinitionNode)
+    ]
+    if not operations:
         raise Refusal("the document has no operation")
-    named = [node for node in found if name and node.name and node.name.value == name]
-    return (named or found)[0]
+    named = [node for node in operations if name and node.name and node.name.value == name]
+    return (named or operations)[0]
 
 
 class _Walk:
@@ -164,11 +167,11 @@ class _Walk:
         return True
 
     def _arguments(self, node: FieldNode | DirectiveNode) -> dict[str, Any]:
-        given = {
+        values = {
             argument.name.value: value_from_ast_untyped(argument.value, self._variables)
             for argument in node.arguments or ()
         }
-        known: dict[str, Any] = _without_undefined(given)
+        known: dict[str, Any] = _without_undefined(values)
         return known
 
     async def _field(self, nodes: list[FieldNode], source: Source, place: str) -> Any:
@@ -182,7 +185,7 @@ class _Walk:
             return None
         value = source[name]
         if callable(value):
-            value = value(self._arguments(first))
+            value = value(Arguments(self._arguments(first)))
             if inspect.isawaitable(value):
                 value = await value
         sets = [node.selection_set for node in nodes if node.selection_set is not None]

@@ -5,23 +5,22 @@ from __future__ import annotations
 import base64
 import binascii
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from runyard.server.wandb_api.graphql.inputs import as_count, as_text
-from runyard.server.wandb_api.graphql.source import Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Source
 
 _USUAL, _MOST = 50, 1_000
 
 
-def page_size(given: Mapping[str, Any], *, usual: int = _USUAL, most: int = _MOST) -> int:
+def page_size(arguments: Arguments, *, usual: int = _USUAL, most: int = _MOST) -> int:
     # A page of nothing would say that the list goes on, and not where.
-    return max(1, as_count(given, "first", usual, most))
+    return max(1, arguments.count("first", usual, most))
 
 
-def cursor_text(given: Mapping[str, Any]) -> str | None:
+def cursor_text(arguments: Arguments) -> str | None:
     """What stood in `edge` for the entry that the client has read up to."""
-    after = as_text(given, "after")
+    after = arguments.text("after")
     if not after:
         return None
     try:
@@ -30,8 +29,8 @@ def cursor_text(given: Mapping[str, Any]) -> str | None:
         raise Refusal(f"{after[:100]!r} is not a cursor of ours") from error
 
 
-def cursor_number(given: Mapping[str, Any]) -> int | None:
-    text = cursor_text(given)
+def cursor_number(arguments: Arguments) -> int | None:
+    text = cursor_text(arguments)
     if text is None:
         return None
     if not text.isascii() or not text.lstrip("-").isdigit() or len(text) > 18:

@@ -1,0 +1,1 @@
+"""`hydra/launcher=runyard`: the jobs of a multirun as trials of runyard."""

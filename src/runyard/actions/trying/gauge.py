@@ -1,0 +1,266 @@
+"""Measure what a program needs on this machine; conclude from it, keep it, write it down."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runyard.actions.connect import open_server
+from runyard.actions.events import Event, Notice, Notify
+from runyard.actions.owner import find_owner
+from runyard.actions.sweeping.slots import Slots
+from runyard.actions.tracking import ProjectOptions
+from runyard.errors import ProgramError, RunyardError
+from runyard.home import locate, prepare
+from runyard.save_protocol import COURSES, courses_folder
+
+if TYPE_CHECKING:
+    from runyard.config.request import Request
+    from runyard.gauge.conclusions import Conclusion, Raw
+    from runyard.gauge.measuring import Card
+
+_SEED = "{seed}"
+# Beside others, the pace alone is of interest.
+_LEAST_TOGETHER = 15.0
+
+
+@dataclass(frozen=True)
+class GaugeRequest:
+    """A command, or a file of command lines that run together."""
+
+    command: Sequence[str] = ()
+    tasks: str | None = None
+    options: ProjectOptions = field(default_factory=ProjectOptions)
+    slots: Slots = field(default_factory=Slots)
+    seconds: float | None = None
+    """Look for at most so long; None: as runyard.yaml says."""
+    whole: bool = False
+    """Let it run to its end."""
+    steps: int | None = None
+    """Of a whole run, where the program does not tell."""
+    pack: int | None = None
+    """Run 1, 2, 4 and so on at a time, up to so many."""
+    kind: str | None = None
+    keeps: bool = True
+    """Keep the figures on the server."""
+    launcher: Sequence[str] = ()
+    """What starts programs there: a container."""
+
+    @property
+    def project(self) -> str:
+        return find_owner(self.options, Path.cwd()).project
+
+
+@dataclass(frozen=True)
+class Looking(Event):
+    """What is seen at the moment; None: this look is over."""
+
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Gauged:
+    """What was measured, and what that means for a job."""
+
+    kind: str
+    project: str
+    conclusion: Conclusion
+    raw: Raw
+
+
+def measure_here(request: GaugeRequest, project: Request, notify: Notify) -> Raw:
+    """Run it on this machine."""
+    from runyard.gauge.measuring import cards_here
+    from runyard.node.devices.layout import memory_mb
+
+    variables = dict(os.environ)
+    if request.keeps:
+        home = locate()
+        prepare(home)  # The program may be the first to write into it.
+        variables.setdefault(COURSES, courses_folder(str(home.path), request.project))
+    cards = tuple(cards_here())
+    if not cards:
+        notify(Notice("no GPU is here: host memory, CPU and time are measured"))
+    seconds = request.seconds or project.gauge.time
+    if request.whole:
+        seconds = request.seconds or float("inf")
+    memory = memory_mb(os.environ, len(os.sched_getaffinity(0)))
+    steps = request.steps or project.gauge.steps
+    look, launcher = _Look(request, variables, notify), list(request.launcher)
+    if request.tasks is not None:
+        return _measure_tasks(look, launcher, cards, seconds, steps, memory)
+    words = [*launcher, *request.command]
+    return _measure_program(look, words, cards, seconds, steps, memory)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Programs that run aside, with the same around them each time."""
+
+    request: GaugeRequest
+    variables: Mapping[str, str]
+    notify: Notify
+
+    def measured(self, commands: list[list[str]], **more: Any) -> Any:
+        from runyard.gauge.measuring import CannotStart, measure
+
+        def show(text: str) -> None:
+            self.notify(Looking(text))
+
+        try:
+            return measure(commands, Path.cwd(), environ=self.variables, show=show, **more)
+        except CannotStart as error:
+            raise ProgramError(
+                f"{commands[0][0]} {error}",
+                exit_code=127,
+                mend="check its spelling, and that its environment is active",
+            ) from error
+        finally:
+            self.notify(Looking(None))
+
+
+def _measure_tasks(
+    look: _Look,
+    launcher: list[str],
+    cards: tuple[Card, ...],
+    seconds: float,
+    steps: int | None,
+    memory: int | None,
+) -> Raw:
+    from runyard.config.task_list import read_task_file
+    from runyard.gauge.conclusions import Raw
+
+    request = look.request
+    assert request.tasks is not None
+    lines = [task.command_line for task in read_task_file(request.tasks).tasks.values()]
+    per_gpu = request.slots.per_gpu if isinstance(request.slots.per_gpu, int) else None
+    at_once = request.slots.count or (per_gpu * max(1, len(cards)) if per_gpu else len(lines))
+    chosen = lines[:at_once]
+    look.notify(
+        Notice(
+            f"{request.tasks}: {len(chosen)} of {len(lines)} command lines, all at the same time"
+        )
+    )
+    seen = look.measured(
+        [[*launcher, "bash", "-c", line] for line in chosen],
+        seconds=seconds, cards=cards, per_gpu=per_gpu, to_the_end=request.whole, total=steps,
+        mps=request.slots.mps or "auto",
+    )  # fmt: skip
+    _refuse_failed(seen)
+    return Raw(seen, cards, at_once=len(chosen), job_memory=memory)
+
+
+def _measure_program(
+    look: _Look,
+    words: list[str],
+    cards: tuple[Card, ...],
+    seconds: float,
+    steps: int | None,
+    memory: int | None,
+) -> Raw:
+    from runyard.gauge.advice import room_on
+    from runyard.gauge.conclusions import Raw
+    from runyard.gauge.packs import Level, climb
+
+    request = look.request
+    seen = look.measured(
+        [_copy(words, 0)], seconds=seconds, cards=cards, to_the_end=request.whole, total=steps
+    )
+    _refuse_failed(seen)
+    if request.pack is None or seen.is_cut_short:
+        return Raw(seen, cards, job_memory=memory)
+    cpus = len(os.sched_getaffinity(0))
+    # One GPU is filled: what is found there holds for the others.
+    card = cards[:1]
+    peak = seen.programs[0].vram_peak
+    room = room_on(card[0].total, peak, 0.0) if card and peak else request.pack
+    most, why = min((cpus, "no more CPUs are here"), (room, "no more fit its memory"))
+
+    cut_short: list[int] = []
+
+    def level(count: int) -> Level:
+        if count == 1:
+            return Level(1, seen.rate(), "its steps are not known: log with wandb, or use --whole")
+        copies = [_copy(words, place) for place in range(count)]
+        found = look.measured(
+            copies, seconds=seconds, cards=card, per_gpu=count, to_the_end=request.whole,
+            total=steps, mps=request.slots.mps or "auto", least=_LEAST_TOGETHER,
+        )  # fmt: skip
+        if found.is_cut_short:
+            cut_short.append(count)
+            return Level(count, None, "Ctrl-C")
+        last = found.said.splitlines()[-1] if found.said else "its steps are not known"
+        rate = found.rate()
+        if rate is not None:
+            look.notify(
+                Notice(f"{count} at a time: {rate:.4g} steps/s together ({found.mps or 'on CPUs'})")
+            )
+        return Level(count, rate, last)
+
+    found = climb(level, max(1, most), why, limit=request.pack)
+    return Raw(replace(seen, is_cut_short=bool(cut_short)), cards, climb=found, job_memory=memory)
+
+
+def _copy(words: list[str], place: int) -> list[str]:
+    return [word.replace(_SEED, str(place)) for word in words]
+
+
+def _refuse_failed(seen: Any) -> None:
+    code = next((one.exit_code for one in seen.programs if one.exit_code), None)
+    if code is not None:
+        how = f"exit code {code}" if code > 0 else f"signal {-code}"
+        said = "\n  ".join(["", *seen.said.splitlines()]) if seen.said else None
+        raise ProgramError(
+            f"the program failed ({how}), so there is nothing to measure", exit_code=1, said=said,
+            mend="run it by itself first: runyard run -- ...",
+        )  # fmt: skip
+
+
+def conclude_from(raw: Raw, request: GaugeRequest, project: Request) -> Gauged:
+    from runyard.gauge.conclusions import conclude
+
+    kind = request.kind or _kind(request, project)
+    return Gauged(kind, request.project, conclude(raw, project), raw)
+
+
+def write_request(gauged: Gauged, project: Request) -> Path:
+    """Into runyard.yaml; memory in the form in which the file has it."""
+    from runyard.config.project_edit import write_settings
+    from runyard.reading.units import short_memory
+
+    found = gauged.conclusion
+    settings, resources = found.settings(), project.resources
+    if resources.memory_per_gpu is not None and resources.gpus:
+        del settings["resources", "memory"]
+        each = -(-found.ask.memory // resources.gpus)
+        settings["resources", "memory_per_gpu"] = short_memory(each)
+    return write_settings(project.folder, settings)
+
+
+def keep_figures(gauged: Gauged, notify: Notify) -> None:
+    """On the server, for the next estimate of this kind."""
+    found = gauged.conclusion
+    figures = {**found.measured.to_json(), "made_at": time.time()}
+    if found.climb is not None and found.climb.best.rate:
+        gain = found.climb.best.gain_over(found.climb.levels[0]) or 1.0
+        figures |= {"per_gpu": found.climb.best.count, "gain": round(gain, 3)}
+    try:
+        api = open_server(notify, quiet=True)
+        api.figures.add(gauged.project, gauged.kind, found.hardware, figures)
+    except RunyardError as error:
+        notify(Notice(f"the figures are not kept: {error.what}"))
+
+
+def _kind(request: GaugeRequest, project: Request) -> str:
+    from runyard.gauge.kinds import kind_of, kind_of_line
+
+    if request.tasks is not None:
+        from runyard.config.task_list import read_task_file
+
+        first = next(iter(read_task_file(request.tasks).tasks.values()))
+        return kind_of_line(first.command_line, project.gauge.by)
+    return kind_of(list(request.command), project.gauge.by)
