@@ -133,12 +133,9 @@ def fill(store: Any, file: SweepFile, count: int, ended: int) -> tuple[int, list
         prior=[], now=now,
     )  # fmt: skip
     keys = [
-        agents.begin(
-            store, row["key"], user=1, kind="own", token=f"a{number}", host="n", pid=1, slots=1,
-            now=now,
-        )["key"]
+        agents.begin(store, row["key"], agents.NewAgent(1, "own", "n", f"a{number}", 1), now)["key"]
         for number in range(count)
-    ]  # fmt: skip
+    ]
     space = file.sweep.space
     spread = [space.place(quasi_random(len(space.leaves), 1, number)) for number in range(ended)]
     drawing = Drawing(file.sweep, 1, spread)

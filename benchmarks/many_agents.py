@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.handout import cpu_seconds
-from runyard.actions.agent_process import agent_command
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.agent_process import agent_command
+from runyard.actions.sweeping.slots import Slots
 from runyard.client.api import Api
 from runyard.client.discover import ensure_server, stop_server
 from runyard.home import Home, read_discovery
@@ -108,9 +108,7 @@ def measure(folder: Path, agents: int, trials: int, seconds: float) -> Measured:
 def started(
     home: Home, sweep: int, agents: int, folder: Path
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    words = agent_command(
-        sweep, slots=Slots(), count=None, folder=str(folder), leash=None, quiet=True
-    )
+    words = agent_command(sweep, slots=Slots(), folder=str(folder), leash=None, quiet=True)
     environ = {**os.environ, "RUNYARD_HOME": str(home.path)}
     processes = [
         subprocess.Popen(words, stdin=subprocess.DEVNULL, env=environ, cwd=folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runyard.actions.job_log import JobLog, read_job_log
+from runyard.actions.sweeping.job_log import JobLog, read_job_log
 from runyard.client.job_log import COLUMNS, Row
 from runyard.errors import ConfigError
 

@@ -321,7 +321,7 @@ def advice_for(asked: Request, trials: int | None = None) -> str:
         again=lambda: submission,
         trials=trials,
     )
-    return " ".join(advise(submission))
+    return " ".join(advise(submission.plan, submission.request, submission.trials, submission.copy))
 
 
 def test_advice_of_an_old_hand() -> None:

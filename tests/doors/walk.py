@@ -15,6 +15,7 @@ from typing import Any
 
 from runyard.server.people.permissions import Caller
 from runyard.server.wandb_api.fields import root_fields
+from runyard.server.wandb_api.graphql import inputs
 from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 from tests.doors import markers
 from tests.doors.world import GHOST, World
@@ -26,7 +27,7 @@ _NOTHING: Texts = frozenset()
 _PLACEHOLDER = re.compile(r"\$(\w+)")
 
 
-class Probe(dict[str, Any]):
+class Probe(inputs.Arguments):
     """Arguments that remember by which names they were asked for."""
 
     def __init__(self, values: Arguments, asked: set[str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runyard.actions.job_log import read_job_log
+from runyard.actions.sweeping.job_log import read_job_log
 from runyard.client.job_log import COLUMNS
 from runyard.home import Home
 from tests.conftest import run_runyard

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runyard.actions.agent_process import agent_command
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.agent_process import agent_command
+from runyard.actions.sweeping.slots import Slots
 from runyard.home import Home
 from tests.conftest import server_pids
 from tests.live.sweeping import agents_of, api_of, kill, processes_of, with_python, write_sweep
@@ -55,7 +55,6 @@ def test_every_point_of_a_grid_is_run_to_its_end_by_real_agents(
             command = agent_command(
                 sweep["key"],
                 slots=Slots(SLOTS),
-                count=None,
                 folder=str(folder),
                 leash=leash,
                 quiet=True,

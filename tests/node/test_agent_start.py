@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from runyard.actions.agent_process import agent_command
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.agent_process import agent_command
+from runyard.actions.sweeping.slots import Slots
 
 HEAVY = (
     "argparse", "asyncio", "dataclasses", "email", "http", "logging", "numpy", "pathlib",
@@ -16,7 +16,7 @@ MOST_FILES = 60
 
 
 def test_it_starts_with_few_files() -> None:
-    command = agent_command(1, slots=Slots(), count=None, folder=".", leash=0, quiet=True)
+    command = agent_command(1, slots=Slots(), folder=".", leash=0, quiet=True)
     place = command.index("-c") + 1
     begin, end = command[place].split("sys.exit(main())")
     ask = "print(*sys.modules.items(), sep='\\n')"

@@ -60,10 +60,8 @@ class LedgerInMemory:
         self._tokens = 0
 
     def agent(self, kind: str = OWN) -> int:
-        row = agents.begin(
-            self.store, self.sweep, user=1, kind=kind, token=None, host="n", pid=1, slots=2,
-            now=self.now,
-        )  # fmt: skip
+        new = agents.NewAgent(1, kind, "n", pid=1, slots=2)
+        row = agents.begin(self.store, self.sweep, new, self.now)
         key: int = row["key"]
         return key
 

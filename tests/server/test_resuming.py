@@ -13,6 +13,7 @@ from runyard.server.runs import runs
 from runyard.server.store.store import carry_out
 from runyard.server.tracker import Tracker
 from runyard.server.wandb_api.fields.run_fields import resume_fields
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Source
 from tests.server.asgi import Client
 from tests.server.processes import REWIND, Process, history_of, run_of, steps_of
@@ -56,7 +57,7 @@ def test_an_answer_needs_the_database_no_more(client: Client, tracker: Tracker) 
         return resume_fields(connection, row)
 
     fields = tracker._database.read(ask).result()
-    assert "t" in json.loads(fields["wandbConfig"]({"keys": ["t"]}))
+    assert "t" in json.loads(fields["wandbConfig"](Arguments(keys=["t"])))
 
 
 def test_who_resumes_and_counts_from_zero_overwrites_nothing(

@@ -11,7 +11,7 @@ import pytest
 
 from runyard.server.runs import runs
 from runyard.server.sweeps.ledger import agents, leases
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.serving.heartbeats import Command, heartbeat
 from runyard.server.tracker import Tracker
 from tests.server.asgi import Client
@@ -26,9 +26,7 @@ class Stock:
     def __init__(self, client: Client, tracker: Tracker, sweep: int) -> None:
         self._client = client
         self._tracker = tracker
-        row = self._run(
-            lambda: tracker.sweeps.begin_agent(sweep, user=1, kind="stock", host="node1")
-        )
+        row = self._run(lambda: tracker.sweeps.begin_agent(sweep, NewAgent(1, "stock", "node1")))
         self.key: int = row["key"]
 
     def beat(self, *alive: str) -> Command | None:

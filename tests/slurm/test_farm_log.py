@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runyard.actions.job_log import read_job_log
+from runyard.actions.sweeping.job_log import read_job_log
 from runyard.client.job_log import COLUMNS
 from tests.node.terminals import until
 from tests.slurm.yard import Yard

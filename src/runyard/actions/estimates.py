@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,13 +12,9 @@ from runyard.errors import RunyardError
 from runyard.home import locate
 
 if TYPE_CHECKING:
-    from runyard.actions.owner import Owner
-    from runyard.actions.submitting.submission import Submission
-    from runyard.actions.sweep_plan import Plan as SweepPlan
     from runyard.client.api import Api
     from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
-    from runyard.config.task_list import TaskList
     from runyard.gauge.estimates import Asked, Basis
 
 
@@ -30,53 +25,6 @@ class Subject:
     kind: str
     project: str
     entity: str | None = None
-
-
-def subject_of_list(found: TaskList, by: Sequence[str], owner: Owner) -> Subject:
-    from runyard.gauge.kinds import kind_of_line
-
-    first = next(iter(found.tasks.values()))
-    kind = kind_of_line(first.command_line, by)
-    return Subject(kind, owner.project, owner.entity)
-
-
-def subject_of_sweep(plan: SweepPlan, by: Sequence[str]) -> Subject:
-    from runyard.gauge.kinds import kind_of_sweep
-
-    sweep = plan.sweep
-    constants = {one.path[0]: one.value for one in sweep.space.constants if len(one.path) == 1}
-    kind = kind_of_sweep(sweep.command, sweep.program, constants, by)
-    return Subject(kind, plan.owner.project, plan.owner.entity)
-
-
-def asked_of(submission: Submission, trials: int | None) -> Asked:
-    """What a submission asks for, in the words of an estimate."""
-    from runyard.gauge.estimates import Asked
-
-    plan, request = submission.plan, submission.request
-    limit = plan.profile.limit(request.resources.partition, request.resources.qos)
-    gpus = int(plan.asked.get("gpus") or 0)
-    per_gpu = plan.job.get("per_gpu")
-    slots = plan.job.get("slots") or 1
-    if isinstance(per_gpu, int):
-        slots = max(slots, per_gpu * max(1, gpus))
-    nodes = request.resources.nodes or 1 if plan.form != "nodes" else 1
-    # The links of a chain follow one another: side by side are its lanes.
-    agents = plan.agents if plan.chain is None else plan.chain.lanes
-    return Asked(
-        trials=trials,
-        agents=agents,
-        slots=slots,
-        cpus=int(plan.asked.get("cpus") or 1) * nodes,
-        gpus=gpus * nodes,
-        at_once=plan.at_once if plan.chain is None else None,
-        time=plan.asked.get("time"),
-        memory=plan.asked.get("memory"),
-        chain=request.agents.chain,
-        trials_each=request.agents.trials_each,
-        longest=limit.longest,
-        chaining=limit.chaining,
-    )
 
 
 def tell_estimate(subject: Subject, asked: Asked, request: Request, notify: Notify) -> None:
@@ -109,8 +57,8 @@ def keep_estimate(
     try:
         known = api.figures.known(subject.project, subject.kind, entity=subject.entity)
         basis = estimates.basis_of(known, gpu)
-        told = {} if basis is None else estimates.estimate(basis, asked).to_json()
-        api.figures.expect(sweep["key"], subject.kind, told)
+        expected = {} if basis is None else estimates.estimate(basis, asked).to_json()
+        api.figures.expect(sweep["key"], subject.kind, expected)
     except RunyardError as error:
         notify(Notice(f"the estimate is not kept: {error.what}"))
 
@@ -138,10 +86,10 @@ def options_of_kind(folder: Path) -> tuple[str, ...]:
     if path is None:
         return ()
     try:
-        told = (read_project_text(path).data.get("gauge") or {}).get("by") or ()
+        options = (read_project_text(path).data.get("gauge") or {}).get("by") or ()
     except RunyardError:
         return ()
-    return tuple(map(str, told))
+    return tuple(map(str, options))
 
 
 def estimate_here(
@@ -149,7 +97,7 @@ def estimate_here(
     trials: int | None,
     slots: int | None,
     notify: Notify,
-    made: Sweep | None = None,
+    sweep: Sweep | None = None,
 ) -> None:
     """The same for this machine: tell it where something is known, and keep it with the sweep."""
     from runyard.gauge import estimates
@@ -158,10 +106,10 @@ def estimate_here(
     basis = _basis(subject, None)
     if basis is not None:
         notify(Notice(estimates.estimate_text(estimates.estimate(basis, asked), asked)))
-    if made is not None:
+    if sweep is not None:
         api = find_server(locate())
         if api is not None:
-            keep_estimate(api, made, subject, asked, None, notify)
+            keep_estimate(api, sweep, subject, asked, None, notify)
             api.close()
 
 
@@ -170,15 +118,15 @@ def estimate_against_truth(api: Api, sweep: Sweep) -> str:
     from runyard.train.pace import in_words
 
     try:
-        found = api.figures.expected(sweep["key"])
+        record = api.figures.expected(sweep["key"])
     except RunyardError:  # Made by another client than ours.
         return ""
-    told, truth = found["estimate"], found["truth"]
-    if truth is None or not told:
+    estimate, truth = record["estimate"], record["truth"]
+    if truth is None or not estimate:
         return ""
-    took, expected = truth["seconds"], told["each"]
+    took, expected = truth["seconds"], estimate["each"]
     off = f", {100 * (took / expected - 1):+.0f} %" if expected else ""
     return (
         f"a trial took {in_words(took)} on the average; expected were {in_words(expected)}{off} "
-        f"({told['basis']})"
+        f"({estimate['basis']})"
     )

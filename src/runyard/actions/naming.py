@@ -46,9 +46,9 @@ def find(api: Api, words: str) -> Named:
         return _of_kind(api, _KINDS[kind], rest)
     number = _NUMBER.fullmatch(words)
     if number is not None:
-        found, _ = _try(lambda: api.jobs.job(words))
-        if found is not None:
-            return Named(job=found, task=number[2])
+        job_named, _ = _try(lambda: api.jobs.job(words))
+        if job_named is not None:
+            return Named(job=job_named, task=number[2])
     sweep, many_sweeps = _try(lambda: api.sweeps.find(words))
     run, many_runs = _try(lambda: api.run(words))
     if number is not None:
@@ -150,10 +150,10 @@ def _nearer(words: str, sweep: Sweep, run: RunDetail) -> Named:
     )
 
 
-def _distance(words: str, found: Sweep | RunDetail) -> int:
+def _distance(words: str, record: Sweep | RunDetail) -> int:
     """0 for its id, 1 for its name, _PART for a part of either."""
     name = words.rpartition("/")[2]
-    return 0 if found["id"] == name else 1 if found["name"] in (name, words) else _PART
+    return 0 if record["id"] == name else 1 if record["name"] in (name, words) else _PART
 
 
 def _try(ask: Callable[[], Found]) -> tuple[Found | None, NotFoundError | None]:

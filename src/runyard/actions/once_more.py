@@ -7,8 +7,8 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-from runyard.actions.slots import Slots
-from runyard.actions.task_lists import ListRequest
+from runyard.actions.sweeping.slots import Slots
+from runyard.actions.sweeping.task_lists import ListRequest
 from runyard.actions.tracking import ProjectOptions
 from runyard.client.api import Api, RunDetail
 from runyard.client.sweeps import Sweep, Trial

@@ -40,8 +40,8 @@ def find_owner(
 def project_name(folder: Path) -> str:
     """The folder's name, or that of the repository it is in, without what projects may not hold."""
     root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
-    kept = "".join("-" if letter in _NOT_IN_NAMES else letter for letter in root.name)
-    return kept[:_LONGEST_NAME] or "uncategorized"
+    name = "".join("-" if letter in _NOT_IN_NAMES else letter for letter in root.name)
+    return name[:_LONGEST_NAME] or "uncategorized"
 
 
 def is_name(name: str) -> bool:

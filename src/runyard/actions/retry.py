@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runyard.actions.agent_process import working_folder
 from runyard.actions.connect import open_server
 from runyard.actions.events import Notice, Notify
 from runyard.actions.naming import Named, find, find_sweep
 from runyard.actions.once_more import once_more
-from runyard.actions.slots import Slots
 from runyard.actions.submitting.last_request import KEPT, with_last_request
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
-from runyard.actions.task_lists import ListRequest
+from runyard.actions.sweeping.agent_process import working_folder
+from runyard.actions.sweeping.slots import Slots
+from runyard.actions.sweeping.task_lists import ListRequest
 from runyard.actions.tracking import ProjectOptions
 from runyard.client.api import Api, RunDetail
 from runyard.client.jobs import Job
@@ -183,9 +183,11 @@ def _on_cluster(
     """A job for them, with what the last one had and what is changed now."""
     from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
 
-    asked = {} if last is None else last["asked"]
+    before = {} if last is None else last["asked"]
     failed_on = sorted({trial["node"] for trial in chosen if trial["node"]})
-    flags = changed_flags(request.options.flags, asked, failed_on if request.excludes_nodes else [])
+    flags = changed_flags(
+        request.options.flags, before, failed_on if request.excludes_nodes else []
+    )
     if request.excludes_nodes and failed_on:
         notify(Notice(f"not on {', '.join(failed_on)}"))
     elif request.excludes_nodes:
@@ -234,7 +236,7 @@ def changed_flags(flags: Flags, last: Mapping[str, Any], excluded: Sequence[str]
     changed = {path: flag(path, [amount]) for path, amount in amounts.items()}
     flags = with_last_request(Flags({**flags.given, **changed}), last)
     nodes = dict.fromkeys([*str(last.get("exclude") or "").split(","), *excluded])
-    kept = [node for node in nodes if node]
-    if not kept:
+    avoided = [node for node in nodes if node]
+    if not avoided:
         return flags
-    return Flags({**flags.given, _EXCLUDE: flag(_EXCLUDE, [*(flags[_EXCLUDE] or ()), *kept])})
+    return Flags({**flags.given, _EXCLUDE: flag(_EXCLUDE, [*(flags[_EXCLUDE] or ()), *avoided])})

@@ -191,7 +191,7 @@ def _text(word: str) -> str:
 
 def one_line(words: str) -> str:
     """A name, which stands in tables: in one line."""
-    return " ".join("".join(one if one.isprintable() else " " for one in _text(words)).split())
+    return " ".join("".join(char if char.isprintable() else " " for char in _text(words)).split())
 
 
 def _current_folder() -> Path:
@@ -242,14 +242,14 @@ def _environment(
 
 def _around(request: RunRequest, owner: Owner) -> dict[str, str]:
     """What the program finds around it, wherever it logs to: what is said of the run, too."""
-    said = {
+    variables = {
         "WANDB_PROJECT": owner.named,
         "WANDB_NAME": request.name,
         "WANDB_RUN_GROUP": request.group,
         "WANDB_NOTES": request.notes,
         "WANDB_TAGS": ",".join(request.tags),
     }
-    environment = {**os.environ, **{name: value for name, value in said.items() if value}}
+    environment = {**os.environ, **{name: value for name, value in variables.items() if value}}
     environment.pop(FOREIGN_SERVICE, None)
     # Lines show up in the console when they are printed, also where it is no terminal.
     environment.setdefault("PYTHONUNBUFFERED", "1")

@@ -8,11 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runyard.actions.events import Notify
-from runyard.actions.slots import Slots
+from runyard.actions.connect import open_server
+from runyard.actions.events import Notice, Notify
+from runyard.actions.naming import find_sweep
 from runyard.actions.submitting.submission import ClusterOptions, Outcome
-from runyard.actions.task_lists import ListRequest, repeated, submit_list
+from runyard.actions.sweeping.agents import AgentsRequest, add_agents_on_cluster
+from runyard.actions.sweeping.slots import Slots
+from runyard.actions.sweeping.sweep import submit_sweep
+from runyard.actions.sweeping.sweep_plan import SweepSource, make_plan
+from runyard.actions.sweeping.task_lists import ListRequest, repeated, submit_list
 from runyard.actions.tracking import ProjectOptions
+from runyard.actions.trying.program_checks import check_plan, check_tasks
+from runyard.config.flags import Flags, flag
 from runyard.errors import UsageError
 
 _KEY = re.compile(
@@ -45,6 +52,37 @@ def submit(request: SubmitRequest, notify: Notify) -> Outcome:
     return submit_list(list_of(request, notify), kind, request.cluster, notify)
 
 
+def submit_project(request: SubmitRequest, notify: Notify) -> Outcome:
+    """What runyard.yaml says is to be run, in the project's root, in place of the command."""
+    from runyard.config.project_file import read_project
+
+    options, cluster = request.options, request.cluster
+    project = read_project(request.folder, options.flags, needs_command=True)
+    file = project.origins.get("command_file", "")
+    if Path(file).is_absolute():  # The usual one: the plan is to read it too.
+        flags = {**options.flags.given, "command_file": flag("command_file", [file])}
+        options = replace(options, flags=Flags(flags))
+    if project.sweep_id is not None:
+        sweep = find_sweep(open_server(notify), project.sweep_id)
+        wanted = AgentsRequest(sweep, Slots(request.slots), options)
+        return add_agents_on_cluster(wanted, cluster, notify)
+    if project.command is not None:
+        notify(Notice(f"the command is that of {file or 'runyard.yaml'}"))
+        command = replace(request, command=project.command, folder=project.folder, options=options)
+        return submit(command, notify)
+    if project.sweep_file is not None:
+        source = SweepSource(str(project.folder / project.sweep_file), options=options)
+        plan = make_plan(source, notify)
+        if request.checks_program:
+            check_plan(plan, notify)
+        return submit_sweep(plan, options.flags, request.slots, (), cluster, notify)
+    raise UsageError(
+        "runyard submit: which program?",
+        mend="runyard submit -- python train.py; or write command: or sweep: into runyard.yaml, or "
+        "the command into experiment_configurations.txt",
+    )
+
+
 def list_of(request: SubmitRequest, notify: Notify) -> ListRequest:
     """The list that the command is, checked before anything is made."""
     from runyard.config.task_list import Line, make_tasks
@@ -59,8 +97,6 @@ def list_of(request: SubmitRequest, notify: Notify) -> ListRequest:
     else:
         tasks = tasks.renamed(name or Path(request.command[0]).name)
     if request.checks_program:
-        from runyard.actions.program_checks import check_tasks
-
         check_tasks(tasks, request.folder, notify)
     options = replace(
         request.options,

@@ -57,8 +57,8 @@ def _matching(prefix: str, names: Callable[[Api], list[str]]) -> list[str]:
 def complete_file(prefix: str, **_: object) -> list[str]:
     from argcomplete.completers import FilesCompleter
 
-    found: list[str] = FilesCompleter()(prefix)
-    return found
+    files: list[str] = FilesCompleter()(prefix)
+    return files
 
 
 def complete_sweep_or_file(prefix: str, **_: object) -> list[str]:

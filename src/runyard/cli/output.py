@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runyard.actions.events import Event, Notice
@@ -31,11 +31,23 @@ STATE_COLOURS = {
 }
 
 
+# By title: a key of a record, or a function of it.
+Columns = Mapping[str, str | Callable[[Any], Any]]
 _GAP, _LONGEST_CELL, _NARROWEST_CELL, _SHORTEST_REST = 2, 28, 8, 10
 
 
 def print_json(content: Any) -> None:
-    print(json_escaped(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode())))
+    print(
+        json_escaped(json.dumps(content, indent=2, ensure_ascii=not _speaks_unicode(), default=str))
+    )
+
+
+def print_answer(content: Any, text: str, *, as_json: bool) -> None:
+    """For a program or for a person."""
+    if as_json:
+        print_json(content)
+    else:
+        print(text)
 
 
 def say(text: str) -> None:
@@ -87,6 +99,17 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in rows:
         table.add_row(*row[: len(table.columns)])
     out.print(table)
+
+
+def print_records(columns: Columns, records: Iterable[Any]) -> None:
+    """A table with a row for each record."""
+    print_table(
+        tuple(columns),
+        (
+            [record[cell] if isinstance(cell, str) else cell(record) for cell in columns.values()]
+            for record in records
+        ),
+    )
 
 
 def state_text(state: str) -> Any:

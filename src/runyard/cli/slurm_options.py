@@ -44,12 +44,12 @@ def refuse_slurm_options(args: argparse.Namespace) -> None:
     """Without --on slurm, what is meant for the cluster is no option: it would be passed over."""
     # Where programs share GPUs, how many is an option here too.
     meant_here = {"request:resources.gpus"} if hasattr(args, "mps") else set[str]()
-    given = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
-    if not has_queue(args.on) and given:
+    names = [name for name in vars(args) if name.startswith("request:") and name not in meant_here]
+    if not has_queue(args.on) and names:
         from runyard.cli.resource_flags import given_flags
 
         flags = given_flags(args).given
-        wanted = [name.removeprefix("request:") for name in given]
+        wanted = [name.removeprefix("request:") for name in names]
         named = next(iter(flags[name].option for name in wanted))
         if _BY_SRUN.intersection(wanted):
             named = next(flags[name].option for name in wanted if name in _BY_SRUN)

@@ -42,18 +42,18 @@ class ArtifactsApi:
         self._connection = connection
 
     def of_run(self, run: int) -> RunArtifacts:
-        found: RunArtifacts = self._connection.get(f"/api/runs/{run}/artifacts")
-        return found
+        artifacts: RunArtifacts = self._connection.get(f"/api/runs/{run}/artifacts")
+        return artifacts
 
     def one(self, key: int) -> ArtifactRecord:
-        found: ArtifactRecord = self._connection.get(f"/api/artifacts/{key}")
-        return found
+        artifact: ArtifactRecord = self._connection.get(f"/api/artifacts/{key}")
+        return artifact
 
     def manifest(self, key: int) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(
+        content: dict[str, Any] = json.loads(
             self._connection.get_bytes(f"/api/artifacts/{key}/manifest")
         )
-        return found
+        return content
 
     def download(self, entity: str, digest: str, into: BinaryIO) -> int:
         """Copy the contents that have this MD5 (in base64); returns their size."""

@@ -52,10 +52,10 @@ def _ask(home: Home) -> Api | None:
         return None
     api = connect(discovery, timeout=_ANSWER_SECONDS)
     try:
-        told = api.health()["home"]
+        reported = api.health()["home"]
     finally:
         api.close()
-    return connect(discovery) if _same(told, home) else None
+    return connect(discovery) if _same(reported, home) else None
 
 
 def connect(discovery: Discovery, timeout: float = 30.0) -> Api:
@@ -125,13 +125,13 @@ def open_to_nodes(home: Home, listen: str) -> Found:
 
     It keeps port and key, and goes on listening here: programs that were logging find it again.
     """
-    found = ensure_server(home)
+    server = ensure_server(home)
     discovery = read_discovery(home)
     if discovery is None or discovery.listen not in LOOPBACK:
-        return found
+        return server
     if discovery.hostname != socket.gethostname():
         raise _silent_server(home)
-    found.api.close()
+    server.api.close()
     return restart_server(home, listen=listen)
 
 
@@ -407,9 +407,9 @@ def _command_line(pid: int) -> str:
     return shown.stdout.strip()
 
 
-def _same(told: str, home: Home) -> bool:
+def _same(path: str, home: Home) -> bool:
     try:
-        return Path(told).samefile(home.path)
+        return Path(path).samefile(home.path)
     except OSError:
         return False
 

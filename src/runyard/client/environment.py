@@ -34,7 +34,7 @@ def wandb_environment(
         return wanted
     # Clusters set a proxy for the outside, and the client would ask it for us. Of the two
     # spellings Go reads the first and Python the second: both say all that either said.
-    said = [environ.get(name, "").split(",") for name in ("NO_PROXY", "no_proxy")]
-    spared = dict.fromkeys(item.strip() for items in (*said, [host]) for item in items)
+    lists = [environ.get(name, "").split(",") for name in ("NO_PROXY", "no_proxy")]
+    spared = dict.fromkeys(item.strip() for items in (*lists, [host]) for item in items)
     wanted["NO_PROXY"] = wanted["no_proxy"] = ",".join(filter(None, spared))
     return wanted

@@ -78,10 +78,10 @@ class FiguresApi:
 
     def known(self, project: str, kind: str | None = None, *, entity: str | None = None) -> Known:
         """Of a project; of one kind, also what the sweeps of that kind took."""
-        found: Known = self._connection.get(
+        figures: Known = self._connection.get(
             "/api/figures", project=project, kind=kind, entity=entity
         )
-        return found
+        return figures
 
     def expect(self, sweep: int, kind: str, estimate: Mapping[str, Any]) -> None:
         """Keep what was expected of a sweep, to be compared with what it takes."""
@@ -91,5 +91,5 @@ class FiguresApi:
 
     def expected(self, sweep: int) -> Expected:
         """What was expected of a sweep, and what it took."""
-        found: Expected = self._connection.get(f"/api/sweeps/{sweep}/estimate")
-        return found
+        estimate: Expected = self._connection.get(f"/api/sweeps/{sweep}/estimate")
+        return estimate

@@ -77,9 +77,9 @@ class Connection:
         return _content(self._answer(method, path, payload, query or {}), self.url)
 
     def _answer(self, method: str, path: str, payload: object, query: dict[str, object]) -> bytes:
-        given = {name: value for name, value in query.items() if value is not None}
-        if given:
-            path = f"{path}?{urllib.parse.urlencode(given, doseq=True)}"
+        parameters = {name: value for name, value in query.items() if value is not None}
+        if parameters:
+            path = f"{path}?{urllib.parse.urlencode(parameters, doseq=True)}"
         if isinstance(payload, bytes):
             body, kind = payload, "application/octet-stream"
         else:
@@ -220,23 +220,23 @@ def _content(answer: bytes, url: str) -> Any:
 
 def _as_error(status: int, answer: bytes, what: str, url: str) -> ServerError | NotFoundError:
     try:
-        said = json.loads(answer).get("error")
+        reason = json.loads(answer).get("error")
     except (ValueError, AttributeError):
-        said = answer[:200].decode(errors="replace")
+        reason = answer[:200].decode(errors="replace")
     if status == 404:
-        return NotFoundError(str(said))
+        return NotFoundError(str(reason))
     if status == 401:
         return ServerError(
             f"the server at {url} refused the key",
-            said=said,
+            said=reason,
             mend="another program may have taken its port: `runyard server status` says more",
         )
     if status in (403, 409):
-        return ServerError(str(said))  # It says what, and of which name.
+        return ServerError(str(reason))  # It says what, and of which name.
     if status == 503:
         return ServerError(
             f"the server at {url} cannot do that now",
-            said=said,
+            said=reason,
             mend="mend what it says; nothing is lost, and the command can be repeated",
         )
-    return ServerError(f"the server answered {status} to {what}", said=said)
+    return ServerError(f"the server answered {status} to {what}", said=reason)

@@ -94,13 +94,13 @@ def read_rows(path: Path) -> list[Row]:
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except FileNotFoundError:
         return []
-    found = []
+    rows = []
     for place, line in enumerate(lines, start=1):
         # The last line of a log whose writer was killed may be a piece of one.
         if not line or line.startswith(f"{COLUMNS[0]}\t") or place == len(lines):
             continue
-        found.append(_read_row(path, place, line))
-    return found
+        rows.append(_read_row(path, place, line))
+    return rows
 
 
 def _read_row(path: Path, place: int, line: str) -> Row:

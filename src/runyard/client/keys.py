@@ -36,16 +36,16 @@ def find_key(
     """The key for the server at `url`; never an empty one."""
     account = account or environ.get(ACCOUNT) or None
     # A name that was given means the project's file, whatever else there is.
-    found = _of_project(folder, account) if account else None
-    found = (
-        found
+    key = _of_project(folder, account) if account else None
+    key = (
+        key
         or _of_environment(environ)
         or _of_credentials(_home(environ) / CREDENTIALS)
         or _of_project(folder, None)
         or _of_netrc(url, environ)
     )
-    if found is not None:
-        return found
+    if key is not None:
+        return key
     raise NotFoundError(
         f"there is no key for {url}",
         said=f"looked at WANDB_API_KEY, ~/{CREDENTIALS}, {project_keys(folder)} and "

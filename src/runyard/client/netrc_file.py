@@ -48,7 +48,7 @@ def with_entry(text: str, machine: str, key: str) -> str:
 
 def _without(text: str, machine: str) -> str:
     """The file without one machine's entry. Macros end with an empty line and are left alone."""
-    kept: list[str] = []
+    remaining: list[str] = []
     dropping = in_macro = False
     for line in text.splitlines(keepends=True):
         words = _words(line)
@@ -61,8 +61,8 @@ def _without(text: str, machine: str) -> str:
         elif words[:1] in (["machine"], ["default"]) or line.lstrip().startswith("#"):
             dropping = False
         if not dropping:
-            kept.append(line)
-    return "".join(kept)
+            remaining.append(line)
+    return "".join(remaining)
 
 
 def _login_of(text: str, machine: str) -> str | None:

@@ -75,9 +75,9 @@ class Record:
         """The Python that wrote it, by the client's own word or by the command's looks."""
         for path in self.folder.rglob("wandb-metadata.json"):
             with contextlib.suppress(OSError, ValueError, AttributeError):
-                told = json.loads(path.read_text()).get("executable")
-                if isinstance(told, str) and Path(told).exists():
-                    return told
+                executable = json.loads(path.read_text()).get("executable")
+                if isinstance(executable, str) and Path(executable).exists():
+                    return executable
         return self.note.python if self.note else None
 
     def mark_synced(self) -> None:
@@ -92,9 +92,9 @@ def write_owed(folder: Path, note: Owed) -> None:
 
 def read_owed(folder: Path) -> Owed | None:
     try:
-        told = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
+        note = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
         names = {field.name for field in fields(Owed)}
-        return Owed(**{name: value for name, value in told.items() if name in names})
+        return Owed(**{name: value for name, value in note.items() if name in names})
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 

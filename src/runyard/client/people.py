@@ -85,12 +85,12 @@ class PeopleApi:
         self._connection = connection
 
     def me(self) -> Me:
-        found: Me = self._connection.get("/api/me")
-        return found
+        person: Me = self._connection.get("/api/me")
+        return person
 
     def users(self) -> list[User]:
-        found: list[User] = self._connection.get("/api/users")
-        return found
+        people: list[User] = self._connection.get("/api/users")
+        return people
 
     def add_user(self, name: str) -> NewKey:
         made: NewKey = self._connection.post("/api/users", {"name": name})
@@ -100,8 +100,8 @@ class PeopleApi:
         self._delete("users", name)
 
     def list_keys(self) -> list[Key]:
-        found: list[Key] = self._connection.get("/api/keys")
-        return found
+        keys: list[Key] = self._connection.get("/api/keys")
+        return keys
 
     def add_key(
         self,
@@ -154,8 +154,8 @@ class PeopleApi:
         return ended
 
     def teams(self) -> list[Team]:
-        found: list[Team] = self._connection.get("/api/teams")
-        return found
+        records: list[Team] = self._connection.get("/api/teams")
+        return records
 
     def add_team(self, name: str, members: list[str]) -> None:
         self._connection.post("/api/teams", {"name": name, "members": members})

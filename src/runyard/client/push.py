@@ -144,11 +144,11 @@ def _status(target: Target, run: str) -> Mapping[str, Any] | None:
 
 
 def _counts(known: Mapping[str, Any] | None) -> dict[str, int]:
-    told = known or {}
+    counts = known or {}
     return {
-        "history": told.get("historyLineCount") or 0,
-        "events": told.get("eventsLineCount") or 0,
-        "output": told.get("logLineCount") or 0,
+        "history": counts.get("historyLineCount") or 0,
+        "events": counts.get("eventsLineCount") or 0,
+        "output": counts.get("logLineCount") or 0,
     }
 
 
@@ -196,7 +196,7 @@ def _pages(
 
 def _files_there(target: Target, run: str, record: Record) -> list[tuple[str, int]]:
     """Names and sizes that the other side tells of; one that tells none gets all again."""
-    found = []
+    files = []
     names = [item["name"] for item in record["files"]]
     for first in range(0, len(names), _FILES_AT_ONCE):
         variables = {
@@ -208,10 +208,10 @@ def _files_there(target: Target, run: str, record: Record) -> list[tuple[str, in
         try:
             answer = target.server.graphql(_FILES, variables)
             edges = answer["project"]["run"]["files"]["edges"]
-            found += [(edge["node"]["name"], int(edge["node"]["sizeBytes"])) for edge in edges]
+            files += [(edge["node"]["name"], int(edge["node"]["sizeBytes"])) for edge in edges]
         except (KeyError, TypeError, ValueError, ServerError):
             return []
-    return found
+    return files
 
 
 def _send_file(

@@ -119,13 +119,13 @@ class _Push:
             self._ensure(record, self._place.run)
         for record in held["used"]:
             artifact = self._ensure(record, self._maker(record))
-            given = {
+            variables = {
                 "entityName": self._place.entity,
                 "projectName": self._place.project,
                 "runName": self._place.run,
                 "artifactID": artifact,
             }
-            self._place.server.graphql(_USE, {"input": given})
+            self._place.server.graphql(_USE, {"input": variables})
         return self._sent
 
     def _ensure(self, record: ArtifactRecord, maker: str | None) -> str | None:
@@ -163,12 +163,12 @@ class _Push:
             answer = self._place.server.graphql(_FIND, place)
         except ServerError:  # One that does not look for digests: it finds the contents itself.
             return None
-        found = (answer.get("project") or {}).get("artifact") or {}
-        return found.get("id") if found.get("state") == "COMMITTED" else None
+        artifact = (answer.get("project") or {}).get("artifact") or {}
+        return artifact.get("id") if artifact.get("state") == "COMMITTED" else None
 
     def _create(self, record: ArtifactRecord, maker: str | None, is_new: bool) -> dict[str, Any]:
         names = record["aliases"] if is_new else []
-        given: dict[str, Any] = {
+        variables: dict[str, Any] = {
             "entityName": self._place.entity,
             "projectName": self._project(record),
             "artifactTypeName": record["type"],
@@ -189,7 +189,7 @@ class _Push:
             "tags": [{"tagName": tag} for tag in record["tags"]] or None,
         }
         # Older servers know fewer fields.
-        known = {name: value for name, value in given.items() if value is not None}
+        known = {name: value for name, value in variables.items() if value is not None}
         answer = self._place.server.graphql(_CREATE, {"input": known}).get("createArtifact") or {}
         return self._need(answer.get("artifact"), record, "id")
 
@@ -297,9 +297,9 @@ class _Push:
     def _title(self, record: ArtifactRecord) -> str:
         return f"{record['collection']}:v{record['version']}"
 
-    def _need(self, found: Any, record: ArtifactRecord, name: str) -> dict[str, Any]:
-        if not isinstance(found, dict) or not isinstance(found.get(name), str):
+    def _need(self, artifact: Any, record: ArtifactRecord, name: str) -> dict[str, Any]:
+        if not isinstance(artifact, dict) or not isinstance(artifact.get(name), str):
             raise ServerError(
                 f"the server at {self._place.server.url} gave no {name} for {self._title(record)}"
             )
-        return found
+        return artifact

@@ -62,10 +62,10 @@ def _system_certificates() -> list[str]:
     import ssl
 
     places = [ssl.get_default_verify_paths().openssl_cafile, *_SYSTEM]
-    found = next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
+    bundle = next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113
     certifi = importlib.util.find_spec("certifi")
     folders = (certifi.submodule_search_locations if certifi else None) or []
-    files = [found, *(f"{folder}/cacert.pem" for folder in folders)]
+    files = [bundle, *(f"{folder}/cacert.pem" for folder in folders)]
     return [text for file in files if file is not None for text in _read(file)]
 
 
@@ -74,14 +74,14 @@ def _read(place: str) -> list[str]:
     files = [place]
     if os.path.isdir(place):  # noqa: PTH112
         files = [f"{place}/{name}" for name in sorted(os.listdir(place))]  # noqa: PTH208
-    found: list[str] = []
+    certificates: list[str] = []
     for file in files:
         try:
             with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
-                found += _certificates(opened.read())
+                certificates += _certificates(opened.read())
         except OSError:  # Not there: then the program would not have found it either.
             continue
-    return found
+    return certificates
 
 
 def _certificates(text: str) -> Iterator[str]:

@@ -25,11 +25,11 @@ class ServerJobs:
 
 def read_server_jobs(home: Home) -> ServerJobs | None:
     try:
-        told = json.loads(home.server_jobs.read_text(encoding="utf-8"))
-        found = ServerJobs(**{field.name: told[field.name] for field in fields(ServerJobs)})
+        content = json.loads(home.server_jobs.read_text(encoding="utf-8"))
+        jobs = ServerJobs(**{field.name: content[field.name] for field in fields(ServerJobs)})
     except (OSError, ValueError, TypeError, LookupError):
         return None
-    return found if isinstance(found.ids, list) and found.ids else None
+    return jobs if isinstance(jobs.ids, list) and jobs.ids else None
 
 
 def write_server_jobs(home: Home, jobs: ServerJobs) -> None:

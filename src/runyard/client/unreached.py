@@ -23,14 +23,16 @@ class Unreached:
 
 def read_unreached(home: Home) -> list[Unreached]:
     """The newest first; what is old is removed."""
-    found: list[tuple[float, Unreached]] = []
+    notes: list[tuple[float, Unreached]] = []
     with contextlib.suppress(OSError):
         for file in (home.path / "unreached").glob("*.json"):
             with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-                told = json.loads(file.read_text())
-                if time.time() - float(told["told_at"]) > _REMEMBERED_SECONDS:
+                content = json.loads(file.read_text())
+                if time.time() - float(content["told_at"]) > _REMEMBERED_SECONDS:
                     file.unlink()
                     continue
-                one = Unreached(str(told["node"]), told["job"], str(told["why"]), told["since"])
-                found.append((float(told["told_at"]), one))
-    return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
+                note = Unreached(
+                    str(content["node"]), content["job"], str(content["why"]), content["since"]
+                )
+                notes.append((float(content["told_at"]), note))
+    return [note for _, note in sorted(notes, key=lambda pair: -pair[0])]

@@ -58,8 +58,8 @@ def other_server(server: str, **known: str | None) -> dict[str, str] | None:
 
 def read_headers(lines: Any) -> dict[str, str]:
     """The headers that a server wants with an upload: `NAME:VALUE` each."""
-    found = (text.partition(":") for text in lines or () if isinstance(text, str))
-    return {name: value.strip() for name, colon, value in found if colon}
+    headers = (text.partition(":") for text in lines or () if isinstance(text, str))
+    return {name: value.strip() for name, colon, value in headers if colon}
 
 
 class WandbServer:
@@ -77,15 +77,15 @@ class WandbServer:
         viewer = self.graphql(_VIEWER, {}).get("viewer")
         if not viewer:
             raise KeyRefused(f"the server at {self.url} does not know the key")
-        found: Mapping[str, Any] = viewer
-        return found
+        account: Mapping[str, Any] = viewer
+        return account
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
         answer = self._post("/graphql", {"query": query, "variables": variables})
         if answer.get("errors"):
             first = answer["errors"][0]
-            said = first.get("message") if isinstance(first, dict) else first
-            raise ServerError(f"the server at {self.url} refused a request", said=said)
+            message = first.get("message") if isinstance(first, dict) else first
+            raise ServerError(f"the server at {self.url} refused a request", said=message)
         data: dict[str, Any] = answer.get("data") or {}
         return data
 
@@ -138,15 +138,15 @@ class WandbServer:
                     content: bytes = response.read()
                     return content
             except urllib.error.HTTPError as error:
-                said = error.read()[:200].decode(errors="replace")
+                reason = error.read()[:200].decode(errors="replace")
                 if error.code == 401:
                     raise KeyRefused(
-                        f"the server at {self.url} refused the key", said=said
+                        f"the server at {self.url} refused the key", said=reason
                     ) from error
                 passes = error.code >= 500 or error.code in (408, 409, 429)
                 if not passes or tried == self._tries:
                     raise ServerError(
-                        f"the server at {self.url} answered {error.code}", said=said
+                        f"the server at {self.url} answered {error.code}", said=reason
                     ) from error
             except (OSError, ValueError) as error:  # ValueError: half an answer.
                 if tried == self._tries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,10 @@ from runyard.schedulers.errors import SchedulerError
 from runyard.schedulers.states import UNKNOWN, State
 
 Option = tuple[str, str | None]
+
+
+# As in 5-80:2, a part of 123_[1,5-80:2%8].
+_SPAN = r"(\d+)(?:-(\d+))?(?::(\d+))?"
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,17 @@ class Tasks:
     end: float | None
     """When it ended, or will have to."""
     nodes: str | None
+
+    def holds(self, task: str) -> bool:
+        """Whether a task of the array, by its number, is among them."""
+        name, _, ranges = self.which.partition("[")
+        if not ranges:
+            return name.partition("_")[2] == task
+        spans = re.findall(_SPAN, ranges.partition("%")[0])
+        return any(
+            int(task) in range(int(first), int(last or first) + 1, int(step or 1))
+            for first, last, step in spans
+        )
 
 
 @dataclass(frozen=True)

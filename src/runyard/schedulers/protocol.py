@@ -57,6 +57,9 @@ class Scheduler(ABC):
     """What a person types without runyard to `cancel` a job, to see its `script`, or to find its
     `log`: sentences with {job} for its number."""
 
+    local_folder: ClassVar[str] = "${TMPDIR}"
+    """What a program writes for its job's folder on the node's own disk."""
+
     @abstractmethod
     def is_here(self) -> bool:
         """Whether jobs can be sent from this machine. Never raises."""

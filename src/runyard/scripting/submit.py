@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from runyard.actions.slots import Slots
 from runyard.actions.submit import SubmitRequest, list_of
 from runyard.actions.submitting.submission import ClusterOptions, SweepSubmitted
-from runyard.actions.task_lists import ListRequest, start_list, submit_list
+from runyard.actions.sweeping.slots import Slots
+from runyard.actions.sweeping.task_lists import ListRequest, start_list, submit_list
 from runyard.config.flags import Flags, flag
 from runyard.config.task_list import TaskList, safe_name
 from runyard.errors import UsageError

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from runyard.actions.sweeping.slots import Slots
 from runyard.client import sweeps as records
 from runyard.client.api import Run
 from runyard.client.sweeps import OPEN_STATES, Trial
-from runyard.errors import RunyardError, UsageError
+from runyard.errors import UsageError
 from runyard.home import Home, locate
 from runyard.schedulers.choice import HERE, has_queue
 from runyard.scripting.options import (
@@ -28,8 +27,8 @@ from runyard.scripting.watch import Watch
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from runyard.actions.agent_process import AgentStarted
-    from runyard.actions.sweep_plan import Plan
+    from runyard.actions.sweeping.agent_process import AgentStarted
+    from runyard.actions.sweeping.sweep_plan import Plan
 
 Config = Mapping[str, Any] | str | os.PathLike[str]
 
@@ -136,8 +135,6 @@ def sweep(
     on="slurm" it is submitted with the requested resources, and the call returns at once.
     wait=False runs it here in the background; wait=True waits for the jobs.
     """
-    gpu_words = None if gpus is None else str(gpus)
-    slot_words = {"slots": slots, "per-gpu": per_gpu, "gpus": gpu_words, "mps": mps}
     if function is not None:
         if slots not in (None, 1) or per_gpu is not None or gpus is not None or on or resources:
             raise UsageError(
@@ -160,59 +157,47 @@ def sweep(
         return started.wait() if wait else started
     if wait is None or wait:
         _refuse_resources(resources, settings)
-        return _run_command(config, {"count": count, **owner, **slot_words})
     job_options = read_options({**resources, **owner, "settings": settings or {}}, default=place)
-    return _start(config, job_options, slot_words, count)
+    gpu_words = None if gpus is None else str(gpus)
+    if gpu_words is not None and gpu_words.isdecimal():
+        gpu_words = f"auto:{gpu_words}"  # So many of those that are here, as the command has it.
+    here = Slots(slots, per_gpu, gpu_words, mps)
+    if wait is None or wait:
+        return _work(config, job_options, here, count)
+    return _start(config, job_options, here, count)
 
 
-def _run_command(config: Config, options: Mapping[str, int | str | None]) -> Sweep:
-    """In the foreground, with the command's progress on the terminal."""
-    words = [sys.executable, "-m", "runyard", "sweep", "--json"]
-    for name, value in options.items():
-        words += [f"--{name}", str(value)] if value is not None else []
-    text = json.dumps(dict(config)) if isinstance(config, Mapping) else None
-    done = subprocess.run(
-        [*words, os.fspath(config) if not isinstance(config, Mapping) else "-"],
-        input=text,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    if not done.stdout.strip():
-        raise RunyardError(f"the sweep did not run (exit code {done.returncode}): see above")
-    return Sweep(json.loads(done.stdout), locate())
+def _work(config: Config, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
+    """In the foreground: the agent tells on stderr how far it is."""
+    from runyard.actions.sweeping.agent_process import Limits
+    from runyard.actions.sweeping.sweep import create_sweep, estimate_sweep
+    from runyard.actions.sweeping.work import Waiting, WorkRequest, work
+
+    plan = _plan(config, job_options)
+    record = create_sweep(plan, (), log_notice)
+    estimate_sweep(plan, slots.count, log_notice, record)
+    request = WorkRequest(record, job_options.project, slots, Limits(count))
+    worked = work(request, Waiting(), log_notice)
+    failed = [{"trial": trial, "why": why} for trial, why in worked.failures]
+    return Sweep(cast(records.Sweep, {**worked.sweep, "failures": failed}), locate())
 
 
-def _start(
-    config: Config, job_options: JobOptions, slot_words: Mapping[str, Any], count: int | None
-) -> Sweep:
+def _start(config: Config, job_options: JobOptions, slots: Slots, count: int | None) -> Sweep:
     """By an agent of this machine in the background."""
-    from runyard.actions.agent_process import agent_command, start_in_background
-    from runyard.actions.slots import Slots
-    from runyard.actions.sweep import create_sweep
+    from runyard.actions.sweeping.agent_process import Limits, start_agent
+    from runyard.actions.sweeping.sweep import create_sweep
     from runyard.actions.tracking import agent_variables
 
     plan = _plan(config, job_options)
     variables = agent_variables(job_options.project, plan.folder, log_notice)
     record = create_sweep(plan, (), log_notice)
-    slots = Slots(slot_words["slots"], slot_words["per-gpu"], slot_words["gpus"], slot_words["mps"])
-    folder = str(plan.folder)
-    words = agent_command(
-        record["key"],
-        slots=slots.of_sweep(record),
-        count=count,
-        folder=folder,
-        leash=None,
-        quiet=False,
-        seconds=job_options.seconds,
-    )
-    agent = start_in_background(words, record["id"], folder, variables)
+    agent = start_agent(record, slots, variables, Limits(count, job_options.seconds))
     return Sweep(record, locate(), agent)
 
 
 def _submit(config: Config, job_options: JobOptions, slots: int, count: int | None) -> Sweep:
     from runyard.actions.submitting.submission import ClusterOptions, SweepSubmitted
-    from runyard.actions.sweep import submit_sweep
+    from runyard.actions.sweeping.sweep import submit_sweep
 
     if count is not None:
         raise UsageError(
@@ -225,8 +210,8 @@ def _submit(config: Config, job_options: JobOptions, slots: int, count: int | No
 
 
 def _plan(config: Config, job_options: JobOptions) -> Plan:
-    from runyard.actions.program_checks import check_plan
-    from runyard.actions.sweep_plan import SweepSource, make_plan
+    from runyard.actions.sweeping.sweep_plan import SweepSource, make_plan
+    from runyard.actions.trying.program_checks import check_plan
 
     if isinstance(config, Mapping):
         source = SweepSource(

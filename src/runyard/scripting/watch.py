@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runyard.actions.agent_process import AgentStarted
 from runyard.actions.connect import open_server
+from runyard.actions.sweeping.agent_process import AgentStarted
 from runyard.client.api import Api
 from runyard.client.jobs import Job
 from runyard.client.sweeps import Sweep, Trial

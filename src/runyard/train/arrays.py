@@ -49,7 +49,7 @@ def histograms(**trees: Any) -> dict[str, Any]:
     if wandb is None:
         return {}
     numpy = import_module("numpy")
-    found = {}
+    counts = {}
     for heading, tree in trees.items():
         module = torch is not None and isinstance(tree, torch.nn.Module)
         arrays = gradients(tree) if module and heading == "gradients" else named_arrays(tree)
@@ -58,8 +58,8 @@ def histograms(**trees: Any) -> dict[str, Any]:
             finite = values[numpy.isfinite(values)]
             # wandb cannot bin what is not finite, and an empty histogram is an error.
             if finite.size:
-                found[f"{heading}/{name}" if name else heading] = wandb.Histogram(finite)
-    return found
+                counts[f"{heading}/{name}" if name else heading] = wandb.Histogram(finite)
+    return counts
 
 
 def check_finite(**values: Any) -> None:

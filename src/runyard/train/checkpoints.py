@@ -152,8 +152,8 @@ class Checkpoint:
             self._load(chosen.path, chosen.manifest)
         except Exception as error:
             failure = error
-        said = None if failure is None else f"{type(failure).__name__}: {failure}"
-        failed = [text for text in exchange.gather("resuming: loaded", said) if text]
+        trouble = None if failure is None else f"{type(failure).__name__}: {failure}"
+        failed = [text for text in exchange.gather("resuming: loaded", trouble) if text]
         if failed:
             raise TrainError(
                 f"the checkpoint of step {step} in {self.folder} cannot be used by this program",
@@ -230,8 +230,8 @@ class Checkpoint:
 
     def _wandb_id(self) -> str | None:
         # Set for rank 0 alone where it asked an agent for its trial.
-        if given := os.environ.get("WANDB_RUN_ID"):
-            return given
+        if run_id := os.environ.get("WANDB_RUN_ID"):
+            return run_id
         chosen = self._choose()
         run = None if chosen is None else chosen.manifest.get("wandb")
         return run["id"] if run else None

@@ -26,13 +26,13 @@ def find_course(
 ) -> dict[str, Any] | None:
     """Of the earlier runs with as many steps in the same phases, the one whose command line was
     most like this one's; the newest of several."""
-    words, told = set(_words()), _plain(phases)
+    words, plain = set(_words()), _plain(phases)
     alike = [
-        one
-        for one in _read(_path(total, environ))
-        if one.get("phases") == told and one.get("total") == total
+        course
+        for course in _read(_path(total, environ))
+        if course.get("phases") == plain and course.get("total") == total
     ]
-    return max(reversed(alike), key=lambda one: len(words & set(one["words"])), default=None)
+    return max(reversed(alike), key=lambda course: len(words & set(course["words"])), default=None)
 
 
 def keep_course(
@@ -46,12 +46,12 @@ def keep_course(
     path = _path(course["total"], environ)
     if path is None:
         return
-    kept = [*_read(path), {**course, "words": _words(), "phases": _plain(phases)}][-_MOST:]
+    courses = [*_read(path), {**course, "words": _words(), "phases": _plain(phases)}][-_MOST:]
     aside = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120
         with open(aside, "w") as file:  # noqa: PTH123
-            json.dump(kept, file)
+            json.dump(courses, file)
         os.replace(aside, path)  # noqa: PTH105
     except OSError:
         return
@@ -79,8 +79,8 @@ def _read(path: str | None) -> list[dict[str, Any]]:
         return []
     try:
         with open(path, errors="replace") as file:  # noqa: PTH123
-            found = json.loads(file.read(_LARGEST))
-        return [one for one in found if _is_whole(one)]
+            courses = json.loads(file.read(_LARGEST))
+        return [course for course in courses if _is_whole(course)]
     except (OSError, ValueError, TypeError):
         return []
 

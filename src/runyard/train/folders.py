@@ -50,12 +50,12 @@ class Saved(NamedTuple):
 
 def saved(root: Path) -> list[Saved]:
     """The checkpoints in a folder, oldest first."""
-    found = []
+    checkpoints = []
     for path in root.glob("*-step-*"):
         name = _NAME.fullmatch(path.name)
         if name is not None and path.is_dir():
-            found.append(Saved(int(name[1]), int(name[2]), path))
-    return sorted(found)
+            checkpoints.append(Saved(int(name[1]), int(name[2]), path))
+    return sorted(checkpoints)
 
 
 def write(root: Path, step: int, parts: list[Part], about: Mapping[str, Any]) -> Path:
@@ -197,11 +197,11 @@ def _verify_file(path: Path, size: int, digest: str) -> None:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _checksum(manifest: Mapping[str, Any]) -> str:

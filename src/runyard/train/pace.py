@@ -48,10 +48,12 @@ def seconds_per_step(marks: Sequence[tuple[float, float]]) -> float | None:
     first = is_odd.index(False)
     recurs = sum(is_odd[first:]) >= _RECURRING
     regular = [
-        one for one, odd in zip(intervals[first:], is_odd[first:], strict=True) if recurs or not odd
+        interval
+        for interval, odd in zip(intervals[first:], is_odd[first:], strict=True)
+        if recurs or not odd
     ]
     middle = (marks[0][1] + marks[-1][1]) / 2
-    late = [one for one in regular if one[2] - one[0] >= middle]
+    late = [interval for interval in regular if interval[2] - interval[0] >= middle]
     used = late if len(late) >= _FEW_INTERVALS else regular
     return sum(seconds for seconds, _, _ in used) / sum(steps for _, steps, _ in used)
 

@@ -99,5 +99,5 @@ def _port(environment: Mapping[str, str], launcher: _Launcher, parent: int) -> i
 
 def _first_number(text: str | None, default: int) -> int:
     # Some write '4(x2)' for four tasks on each of two nodes.
-    found = re.match(r"\d+", text or "")
-    return int(found[0]) if found else default
+    match = re.match(r"\d+", text or "")
+    return int(match[0]) if match else default

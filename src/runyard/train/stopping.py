@@ -28,7 +28,7 @@ class _Watch:
     """What this process has heard so far."""
 
     def __init__(self) -> None:
-        self.told = False
+        self.is_signalled = False
         self.watching = False
         self._looked = -math.inf
         self._seen = False
@@ -40,7 +40,7 @@ class _Watch:
         before = signal.getsignal(signal.SIGUSR2)
 
         def hear(number: int, frame: FrameType | None) -> None:
-            self.told = True
+            self.is_signalled = True
             if callable(before):
                 before(number, frame)
 
@@ -79,7 +79,7 @@ def time_left() -> float:
 def told_to_stop(reserve: float) -> bool:
     """Whether this process, for itself, would stop now."""
     _watch.start()
-    return _watch.told or _watch.file_is_there() or time_left() < reserve
+    return _watch.is_signalled or _watch.file_is_there() or time_left() < reserve
 
 
 def reserve_for(step_seconds: float, save_seconds: float) -> float:

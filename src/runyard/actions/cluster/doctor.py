@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,15 @@ class Examination:
     """What the scheduler said."""
     node: Mapping[str, Any] | None
     draft: Path | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "cluster": asdict(self.cluster),
+            "findings": [asdict(finding) for finding in self.findings],
+            "slurm": self.facts,
+            "node": self.node,
+            "draft": str(self.draft) if self.draft else None,
+        }
 
     @property
     def fails(self) -> bool:

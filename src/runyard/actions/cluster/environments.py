@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import runyard
 from runyard.actions.cluster.own_jobs import remember
@@ -54,6 +54,19 @@ class EnvironmentCheck:
     to_build: bool
     checks: Sequence[Seen]
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "found": self.found,
+            "to_build": self.to_build,
+            "checks": [
+                {"what": seen.check.what, "fine": seen.is_fine, "told": seen.told,
+                 "mend": None if seen.is_fine else seen.check.mend,
+                 "advice": seen.check.is_advice}
+                for seen in self.checks
+            ],
+        }  # fmt: skip
+
     @property
     def is_fit(self) -> bool:
         """Whether jobs can use it, as far as one can tell before it is built."""
@@ -68,6 +81,12 @@ class EnvironmentLines:
     kind: str
     wrapping: Wrapping
     build_script: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        parts = {
+            name: list(getattr(self.wrapping, name)) for name in ("before", "launcher", "header")
+        }
+        return {"kind": self.kind, **parts, "build": self.build_script}
 
 
 def builder() -> Builder:
@@ -92,8 +111,8 @@ def build(request: EnvironmentRequest, notify: Notify) -> EnvironmentBuilt | Non
     own = builder()
     setting, plan = _planned(request, project)
     if plan is None:
-        found = setting.found or f"kind {project.environment.kind}"
-        notify(Notice(f"there is nothing to build: {found} is used as it is"))
+        name = setting.found or f"kind {project.environment.kind}"
+        notify(Notice(f"there is nothing to build: {name} is used as it is"))
         return None
     if plan.inside:
         name = project.profile.name

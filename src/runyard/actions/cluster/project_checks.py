@@ -109,14 +109,14 @@ def _key(request: Request | None, folder: Path) -> Iterator[Finding]:
 
     try:
         url = target_url(request.tracking.server)
-        found = find_key(url, os.environ, folder, request.tracking.key)
+        key = find_key(url, os.environ, folder, request.tracking.key)
     except RunyardError as error:
         yield _finding("key", "fail", error.what, error.mend)
         return
-    if found.source == "WANDB_API_KEY":
+    if key.source == "WANDB_API_KEY":
         yield _finding(
             "key", "warn", "it is in this shell's WANDB_API_KEY, which jobs do not get",
             "`runyard login --host` stores it where jobs find it",
         )  # fmt: skip
     else:
-        yield _finding("key", "ok", f"found in {found.source}")
+        yield _finding("key", "ok", f"found in {key.source}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runyard.actions.events import Notice, Notify
 from runyard.clusters.load import load_profile, profile_folders, profile_names
@@ -46,6 +47,16 @@ class ProjectDraft:
     text: str
     look: Look
     profile: Profile
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "file": str(self.file),
+            "cluster": self.profile.name,
+            "settings": self.look.settings,
+            "reasons": self.look.reasons,
+            "notes": self.look.notes,
+            "text": self.text,
+        }
 
 
 def draft_project(request: InitRequest, ask: Ask | None, notify: Notify) -> ProjectDraft:

@@ -36,6 +36,29 @@ class Comparison:
     differences: dict[str, list[Difference]]
     goal: str | None
 
+    def to_json(self) -> dict[str, Any]:
+        sides = [self._side_json(place, side) for place, side in enumerate(self.sides)]
+        return {"sides": sides, "differing": [name for name, _ in self.settings]}
+
+    def _side_json(self, place: int, side: Side) -> dict[str, Any]:
+        metrics = {
+            name: {
+                "values": list(sample.values),
+                "mean": sample.mean,
+                "deviation": sample.deviation,
+            }
+            for name, samples in self.samples.items()
+            for sample in [samples[place]]
+        }
+        less = {name: rest[place - 1].to_json() for name, rest in self.differences.items() if place}
+        return {
+            "label": side.label,
+            "runs": [run["id"] for run in side.runs],
+            "config": side.config,
+            "metrics": metrics,
+            "less_the_first": less if place else None,
+        }
+
 
 def compare_sides(api: Api, request: CompareRequest) -> Comparison:
     pairs = [_find(api, words) for words in request.sides]

@@ -32,13 +32,19 @@ from runyard.report.repeats import repeats_of
 from runyard.schedulers.states import states_text
 
 
-def report_on(api: Api, words: str) -> Report:
-    """Of the sweep, the job or the project that is meant."""
+def report_on(api: Api, words: str | None) -> Report | None:
+    """Of the sweep, the job or the project that is meant; without words, of the newest sweep.
+
+    None where there is no sweep yet.
+    """
+    if words is None:
+        newest = api.sweeps.sweeps(limit=1)
+        return report_on_sweep(api, newest[0]) if newest else None
     kind, _, rest = words.partition(":")
     if kind == "project" and rest:
         return report_on_project(api, rest)
     try:
-        found = naming.find(api, words)
+        named = naming.find(api, words)
     except NotFoundError as error:
         if _projects(api, words):
             return report_on_project(api, words)
@@ -47,20 +53,20 @@ def report_on(api: Api, words: str) -> Report:
             "NAME is a project's"
         )
         raise
-    sweep = found.sweep
+    sweep = named.sweep
     if sweep is not None and words not in (sweep["id"], sweep["name"]) and _projects(api, words):
         return report_on_project(api, words)  # Its whole name, and but a part of the sweep's.
     if sweep is not None:
         return report_on_sweep(api, sweep)
-    if found.run is not None:
-        run = found.run
+    if named.run is not None:
+        run = named.run
         of = f"`runyard report {api.sweeps.sweep(run['trial']['sweep'])['id']}` is its sweep's; " \
             if run["trial"] else ""  # fmt: skip
         raise UsageError(
             f"{run['name']} ({run['id']}) is a run: reports are of sweeps, jobs and projects",
             mend=f"{of}`runyard show {run['id']}` tells what it used",
         )
-    return report_on_job(api, found)
+    return report_on_job(api, named)
 
 
 def report_on_sweep(api: Api, sweep: Sweep) -> Report:
@@ -97,34 +103,34 @@ def report_on_sweep(api: Api, sweep: Sweep) -> Report:
     )
 
 
-def report_on_job(api: Api, found: naming.Named) -> Report:
+def report_on_job(api: Api, named: naming.Named) -> Report:
     now = time.time()
-    if found.job is not None:
-        listed: Job = found.job
+    if named.job is not None:
+        listed: Job = named.job
     else:
         from runyard.actions.watching.foreign_jobs import foreign_job
 
-        listed = foreign_job(found.number or "")
+        listed = foreign_job(named.number or "")
     [job], notes = _looked(api, [listed])
-    if found.task is not None:
-        notes.append(f"Of the whole job {job['job_id']}, of which {found.task} is one task.")
+    if named.task is not None:
+        notes.append(f"Of the whole job {job['job_id']}, of which {named.task} is one task.")
     is_open = job["ended_at"] is None
     if is_open:
         notes.insert(0, f"Not over yet ({states_text(job['states']) or 'submitted'}): all figures "
                      "are those so far.")  # fmt: skip
-    told: Work = {"agents": [], "attempts": [], "causes": {}}
+    work: Work = {"agents": [], "attempts": [], "causes": {}}
     tries: list[dict[str, Any]] = []
     trials = []
     if job["sweep"] is not None:
         whole = api.sweeps.work(job["sweep"])
-        agents = [one for one in whole["agents"] if is_in(job, one["job"])]
-        keys = {one["key"] for one in agents}
-        ran = [one for one in whole["attempts"] if one["agent"] in keys]
-        told = {**whole, "agents": agents, "attempts": ran}
-        numbers = {one["trial"] for one in ran}
+        agents = [agent for agent in whole["agents"] if is_in(job, agent["job"])]
+        keys = {agent["key"] for agent in agents}
+        ran = [attempt for attempt in whole["attempts"] if attempt["agent"] in keys]
+        work = {**whole, "agents": agents, "attempts": ran}
+        numbers = {attempt["trial"] for attempt in ran}
         outcome = Outcome(api.sweeps.sweep(job["sweep"]), api.sweeps.trials(job["sweep"]))
-        trials = [one for one in outcome.trials if one["number"] in numbers]
-        tries = tries_of(Outcome(outcome.sweep, trials), told)
+        trials = [trial for trial in outcome.trials if trial["number"] in numbers]
+        tries = tries_of(Outcome(outcome.sweep, trials), work)
     return Report(
         kind="job",
         title=f"job {job['job_id']} {job['name']}".rstrip(),
@@ -136,8 +142,8 @@ def report_on_job(api: Api, found: naming.Named) -> Report:
             f"on {job['cluster']}" if job["cluster"] else "on Slurm",
             _lasted(job["started_at"], job["ended_at"]),
         ],
-        groups=groups_of([job], {job["sweep"] or 0: told}, now=now, margins=_margins()),
-        failures=failures(trials, told["attempts"], told["causes"]),
+        groups=groups_of([job], {job["sweep"] or 0: work}, now=now, margins=_margins()),
+        failures=failures(trials, work["attempts"], work["causes"]),
         tries=tries,
         is_open=is_open,
         notes=notes,
@@ -146,22 +152,23 @@ def report_on_job(api: Api, found: naming.Named) -> Report:
 
 
 def report_on_project(api: Api, words: str) -> Report:
-    found = _projects(api, words)
-    if not found:
+    projects = _projects(api, words)
+    if not projects:
         raise NotFoundError(
             f"there is no project {words!r}",
-            mend="projects: " + (", ".join(one["name"] for one in api.projects()) or "none yet"),
+            mend="projects: "
+            + (", ".join(project["name"] for project in api.projects()) or "none yet"),
         )
-    if len(found) > 1:
-        names = ", ".join(f"{one['entity']}/{one['name']}" for one in found)
+    if len(projects) > 1:
+        names = ", ".join(f"{project['entity']}/{project['name']}" for project in projects)
         raise NotFoundError(f"{words!r} is more than one project: {names}", mend="name one of them")
-    [project] = found
+    [project] = projects
     place, now = f"{project['entity']}/{project['name']}", time.time()
     sweeps = api.sweeps.sweeps(project=place)
-    works = {one["key"]: api.sweeps.work(one["key"]) for one in sweeps}
+    works = {sweep["key"]: api.sweeps.work(sweep["key"]) for sweep in sweeps}
     jobs, notes = _looked(api, [job for job in api.jobs.jobs() if job["sweep"] in works])
-    outcomes = [Outcome(one, api.sweeps.trials(one["key"])) for one in sweeps]
-    running = sum(one["state"] in OPEN_STATES for one in sweeps)
+    outcomes = [Outcome(sweep, api.sweeps.trials(sweep["key"])) for sweep in sweeps]
+    running = sum(sweep["state"] in OPEN_STATES for sweep in sweeps)
     if running:
         notes.insert(0, f"{running} of its sweeps still run: all figures are those so far.")
     return Report(
@@ -175,7 +182,9 @@ def report_on_project(api: Api, words: str) -> Report:
         groups=_groups(jobs, works, now),
         failures=failures_of(outcomes, works),
         outcomes=outcomes,
-        tries=[row for one in outcomes for row in tries_of(one, works[one.sweep["key"]])],
+        tries=[
+            row for outcome in outcomes for row in tries_of(outcome, works[outcome.sweep["key"]])
+        ],
         is_open=bool(running),
         notes=notes,
         made_at=now,
@@ -185,7 +194,9 @@ def report_on_project(api: Api, words: str) -> Report:
 
 def _projects(api: Api, words: str) -> list[Project]:
     names = ("{name}", "{entity}/{name}")
-    return [one for one in api.projects() if words in (name.format(**one) for name in names)]
+    return [
+        project for project in api.projects() if words in (name.format(**project) for name in names)
+    ]
 
 
 def _looked(api: Api, jobs: Sequence[Job]) -> tuple[list[Job], list[str]]:
@@ -203,8 +214,8 @@ def _looked(api: Api, jobs: Sequence[Job]) -> tuple[list[Job], list[str]]:
 def _groups(jobs: Sequence[Job], works: Mapping[int, Work], now: float) -> list[Group]:
     margins = _margins()
     outside = group_outside(jobs, works, now=now, margins=margins)
-    found = groups_of(jobs, works, now=now, margins=margins)
-    return [*found, *([outside] if outside else [])]
+    groups = groups_of(jobs, works, now=now, margins=margins)
+    return [*groups, *([outside] if outside else [])]
 
 
 def _margins() -> Margins:
@@ -212,10 +223,10 @@ def _margins() -> Margins:
     from runyard.config.project_file import read_project
 
     try:
-        told = read_project(Path.cwd()).gauge
+        gauge = read_project(Path.cwd()).gauge
     except RunyardError:
         return Margins()  # What it cost can be told all the same.
-    return Margins(told.memory_margin, told.time_margin, told.gpu_memory_margin)
+    return Margins(gauge.memory_margin, gauge.time_margin, gauge.gpu_memory_margin)
 
 
 def _outcome(api: Api, sweep: Sweep) -> Outcome:
@@ -223,8 +234,8 @@ def _outcome(api: Api, sweep: Sweep) -> Outcome:
     settings, aims = best_of(api, sweep)
     columns = api.sweeps.columns(sweep["key"])
     if aims:
-        told = api.sweeps.importance(sweep["key"])
-        return Outcome(sweep, trials, aims, settings, columns, told)
+        importance = api.sweeps.importance(sweep["key"])
+        return Outcome(sweep, trials, aims, settings, columns, importance)
     runs = api.runs(sweep=sweep["key"])
     return Outcome(sweep, trials, columns=columns, repeats=repeats_of(trials, runs))
 
@@ -234,10 +245,10 @@ def _alone(api: Api, place: str, now: float) -> dict[str, Any] | None:
     if not runs:
         return None
     states: dict[str, int] = {}
-    for one in runs:
-        states[one["state"]] = states.get(one["state"], 0) + 1
-    seconds = sum((one["ended_at"] or now) - one["started_at"] for one in runs
-                  if one["started_at"] is not None)  # fmt: skip
+    for run in runs:
+        states[run["state"]] = states.get(run["state"], 0) + 1
+    seconds = sum((run["ended_at"] or now) - run["started_at"] for run in runs
+                  if run["started_at"] is not None)  # fmt: skip
     return {"runs": len(runs), "states": states, "seconds": seconds}
 
 

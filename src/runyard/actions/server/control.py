@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runyard.actions.events import Notify
 from runyard.actions.server import jobs as server_jobs
@@ -42,6 +43,17 @@ class ServerStatus:
     discovery: Discovery | None
     jobs: ServerJobs | None
 
+    def to_json(self) -> dict[str, Any]:
+        health = self.health
+        return {
+            "running": health is not None,
+            "url": self.discovery.url if self.discovery else None,
+            "state_folder": str(self.home.path),
+            "log": str(self.home.log),
+            "jobs": self.jobs.ids if self.jobs else None,
+            **({**health, "running": True, "running_runs": health["running"]} if health else {}),
+        }
+
     def is_held(self) -> bool:
         """Whether a process that does not answer holds the folder; takes some seconds."""
         return is_held(self.home, beats=2)
@@ -51,8 +63,8 @@ def start(home: Home, request: ServerRequest, notify: Notify) -> Found:
     """Start it, or find it as it was asked for; one that runs otherwise is an error."""
     server_jobs.forget_ended(home, notify)
     access = request.access
-    found = start_server(home, listen=request.listen, port=request.port, options=access.options())
-    discovery = None if found.started else read_discovery(home)
+    server = start_server(home, listen=request.listen, port=request.port, options=access.options())
+    discovery = None if server.started else read_discovery(home)
     is_elsewhere = discovery is not None and (
         request.listen not in (None, discovery.listen)
         or request.port not in (None, discovery.port)
@@ -63,10 +75,10 @@ def start(home: Home, request: ServerRequest, notify: Notify) -> Found:
     )
     if is_elsewhere:
         raise ServerError(
-            f"the server already runs at {found.api.url}",
+            f"the server already runs at {server.api.url}",
             mend="`runyard server restart` with the same options moves it",
         )
-    return found
+    return server
 
 
 def stop(home: Home, *, force: bool = False) -> ServerJobs | bool:

@@ -65,8 +65,10 @@ def log_in(
             key = _checked(request.key or ask(url), url)
     user = WandbServer(url, key, tries=2).viewer()
     machines = store_key(url, key, os.environ)
-    kept = save_project_key(request.folder, request.account, key) if request.account else None
-    return Login(url, user.get("username"), netrc_path(os.environ), machines, kept)
+    project_keys = (
+        save_project_key(request.folder, request.account, key) if request.account else None
+    )
+    return Login(url, user.get("username"), netrc_path(os.environ), machines, project_keys)
 
 
 def check_login(request: LoginRequest, connect: Callable[[Home], Api]) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def allocate_for(api: Api, submission: Submission, script: str, *, kind: str) ->
     )
 
 
-def enter_job(job: Job, shell: str, command: list[str]) -> int:
+def enter_job(job: Job, shell: str, command: Sequence[str]) -> int:
     """Run a command in it by its script, on this terminal; its exit code."""
     from runyard.schedulers.choice import cluster
 
@@ -65,7 +65,7 @@ def enter(words: Sequence[str]) -> int:
         raise SchedulerError(f"{words[0]} cannot be run", said=error.strerror) from error
 
 
-def inside(shell: str, script: Path, command: list[str]) -> list[str]:
+def inside(shell: str, script: Path, command: Sequence[str]) -> list[str]:
     """The script, which starts what it is given, or a shell."""
     return [shell, str(script), *command]
 

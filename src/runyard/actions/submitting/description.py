@@ -4,40 +4,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runyard.schedulers.choice import cluster
+
 if TYPE_CHECKING:
-    from runyard.actions.submitting.submission import Submission
+    from runyard.config.request import Request
     from runyard.launch.plan import Plan
+    from runyard.launch.snapshot import Snapshot
 
 _LONG_SECONDS = 6 * 3600.0
 
 
-def advise(submission: Submission) -> list[str]:
+def advise(plan: Plan, request: Request, trials: int | None, copy: Snapshot | None) -> list[str]:
     """What an old hand would say, looking over the shoulder."""
-    plan, found = submission.plan, []
+    advice = []
     is_long = plan.asked.get("time", 0) > _LONG_SECONDS
     if is_long and plan.form == "array" and plan.agents > 1:
-        found.append(
+        advice.append(
             "short jobs start sooner and can cost less: trials go on from their checkpoints in the "
             "next job, so --time can be less than the whole sweep needs"
         )
-    elif is_long and plan.chain is None and plan.agents < (submission.trials or 1):
-        found.append(
+    elif is_long and plan.chain is None and plan.agents < (trials or 1):
+        advice.append(
             f"short jobs start sooner and can cost less than a long one: without --agents each of "
-            f"the {submission.trials} trials has a job of its own in one array, and --time can be "
+            f"the {trials} trials has a job of its own in one array, and --time can be "
             "what one trial takes"
         )
-    if submission.copy is not None and submission.copy.large:
-        large = submission.copy.large
+    if copy is not None and copy.large:
+        large = copy.large
         more = f" and {len(large) - 3} more" if len(large) > 3 else ""
-        found.append(
+        advice.append(
             f"not copied with the code, read from the project itself: {', '.join(large[:3])}{more}"
         )
-    if submission.request.staging.data:
-        found.append(
+    if request.staging.data:
+        advice.append(
             "scratch may be slow for many small reads and writes: read the data in "
-            "${SLURM_TMPDIR}; checkpoints and large files stay in ${scratch_dir}"
+            f"{cluster().local_folder}; checkpoints and large files stay in ${{scratch_dir}}"
         )
-    return found
+    return advice
 
 
 def describe(plan: Plan) -> str:

@@ -16,14 +16,14 @@ KEPT = (*(f"resources.{name}" for name in _RESOURCES), "distributed")
 
 def with_last_request(flags: Flags, last: Mapping[str, Any]) -> Flags:
     """The flags, and what the last job asked for where they say nothing."""
-    given = dict(flags.given)
+    merged = dict(flags.given)
     for path in KEPT:
-        if path == "resources.memory" and "resources.memory_per_gpu" in given:
+        if path == "resources.memory" and "resources.memory_per_gpu" in merged:
             continue  # Another way to say the same.
         value = last.get(path.rpartition(".")[2])
-        if path not in given and value is not None:
-            given[path] = flag(path, [value])
+        if path not in merged and value is not None:
+            merged[path] = flag(path, [value])
     if last.get("nodes") and not last.get("distributed"):
         # Its program starts processes on these nodes by itself: they are no mistake.
-        given.setdefault("resources.tasks_per_node", flag("resources.tasks_per_node", [1]))
-    return Flags(given)
+        merged.setdefault("resources.tasks_per_node", flag("resources.tasks_per_node", [1]))
+    return Flags(merged)

@@ -101,11 +101,11 @@ def plan_submission(wanted: SubmissionRequest, notify: Notify) -> Submission:
     wrapping = settle(True)
 
     def make(agents: int | None) -> Plan:
-        asked = request
+        sized = request
         if agents is not None:
-            asked = replace(request, agents=replace(request.agents, count=agents))
+            sized = replace(request, agents=replace(request.agents, count=agents))
         return plan(
-            asked,
+            sized,
             request.profile,
             work=Work(None, slots=wanted.slots, trials=wanted.trials, kind=kind),
             places=places,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from runyard.client.jobs import NewJob
     from runyard.client.sweeps import Sweep
     from runyard.config.request import Request
+    from runyard.gauge.estimates import Asked
     from runyard.launch.environments import Wrapping
     from runyard.launch.plan import Plan
     from runyard.launch.snapshot import Snapshot
@@ -137,7 +138,7 @@ class Submission:
         `approval` nobody is asked."""
         for note in (*self.notes, *self.plan.notes):
             notify(Notice(note))
-        for advice in advise(self):
+        for advice in advise(self.plan, self.request, self.trials, self.copy):
             notify(Notice(advice))
         agreed = self
         usual = self.plan.agents if self.plan.chain is None else self.plan.chain.lanes
@@ -152,9 +153,38 @@ class Submission:
 
     def _estimate(self, notify: Notify) -> None:
         if self.subject is not None:
-            from runyard.actions.estimates import asked_of, tell_estimate
+            from runyard.actions.estimates import tell_estimate
 
-            tell_estimate(self.subject, asked_of(self, self.trials), self.request, notify)
+            tell_estimate(self.subject, self._asked(), self.request, notify)
+
+    def _asked(self) -> Asked:
+        """What it asks for, in the words of an estimate."""
+        from runyard.gauge.estimates import Asked
+
+        plan, request = self.plan, self.request
+        limit = plan.profile.limit(request.resources.partition, request.resources.qos)
+        gpus = int(plan.asked.get("gpus") or 0)
+        per_gpu = plan.job.get("per_gpu")
+        slots = plan.job.get("slots") or 1
+        if isinstance(per_gpu, int):
+            slots = max(slots, per_gpu * max(1, gpus))
+        nodes = request.resources.nodes or 1 if plan.form != "nodes" else 1
+        # The links of a chain follow one another: side by side are its lanes.
+        agents = plan.agents if plan.chain is None else plan.chain.lanes
+        return Asked(
+            trials=self.trials,
+            agents=agents,
+            slots=slots,
+            cpus=int(plan.asked.get("cpus") or 1) * nodes,
+            gpus=gpus * nodes,
+            at_once=plan.at_once if plan.chain is None else None,
+            time=plan.asked.get("time"),
+            memory=plan.asked.get("memory"),
+            chain=request.agents.chain,
+            trials_each=request.agents.trials_each,
+            longest=limit.longest,
+            chaining=limit.chaining,
+        )
 
     def make_ready(self, notify: Notify) -> Submission:
         """The environment is built or looked at, the server listens to the compute nodes, and the
@@ -206,11 +236,10 @@ class Submission:
             hold(plan, done, sweep["key"], record)
         remember(api, record, done)
         if self.subject is not None:
-            from runyard.actions.estimates import asked_of, keep_estimate
+            from runyard.actions.estimates import keep_estimate
 
             gpu = self.request.resources.gpu_type
-            asked = asked_of(self, self.trials)
-            keep_estimate(api, sweep, self.subject, asked, gpu, notify)
+            keep_estimate(api, sweep, self.subject, self._asked(), gpu, notify)
         return done
 
     def _copy_code(self) -> str | None:

@@ -48,7 +48,7 @@ def code_for_more(
         )
     )
     locks = then.get("locks") or {}
-    moved = sorted(one for one in {*locks, *now.locks} if locks.get(one) != now.locks.get(one))
+    moved = sorted(name for name in {*locks, *now.locks} if locks.get(name) != now.locks.get(name))
     if moved:
         notify(
             Notice(
@@ -64,8 +64,8 @@ def _recorded(api: Api, sweep: Sweep) -> dict[str, Any] | None:
     for job in reversed(api.jobs.jobs(sweep=sweep["key"])):
         if job["snapshot"] is not None:
             try:
-                told = json.loads((Path(job["folder"]) / "job.json").read_text())["snapshot"]
+                record = json.loads((Path(job["folder"]) / "job.json").read_text())["snapshot"]
             except (OSError, ValueError, KeyError):
-                told = None
-            return told if isinstance(told, dict) else {"digest": job["snapshot"]}
+                record = None
+            return record if isinstance(record, dict) else {"digest": job["snapshot"]}
     return None

@@ -15,6 +15,7 @@ import runyard
 from runyard.actions.events import Notice, Notify, ignore
 from runyard.client.api import Api
 from runyard.client.jobs import Job
+from runyard.client.server_jobs import read_server_jobs
 from runyard.client.sweeps import OPEN_STATES, Sweep
 from runyard.home import Home, locate
 
@@ -94,6 +95,8 @@ def clean_jobs(api: Api, home: Home, *, days: float, dry_run: bool = False) -> l
         for job in jobs
         if job["ended_at"] is None or job["ended_at"] > before or job["sweep"] in keys
     }
+    if (own := read_server_jobs(home)) is not None:
+        needed.add(Path(own.folder).name)
     # Calls stand in the command lines of their list; agents that are held back name their folder.
     mentions = json.dumps([sweep["config"] for sweep in sweeps])
     mentions += "".join(file.read_text() for file in (home.path / "held").glob("*.json"))

@@ -124,12 +124,12 @@ def sync_record(home: Home, record: Record, key: str) -> str | None:
             except OSError as error:
                 last = str(error)
                 continue
-            said = (done.stdout + done.stderr).strip()
+            output = (done.stdout + done.stderr).strip()
             # Some versions end with 0 whatever happens; all mark what they have sent.
             if done.returncode == 0 and any(record.folder.glob("*.synced")):
                 record.mark_synced()
                 return None
-            last = said.splitlines()[-1] if said else f"wandb sync ended with {done.returncode}"
+            last = output.splitlines()[-1] if output else f"wandb sync ended with {done.returncode}"
     return last
 
 

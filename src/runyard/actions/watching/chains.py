@@ -34,10 +34,10 @@ def chain_of(api: Api, jobs: Sequence[Job], held: int = 0) -> ChainState | None:
         return None
     newest = max(chained, key=lambda job: job["submitted_at"])
     of_it = [job for job in chained if job["folder"] == newest["folder"]]
-    told = newest["asked"]["chain"]
-    links, width = int(told["links"]), max(1, int(told["width"]))
+    chain = newest["asked"]["chain"]
+    links, width = int(chain["links"]), max(1, int(chain["width"]))
     running = sum(_count(job, "running") for job in of_it)
-    if told["form"] == "requeue":
+    if chain["form"] == "requeue":
         # Each of its starts had an agent of its own.
         begun = -(-sum(len(api.jobs.by_key(job["key"])["agents"]) for job in of_it) // width)
         is_over = all(job["ended_at"] is not None for job in of_it)
@@ -49,9 +49,9 @@ def chain_of(api: Api, jobs: Sequence[Job], held: int = 0) -> ChainState | None:
         waiting -= sum(_count(job, "ended") for job in of_it if job["ended_at"] is None)
         to_come = min(links - at_work, -(-(max(0, waiting) + held) // width))
     return ChainState(
-        form=told["form"],
+        form=chain["form"],
         links=links,
-        lanes=int(told["lanes"]),
+        lanes=int(chain["lanes"]),
         over=links - at_work - to_come,
         at_work=at_work,
         to_come=to_come,

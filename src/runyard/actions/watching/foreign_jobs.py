@@ -47,13 +47,13 @@ def _unknown(number: str, why: str) -> NotFoundError:
 
 
 def _as_job(number: str, state: JobState, known: list[Record]) -> Job:
-    states = state.states if state.tasks else dict(Counter(one.state.name for one in known))
+    states = state.states if state.tasks else dict(Counter(record.state.name for record in known))
     is_open = any(state_named(name).is_open for name in states)
-    starts = [one.start for one in state.tasks if one.start and one.state.phase != "waiting"]
-    starts += [one.start for one in known if one.start is not None]
-    ends = [one.end for one in state.tasks if one.end is not None]
-    ends += [one.end for one in known if one.end is not None]
-    submitted = [one.submitted for one in known if one.submitted is not None]
+    starts = [task.start for task in state.tasks if task.start and task.state.phase != "waiting"]
+    starts += [record.start for record in known if record.start is not None]
+    ends = [task.end for task in state.tasks if task.end is not None]
+    ends += [record.end for record in known if record.end is not None]
+    submitted = [record.submitted for record in known if record.submitted is not None]
     return Job(
         key=0,
         cluster=cluster().cluster_name() or "",

@@ -44,8 +44,8 @@ class LogFile:
                 begin = max(0, begin - _BLOCK)
                 file.seek(begin)
                 tail = file.read(size - begin)
-        kept = tail.splitlines(keepends=True)[-lines:] if lines else []
-        self.at = size - sum(map(len, kept))
+        shown = tail.splitlines(keepends=True)[-lines:] if lines else []
+        self.at = size - sum(map(len, shown))
 
     def read(self) -> list[str]:
         """New whole lines. A file that became shorter was begun anew."""

@@ -40,6 +40,47 @@ class JobAccount:
     script: str | None
 
 
+@dataclass(frozen=True)
+class Use:
+    """What was used, and what was had of it; None where nobody knows."""
+
+    used: float | None
+    had: float | None
+
+    @property
+    def share(self) -> str:
+        known = self.used is not None and self.had
+        return f"{100 * (self.used or 0.0) / (self.had or 1.0):.0f}%" if known else "-"
+
+
+@dataclass(frozen=True)
+class JobUse:
+    """Seconds of the longest task, CPU seconds of all, bytes of the largest."""
+
+    time: Use
+    cpu: Use
+    memory: Use
+
+
+def use_of_job(job: Job) -> JobUse:
+    """As far as accounting or agents have told."""
+    used, asked = job["used"], job["asked"]
+    memory = used.get("memory_asked") or (asked.get("memory") or 0) << 20
+    return JobUse(
+        Use(used.get("longest_seconds"), used.get("limit_seconds") or asked.get("time")),
+        Use(used.get("cpu_seconds"), used.get("cpu_seconds_held")),
+        Use(used.get("memory_peak"), memory),
+    )
+
+
+def use_of_record(record: Record) -> JobUse:
+    return JobUse(
+        Use(record.seconds, record.limit),
+        Use(record.cpu_seconds, record.cpus * record.seconds),
+        Use(record.memory_peak, record.memory_asked),
+    )
+
+
 def choose_jobs(api: Api, words: str | None, limit: int | None) -> list[Job] | JobDetail:
     """A sweep's jobs or all, at most `limit` of them; or the one job that is named."""
     if words is None:

@@ -29,17 +29,6 @@ _ASK_QUEUE_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
-class StatusRequest:
-    """`what`: a sweep, a trial or a job in the user's words; None: all that is at work.
-
-    `watch`: look again until it is over.
-    """
-
-    what: str | None = None
-    watch: bool = False
-
-
-@dataclass(frozen=True)
 class Status:
     """Sweeps with their failures, jobs and runs, as they are at one moment."""
 
@@ -89,19 +78,19 @@ class Status:
         }
 
 
-def watch(request: StatusRequest, api: Api, connect: Callable[[], Api]) -> Iterator[Status]:
-    """The status now; with `watch`, again and again until all of it is over.
-
-    `connect` gives the server anew, which may have been restarted meanwhile.
-    """
+def watch_status(
+    words: str | None, api: Api, connect: Callable[[], Api], *, is_watched: bool = False
+) -> Iterator[Status]:
+    """Of a sweep, a trial or a job, or of all that is at work; `is_watched`: again and again until
+    it is over."""
     polling, looked, asked_at = Polling(api, connect, _EVERY_SECONDS), Looked([]), None
-    for status in polling.answers(lambda api: _gather(api, request.what)):
+    for status in polling.answers(lambda api: _gather(api, words)):
         if asked_at is None or time.monotonic() - asked_at >= _ASK_QUEUE_SECONDS:
             looked, asked_at = look(polling.api.jobs, status.jobs), time.monotonic()
         shown = _with_queue(status, looked)
         chains = _chains(polling.api, shown)
         yield replace(shown, chains=chains, unreached=list(read_unreached(locate())))
-        if not request.watch or shown.is_over:
+        if not is_watched or shown.is_over:
             return
 
 

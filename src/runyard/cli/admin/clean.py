@@ -78,12 +78,12 @@ def _clean_nodes(args: argparse.Namespace) -> int:
     return 0 if all(node.said is not None for node in cleaned) else 1
 
 
-def node_line(node: str, said: dict[str, list[str]] | None) -> str:
+def node_line(node: str, answer: dict[str, list[str]] | None) -> str:
     """What became of a node's left-overs, in a line or some."""
-    if said is None:
+    if answer is None:
         return f"{node}: it had no room for the job in that time; its next job removes them"
-    held = f"; {len(said['held'])} of jobs that run stay" if said["held"] else ""
-    if not said["before"]:
+    held = f"; {len(answer['held'])} of jobs that run stay" if answer["held"] else ""
+    if not answer["before"]:
         return f"{node}: nothing to delete{held}"
-    before, after = " ".join(said["before"]), " ".join(said["after"]) or "nothing"
+    before, after = " ".join(answer["before"]), " ".join(answer["after"]) or "nothing"
     return f"{node}: before {before}; after {after}{held}"

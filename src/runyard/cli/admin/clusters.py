@@ -13,19 +13,17 @@ can stand in it. `runyard doctor --write` makes a draft for a cluster that nobod
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from runyard.cli.output import print_json, print_table, say
+from runyard.actions.cluster.profiles import list_profiles, section_lines
+from runyard.cli.output import Columns, print_json, print_records, say
 from runyard.clusters.load import SHIPPED, load_profile, profile_folders, profile_names
 from runyard.clusters.place import Recognised, recognise, this_place
 from runyard.clusters.profile import Profile
-from runyard.errors import ConfigError, UsageError
-from runyard.reading.kinds import Memory, Span
-from runyard.reading.records import kind_of_setting, settings_of
-from runyard.reading.units import short_memory, short_time
+from runyard.errors import UsageError
+from runyard.reading.records import settings_of
+from runyard.reading.units import short_time
 
 _ACTIONS = ("list", "show", "which", "partitions", "usage")
 
@@ -71,46 +69,17 @@ def _which(here: Recognised, *, as_json: bool) -> int:
 
 
 def _list(*, as_json: bool) -> int:
-    rows, broken = [], []
-    try:
-        here = recognise(this_place())
-    except ConfigError:  # It is told below.
-        here = Recognised("unknown", "not all profiles can be read")
-    for name in profile_names(profile_folders()):
-        try:
-            rows.append(load_profile(name))
-        except ConfigError as error:
-            broken.append((name, error))
+    listed = list_profiles()
+    here = listed.here
     if as_json:
-        print_json(
-            [
-                {"name": one.name, "title": one.identity.title, "here": one.name == here.name,
-                 "gpus": list(one.gpus.types), "internet": one.network.internet,
-                 "longest": one.limits.longest, "checked": one.identity.checked,
-                 "retired": one.identity.retired, "file": one.files[-1]}
-                for one in rows
-            ]
-            + [{"name": name, "error": trouble.to_json()} for name, trouble in broken]
-        )  # fmt: skip
+        print_json(listed.to_json())
     else:
-        print_table(
-            ("", "NAME", "GPUS", "LONGEST", "INTERNET", "TITLE"),
-            (
-                (
-                    "*" if one.name == here.name else "",
-                    one.name,
-                    ", ".join(one.gpus.types) or "-",
-                    short_time(one.limits.longest) if one.limits.longest else "-",
-                    one.network.internet,
-                    _title(one),
-                )
-                for one in rows
-            ),
-        )
+        print_records({"": lambda profile: "*" if profile.name == here.name else "", **_COLUMNS},
+                      listed.profiles)  # fmt: skip
         say(f"this is {here.name}: {here.because}")
-    for _, trouble in broken:
-        say(f"left out: {trouble.what}; {trouble.mend}")
-    return 1 if broken else 0
+    for _, error in listed.broken:
+        say(f"left out: {error.what}; {error.mend}")
+    return 1 if listed.broken else 0
 
 
 def _title(profile: Profile) -> str:
@@ -128,7 +97,7 @@ def _show(name: str, *, as_json: bool) -> int:
     print(f"{name}: {profile.identity.title or ''}")
     print(f"  made of {', '.join(_shown_file(file) for file in profile.files)}")
     for section in settings_of(Profile):
-        lines = _section_lines(getattr(profile, section), depth=1)
+        lines = section_lines(getattr(profile, section))
         if lines:
             print(f"\n{section}:")
             print("\n".join(lines))
@@ -140,43 +109,12 @@ def _shown_file(file: str) -> str:
     return path.name if path.parent == SHIPPED else file
 
 
-def _section_lines(record: Any, depth: int) -> list[str]:
-    """What a section says, without what it leaves open, as its file would write it."""
-    lines, indent = [], "  " * depth
-    for name, one in settings_of(type(record)).items():
-        value = getattr(record, name)
-        if value is None or value in ((), {}):
-            continue
-        if isinstance(value, Mapping):
-            lines.append(f"{indent}{name}:")
-            for key, entry in value.items():
-                lines.append(f"{indent}  {key}: {_entry(entry)}")
-        elif isinstance(value, tuple) and any(len(str(item)) > 24 for item in value):
-            lines.append(f"{indent}{name}:")
-            lines += [f"{indent}  - {item}" for item in value]
-        else:
-            lines.append(f"{indent}{name}: {_value(kind_of_setting(one), value)}")
-    return lines
-
-
-def _entry(value: Any) -> str:
-    if hasattr(value, "__dataclass_fields__"):
-        parts = [
-            f"{name}: {_value(kind_of_setting(one), getattr(value, name))}"
-            for name, one in settings_of(type(value)).items()
-            if getattr(value, name) != one.default
-        ]
-        return f"{{{', '.join(parts)}}}"
-    return _value(None, value)
-
-
-def _value(kind: Any, value: Any) -> str:
-    if isinstance(kind, Span):
-        return short_time(value)
-    if isinstance(kind, Memory):
-        return short_memory(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return f"[{', '.join(str(item) for item in value)}]"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+_COLUMNS: Columns = {
+    "NAME": lambda profile: profile.name,
+    "GPUS": lambda profile: ", ".join(profile.gpus.types) or "-",
+    "LONGEST": lambda profile: (
+        short_time(profile.limits.longest) if profile.limits.longest else "-"
+    ),
+    "INTERNET": lambda profile: profile.network.internet,
+    "TITLE": _title,
+}

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from runyard.actions.cluster.doctor import DoctorRequest, examine
@@ -51,15 +50,7 @@ def run(args: argparse.Namespace) -> int:
     examination = examine(request, show)
     draft = examination.draft
     if args.json:
-        print_json(
-            {
-                "cluster": asdict(examination.cluster),
-                "findings": [asdict(finding) for finding in examination.findings],
-                "slurm": examination.facts,
-                "node": examination.node,
-                "draft": str(draft) if draft else None,
-            }
-        )
+        print_json(examination.to_json())
     else:
         _print(examination.findings, examination.profile)
     if draft:
@@ -72,27 +63,29 @@ def _print(findings: Sequence[Finding], profile: Profile) -> None:
 
     out = console()
     width = min(out.width, 100)
-    wide = max(len(one.name) for one in findings)
+    wide = max(len(finding.name) for finding in findings)
     group = None
-    for one in findings:
-        if one.group != group:
-            group = one.group
-            out.print(Text(("" if one is findings[0] else "\n") + group, style="bold"))
+    for finding in findings:
+        if finding.group != group:
+            group = finding.group
+            out.print(Text(("" if finding is findings[0] else "\n") + group, style="bold"))
         indent = " " * (2 + 6 + wide + 2)
         line = Text("  ")
-        line.append(f"{one.state:<6}", style=_COLOURS[one.state])
-        line.append(f"{one.name:<{wide}}  ")
+        line.append(f"{finding.state:<6}", style=_COLOURS[finding.state])
+        line.append(f"{finding.name:<{wide}}  ")
         room = max(20, width - len(indent))
-        words = textwrap.wrap(one.says, room, break_on_hyphens=False, break_long_words=False)
+        words = textwrap.wrap(finding.says, room, break_on_hyphens=False, break_long_words=False)
         line.append(f"\n{indent}".join(words))
-        if one.mend:
+        if finding.mend:
             mend = textwrap.wrap(
-                f"try: {one.mend}", room, subsequent_indent="     ",
+                f"try: {finding.mend}", room, subsequent_indent="     ",
                 break_on_hyphens=False, break_long_words=False,
             )  # fmt: skip
             line.append(f"\n{indent}" + f"\n{indent}".join(mend), style="cyan")
         out.print(line, soft_wrap=True)
-    counts = {state: sum(one.state == state for one in findings) for state in ("fail", "warn")}
+    counts = {
+        state: sum(finding.state == state for finding in findings) for state in ("fail", "warn")
+    }
     out.print()
     if counts["fail"]:
         out.print(f"{counts['fail']} of {len(findings)} fail, {counts['warn']} to look at")

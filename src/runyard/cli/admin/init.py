@@ -38,19 +38,8 @@ def run(args: argparse.Namespace) -> int:
     asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
     request = InitRequest(Path.cwd(), args.cluster, replaces=args.force or args.dry_run)
     draft = draft_project(request, _question if asks else None, show)
-    look = draft.look
     if args.json:
-        print_json(
-            {
-                "file": str(draft.file),
-                "cluster": draft.profile.name,
-                "settings": look.settings,
-                "reasons": look.reasons,
-                "notes": look.notes,
-                "text": draft.text,
-                "written": not args.dry_run,
-            }
-        )
+        print_json({**draft.to_json(), "written": not args.dry_run})
     elif args.dry_run:
         print(draft.text, end="")
     if not args.dry_run:

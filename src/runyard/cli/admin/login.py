@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from runyard.actions.server.login import LoginRequest, check_login, log_in
@@ -40,15 +41,7 @@ def run(args: argparse.Namespace) -> int:
         return _check(request, as_json=args.json)
     login = log_in(request, server, _ask)
     if args.json:
-        print_json(
-            {
-                "url": login.url,
-                "user": login.user,
-                "netrc": str(login.netrc),
-                "machines": login.machines,
-                "project_keys": login.project_keys and str(login.project_keys),
-            }
-        )
+        print_json(asdict(login))
         return 0
     print(f"logged in at {login.url} as {login.user} (key in {login.netrc})")
     if login.project_keys is not None:

@@ -12,7 +12,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from runyard.cli.output import duration, print_json, print_table, say
+from runyard.cli.output import Columns, duration, print_json, print_records, say
 from runyard.cli.watching.job_view import memory_text
 from runyard.schedulers.choice import cluster
 from runyard.schedulers.partitions import Partition
@@ -23,43 +23,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = cluster().partitions()
+    partitions = cluster().partitions()
     if args.json:
-        print_json([asdict(one) for one in found])
-        return 0
-    if not found:
+        print_json([asdict(partition) for partition in partitions])
+    elif partitions:
+        print_records(_COLUMNS, partitions)
+    else:
         say("Slurm shows no partition")
-        return 0
-    print_table(
-        ("PARTITION", "NODES", "CPUS", "GPUS", "MEMORY", "LONGEST", "NOTE"),
-        (
-            (
-                one.name,
-                str(one.nodes),
-                str(one.cpus),
-                _gpus(one),
-                _memory(one),
-                "-" if one.longest is None else duration(one.longest),
-                _note(one),
-            )
-            for one in found
-        ),
-    )
     return 0
 
 
-def _gpus(one: Partition) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in one.gpus.items()) or "-"
+def _gpus(partition: Partition) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in partition.gpus.items()) or "-"
 
 
-def _memory(one: Partition) -> str:
-    low, high = (memory_text(part << 20) for part in one.memory)
+def _memory(partition: Partition) -> str:
+    low, high = (memory_text(part << 20) for part in partition.memory)
     return low if low == high else f"{low}-{high}"
 
 
-def _note(one: Partition) -> str:
-    notes: list[Any] = ["default"] if one.is_default else []
-    notes += [one.state.lower()] if one.state != "UP" else []
-    notes += [one.denied] if one.denied else []
-    notes += [f"at most {one.most_nodes} nodes"] if one.most_nodes is not None else []
+def _note(partition: Partition) -> str:
+    notes: list[Any] = ["default"] if partition.is_default else []
+    notes += [partition.state.lower()] if partition.state != "UP" else []
+    notes += [partition.denied] if partition.denied else []
+    notes += [f"at most {partition.most_nodes} nodes"] if partition.most_nodes is not None else []
     return ", ".join(notes)
+
+
+_COLUMNS: Columns = {
+    "PARTITION": lambda partition: partition.name,
+    "NODES": lambda partition: str(partition.nodes),
+    "CPUS": lambda partition: str(partition.cpus),
+    "GPUS": _gpus,
+    "MEMORY": _memory,
+    "LONGEST": lambda partition: "-" if partition.longest is None else duration(partition.longest),
+    "NOTE": _note,
+}

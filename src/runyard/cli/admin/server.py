@@ -29,7 +29,6 @@ from runyard.actions.server.control import (
 )
 from runyard.actions.server.jobs import status_line
 from runyard.cli.admin import server_jobs
-from runyard.cli.admin.server_access import access_of, add_access_arguments, print_authority
 from runyard.cli.connect import server
 from runyard.cli.output import ago, print_json, say, show
 from runyard.cli.parser import port
@@ -57,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "127.0.0.1)",
     )
     parser.add_argument("--port", type=port, help="port (default: as last time, or a free one)")
-    add_access_arguments(parser)
+    server_jobs.add_access_arguments(parser)
     parser.add_argument("--force", action="store_true", help="with stop: also when it hangs")
     parser.add_argument("--json", action="store_true", help="with status and submit: print JSON")
     server_jobs.add_submit_arguments(parser)
@@ -92,16 +91,16 @@ def _tell_progress(copied: int, total: int) -> None:
 
 
 def _start(home: Home, args: argparse.Namespace) -> int:
-    found = start(home, _request(args), show)
-    if found.started:
-        _tell_start(home, found)
+    server = start(home, _request(args), show)
+    if server.started:
+        _tell_start(home, server)
     else:
-        print(f"already running at {found.api.url} (state in {home.path})")
+        print(f"already running at {server.api.url} (state in {home.path})")
     return 0
 
 
 def _request(args: argparse.Namespace) -> ServerRequest:
-    return ServerRequest(args.listen, args.port, access_of(args))
+    return ServerRequest(args.listen, args.port, server_jobs.access_of(args))
 
 
 def _stop(home: Home, args: argparse.Namespace) -> int:
@@ -120,29 +119,18 @@ def _restart(home: Home, args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_start(home: Home, found: Found) -> None:
-    print(f"started at {found.api.url} (state in {home.path})")
-    if found.note:
-        say(found.note)
+def _tell_start(home: Home, server: Found) -> None:
+    print(f"started at {server.api.url} (state in {home.path})")
+    if server.note:
+        say(server.note)
 
 
 def _status(home: Home, args: argparse.Namespace) -> int:
     """Exit code 0 when it runs, 3 when it does not, as init scripts have it."""
-    found = status(home)
-    health, discovery, jobs = found.health, found.discovery, found.jobs
+    state = status(home)
+    health, discovery, jobs = state.health, state.discovery, state.jobs
     if args.json:
-        print_json(
-            {
-                "running": health is not None,
-                "url": discovery.url if discovery else None,
-                "state_folder": str(home.path),
-                "log": str(home.log),
-                "jobs": jobs.ids if jobs else None,
-                **(
-                    {**health, "running": True, "running_runs": health["running"]} if health else {}
-                ),
-            }
-        )
+        print_json(state.to_json())
     elif health is not None and discovery is not None:
         print(f"running at {discovery.url}, process {health['pid']} on {health['hostname']}")
         print(f"  started {ago(health['started_at'])}, runyard {health['version']}")
@@ -157,7 +145,7 @@ def _status(home: Home, args: argparse.Namespace) -> int:
         if discovery is not None and discovery.running:
             if jobs is not None:
                 pass
-            elif found.is_held():
+            elif state.is_held():
                 print(f"  process {discovery.pid} on {discovery.hostname} holds the folder but "
                       f"does not answer at {discovery.url}; log in {home.log}")  # fmt: skip
             else:
@@ -188,7 +176,7 @@ _ACTIONS = {
     "restart": _restart,
     "status": _status,
     "backup": _backup,
-    "ca": print_authority,
+    "ca": server_jobs.print_authority,
     "submit": server_jobs.submit,
     "run": server_jobs.run,
 }

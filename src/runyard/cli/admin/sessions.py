@@ -13,19 +13,24 @@ from __future__ import annotations
 import argparse
 
 from runyard.actions.server.people import end_session
+from runyard.cli.admin.list_actions import add_action
 from runyard.cli.connect import server
-from runyard.cli.output import ago, print_json, print_table
+from runyard.cli.output import Columns, ago, print_answer, print_json, print_records
 from runyard.errors import UsageError
+
+_COLUMNS: Columns = {
+    "SESSION": "id",
+    "USER": "user",
+    "LOGGED IN": lambda session: ago(session["created_at"]),
+    "USED": lambda session: ago(session["used_at"]),
+    "FROM": lambda session: session["used_from"] or "-",
+    "BROWSER": "browser",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "end"), metavar="ACTION",
-        help="list (the default) or end",
-    )  # fmt: skip
-    parser.add_argument("session", nargs="?", metavar="SESSION", help="with end: which one")
+    add_action(parser, "session", "with end: which one", "end")
     parser.add_argument("--all", action="store_true", help="with end: all of yours")
-    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,32 +42,14 @@ def run(args: argparse.Namespace) -> int:
     people = server().people
     if args.all:
         ended = people.end_sessions()
-        if args.json:
-            print_json({"ended": ended})
-        else:
-            print(f"ended {ended} {'session' if ended == 1 else 'sessions'}")
-        return 0
-    if args.action == "end":
-        ended_session = end_session(people, args.session)
-        if args.json:
-            print_json({"ended": 1})
-        else:
-            print(f"ended the session {ended_session['id']}: its browser is logged out")
+        text = f"ended {ended} {'session' if ended == 1 else 'sessions'}"
+        print_answer({"ended": ended}, text, as_json=args.json)
+    elif args.action == "end":
+        session = end_session(people, args.session)
+        text = f"ended the session {session['id']}: its browser is logged out"
+        print_answer({"ended": 1}, text, as_json=args.json)
     elif args.json:
         print_json(people.sessions())
     else:
-        print_table(
-            ("SESSION", "USER", "LOGGED IN", "USED", "FROM", "BROWSER"),
-            (
-                (
-                    session["id"],
-                    session["user"],
-                    ago(session["created_at"]),
-                    ago(session["used_at"]),
-                    session["used_from"] or "-",
-                    session["browser"],
-                )
-                for session in people.sessions()
-            ),
-        )
+        print_records(_COLUMNS, people.sessions())
     return 0

@@ -33,7 +33,7 @@ from runyard.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, "team", "which team", "join", "leave")
+    add_action(parser, "team", "which team", "add", "join", "leave", "remove")
     parser.add_argument("users", nargs="*", metavar="USER", help="whom to add or remove")
     parser.add_argument("--host", metavar="URL", help="a server of somebody else's")
 

@@ -14,7 +14,7 @@ from dataclasses import asdict
 
 from runyard.actions.cluster.usage import count_usage, run_site_command, site_usage_command
 from runyard.cli.connect import server
-from runyard.cli.output import print_json, print_table, say, show
+from runyard.cli.output import Columns, print_json, print_records, say, show
 from runyard.cli.parser import positive
 
 
@@ -39,22 +39,19 @@ def run(args: argparse.Namespace) -> int:
     if not usage.accounts:
         say(f"nothing was used in the last {args.days} days ({usage.source})")
         return 0
-    print_table(
-        ("ACCOUNT", "JOBS", "CPU HOURS", "GPU HOURS", "FAIR SHARE"),
-        (
-            (
-                used.account or "-",
-                str(used.jobs),
-                _hours(used.cpu_hours),
-                _hours(used.gpu_hours),
-                "-" if used.fair_share is None else f"{used.fair_share:.3f}",
-            )
-            for used in usage.accounts
-        ),
-    )
+    print_records(_COLUMNS, usage.accounts)
     say(f"the last {args.days} days, from {usage.source}")
     return 0
 
 
 def _hours(hours: float) -> str:
     return f"{hours:.0f}" if hours >= 100 else f"{hours:.2f}"
+
+
+_COLUMNS: Columns = {
+    "ACCOUNT": lambda used: used.account or "-",
+    "JOBS": lambda used: str(used.jobs),
+    "CPU HOURS": lambda used: _hours(used.cpu_hours),
+    "GPU HOURS": lambda used: _hours(used.gpu_hours),
+    "FAIR SHARE": lambda used: "-" if used.fair_share is None else f"{used.fair_share:.3f}",
+}

@@ -17,43 +17,37 @@ import argparse
 
 from runyard.cli.admin.list_actions import add_action, check_name
 from runyard.cli.connect import server
-from runyard.cli.output import ago, print_json, print_table, say
+from runyard.cli.output import Columns, ago, print_answer, print_json, print_records, say
+
+_COLUMNS: Columns = {
+    "USER": "name",
+    "ROLE": lambda user: "admin" if user["admin"] else "user",
+    "KEYS": lambda user: str(user["keys"]),
+    "SINCE": lambda user: ago(user["created_at"]),
+    "TEAMS": lambda user: ", ".join(user["teams"]) or "-",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_action(parser, "name", "whom to add or remove", "keys", "teams", "sessions")
+    add_action(
+        parser, "name", "whom to add or remove", "add", "remove", "keys", "teams", "sessions"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     check_name(args, "name", "whom?")
     people = server().people
     if args.action == "add":
-        made = people.add_user(args.name)
-        if args.json:
-            print_json(made)
-        else:
-            print(made["key"])
+        user = people.add_user(args.name)
+        print_answer(user, user["key"], as_json=args.json)
+        if not args.json:
             say(f"this is the key of {args.name}; it is not shown again")
     elif args.action == "remove":
         people.remove_user(args.name)
-        if args.json:
-            print_json({"removed": args.name})
-        else:
-            print(f"removed {args.name}: the keys are void, the runs stay")
+        text = f"removed {args.name}: the keys are void, the runs stay"
+        print_answer({"removed": args.name}, text, as_json=args.json)
     elif args.json:
         print_json(people.users())
     else:
-        print_table(
-            ("USER", "ROLE", "KEYS", "SINCE", "TEAMS"),
-            (
-                (
-                    user["name"],
-                    "admin" if user["admin"] else "user",
-                    str(user["keys"]),
-                    ago(user["created_at"]),
-                    ", ".join(user["teams"]) or "-",
-                )
-                for user in people.users()
-            ),
-        )
+        print_records(_COLUMNS, people.users())
     return 0

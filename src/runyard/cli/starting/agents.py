@@ -17,7 +17,8 @@ import argparse
 import os
 import time
 
-from runyard.actions.agents import (
+from runyard.actions.naming import find_sweep
+from runyard.actions.sweeping.agents import (
     AgentsRequest,
     add_agents,
     add_agents_elsewhere,
@@ -25,7 +26,6 @@ from runyard.actions.agents import (
     drain_agent,
     list_agents,
 )
-from runyard.actions.naming import find_sweep
 from runyard.cli.completers import complete_sweep
 from runyard.cli.connect import server
 from runyard.cli.output import ago, duration, print_json, print_table, say, show
@@ -34,7 +34,7 @@ from runyard.cli.project_options import project_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
 from runyard.cli.starting.submission_view import cluster_options, show_submission, tell_outcome
-from runyard.cli.watching.attempt_usage import usage_text
+from runyard.cli.watching.job_view import usage_text
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
@@ -89,10 +89,10 @@ def run(args: argparse.Namespace) -> int:
         running = f"its {agent['running']} trials have finished"
         say(f"agent {agent['key']} begins no more, and goes when {running}")
         return 0
-    found = list_agents(api)
+    agents = list_agents(api)
     if args.json:
-        print_json([{"sweep": sweep["id"], **agent} for sweep, agent in found])
-    elif not found:
+        print_json([{"sweep": sweep["id"], **agent} for sweep, agent in agents])
+    elif not agents:
         say("no agent is at work; `runyard agents add SWEEP` starts one")
     else:
         print_table(
@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
                     ago(agent["heard_at"]),
                     usage_text(agent["usage"]) or "-",
                 )
-                for sweep, agent in found
+                for sweep, agent in agents
             ),
         )
     return 0
@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _add(args: argparse.Namespace) -> int:
     if args.server is not None or "/" in (args.which or ""):
-        from runyard.actions.elsewhere import find_elsewhere, server_elsewhere
+        from runyard.actions.sweeping.elsewhere import find_elsewhere, server_elsewhere
 
         url = server_elsewhere(args.server, locate(), os.environ)
         if url is not None:

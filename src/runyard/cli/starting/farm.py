@@ -19,14 +19,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.actions.job_log import refuse_used_log
-from runyard.actions.task_lists import (
+from runyard.actions.sweeping.halting import HaltRule
+from runyard.actions.sweeping.job_log import open_log, refuse_used_log
+from runyard.actions.sweeping.task_lists import (
     ListRequest,
     begin_list,
     estimate_list,
@@ -39,9 +42,7 @@ from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import count, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slurm_options import add_slurm_arguments, not_here, refuse_slurm_options
-from runyard.cli.starting.halting import Halt, halt
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
-from runyard.cli.starting.splitting import FIT, split, split_size
 from runyard.config.standard_input import STANDARD_INPUT
 from runyard.errors import UsageError
 from runyard.schedulers.choice import has_queue
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 _FEW_SEEDS = 3
+_FIT = "fit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-run", action="store_true", help="make the sweep, and run nothing")
     parser.add_argument("--no-check", action="store_true",
                         help="run lines even if their program does not know an option")  # fmt: skip
-    parser.add_argument("--halt", type=halt, metavar="WHEN",
+    parser.add_argument("--halt", type=halt_rule, metavar="WHEN",
                         help="begin no more when N, or N%%, have failed (soon,fail=N; now,fail=N "
                         "ends what runs as well)")  # fmt: skip
     parser.add_argument("--joblog", metavar="FILE", help="default: sweeps/SWEEP/joblog")
@@ -82,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     again.add_argument(
         "--resume-failed", action="store_true", help="and what failed according to it"
     )
-    parser.add_argument("--split", type=split_size, metavar="N|fit",
+    parser.add_argument("--split", type=_split_size, metavar="N|fit",
                         help="write files of N lines each, and run nothing; fit: of those lines "
                         "whose programs fit a GPU together, as they were gauged")  # fmt: skip
     parser.add_argument("--to", metavar="FOLDER", help="where --split writes (default: tasks)")
@@ -109,7 +111,7 @@ def add_work_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.split != FIT:  # It asks for which GPU.
+    if args.split != _FIT:  # It asks for which GPU.
         refuse_slurm_options(args)
     from runyard.config.task_list import read_task_file, tasks_of_grid
 
@@ -124,9 +126,9 @@ def run(args: argparse.Namespace) -> int:
     if 0 < tasks.seeds <= _FEW_SEEDS:
         say(f"{tasks.seeds} seeds tell little about the spread between seeds: five are better")
     if args.split:
-        return split(args, tasks)
+        return _split(args, tasks)
     if not args.no_check:
-        from runyard.actions.program_checks import check_tasks
+        from runyard.actions.trying.program_checks import check_tasks
 
         check_tasks(tasks, Path.cwd(), show, refuses=not args.dry_run or has_queue(args.on))
     log = None if args.joblog is None else Path(args.joblog).absolute()
@@ -141,9 +143,32 @@ def run(args: argparse.Namespace) -> int:
     if not request.tasks.tasks:
         say(f"nothing is left to run: all of it is in {log}")
         return 0
-    return start(
-        request, as_json=args.json, quiet=args.quiet, stopping=args.halt, no_run=args.no_run
-    )
+    return start(request, as_json=args.json, quiet=args.quiet, halt=args.halt, no_run=args.no_run)
+
+
+def _split(args: argparse.Namespace, tasks: TaskList) -> int:
+    from runyard.actions.sweeping.splitting import SplitRequest, split_tasks
+
+    most = args.per_gpu if isinstance(args.per_gpu, int) else None
+    size = None if args.split == _FIT else args.split
+    request = SplitRequest(tasks, Path(args.to or "tasks"), size, most, project_options(args))
+    files = split_tasks(request, show)
+    if args.json:
+        print_json([str(file.path) for file in files])
+        return 0
+    first, last = files[0].path, files[-1].path.name
+    say(f"{len(tasks.tasks)} command lines in {len(files)} files: {first} to {last}")
+    if size is not None:
+        say(f"each runs with:  runyard farm {first} -j {size}")
+        return 0
+    for file in files:
+        path = shlex.quote(str(file.path))
+        say(f"{file.memory}:  runyard farm {path} --per-gpu {file.lines}")
+    return 0
+
+
+def _split_size(text: str) -> int | str:
+    return text if text == _FIT else positive(text)
 
 
 def _is_redirected() -> bool:
@@ -187,41 +212,50 @@ def start(
     *,
     as_json: bool,
     quiet: bool,
-    stopping: Halt | None = None,
+    halt: HaltRule | None = None,
     no_run: bool = False,
     report: Callable[[Sweep], None] | None = None,
 ) -> int:
     """Make the sweep of a list, and work on it."""
-    from runyard.cli.starting.farm_work import open_log, work_on_list
+    from runyard.actions.sweeping.work import WorkRequest
+    from runyard.cli.starting.working import work_on
 
-    opened = None if request.log is None or no_run else open_log(request.log)
+    log = None if request.log is None or no_run else open_log(request.log)
     sweep = begin_list(request, show)
     if no_run:
         say(f"to run it:  runyard sweep {sweep['id']}")
         if as_json:
             print_json(sweep)
         return 0
-    code = work_on_list(
-        sweep, request.options, slots=request.slots, as_json=as_json, quiet=quiet, halt=stopping,
-        log=opened,
-    )  # fmt: skip
+    wanted = WorkRequest(sweep, request.options, request.slots, halt=halt, log=log)
+    code = work_on(wanted, as_json=as_json, quiet=quiet)
     if report is not None:
         report(sweep)
     return code
 
 
-def preview(found: TaskList, *, as_json: bool) -> None:
+def halt_rule(text: str) -> HaltRule | None:
+    """For `type=`: never, 3, 10%, soon,fail=3 or now,fail=1."""
+    if text == "never":
+        return None
+    words = re.fullmatch(r"(?:(now|soon),fail=)?([1-9]\d*)(%?)", text)
+    if words is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not never, N, N%, soon,fail=N or now,fail=N")
+    return HaltRule(words[1] == "now", int(words[2]), bool(words[3]))
+
+
+def preview(tasks: TaskList, *, as_json: bool) -> None:
     if as_json:
-        print_json([{"number": number, **one.to_json()} for number, one in found.tasks.items()])
+        print_json([{"number": number, **task.to_json()} for number, task in tasks.tasks.items()])
         return
     out = console()
-    out.print(f"{found.source}: {len(found.tasks)} command lines", style="bold", soft_wrap=True)
-    shown = list(found.tasks.items())[:_SHOWN]
+    out.print(f"{tasks.source}: {len(tasks.tasks)} command lines", style="bold", soft_wrap=True)
+    shown = list(tasks.tasks.items())[:_SHOWN]
     width = max((len(task.name) for _, task in shown), default=0)
     for number, task in shown:
         out.print(f"  {number:>4}  {task.name:<{width}}  {task.command_line}", soft_wrap=True)
-    if len(found.tasks) > len(shown):
-        out.print(f"  ... and {len(found.tasks) - len(shown)} more")
+    if len(tasks.tasks) > len(shown):
+        out.print(f"  ... and {len(tasks.tasks) - len(shown)} more")
     out.print("\nnothing was made; without --dry-run it begins", soft_wrap=True)
 
 

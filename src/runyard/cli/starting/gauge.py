@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runyard.actions.events import Event
-from runyard.actions.gauge import (
+from runyard.actions.trying.gauge import (
     Gauged,
     GaugeRequest,
     Looking,
@@ -145,7 +145,7 @@ def _show(event: Event) -> None:
 
 
 def _measure_in_job(args: argparse.Namespace, wanted: GaugeRequest) -> Raw | None:
-    from runyard.actions.submitting.gauge_job import JobPreview, measure_in_job
+    from runyard.actions.trying.gauge_job import JobPreview, measure_in_job
 
     raw = measure_in_job(wanted, show, dry_run=args.dry_run)
     if not isinstance(raw, JobPreview):
@@ -170,42 +170,42 @@ def _finish(args: argparse.Namespace, gauged: Gauged, project: Request, words: l
     """Say it, keep it, write it."""
     from runyard.cli.starting.gauge_view import print_conclusion
 
-    found, kind = gauged.conclusion, gauged.kind
+    conclusion, kind = gauged.conclusion, gauged.kind
     if gauged.raw.seen.is_cut_short:
         return _finish_early(args, gauged)
     if args.json:
-        print_json({"kind": kind, "project": gauged.project, **found.to_json()})
+        print_json({"kind": kind, "project": gauged.project, **conclusion.to_json()})
     else:
-        print_conclusion(found, gauged.raw, kind)
+        print_conclusion(conclusion, gauged.raw, kind)
     if not args.no_keep:
         keep_figures(gauged, show)
     if args.write:
         say(f"written into {write_request(gauged, project)}")
     if not args.json:
-        say(f"next, run it:  {_next(args, found, words)}")
-    return 0 if found.fits in (None, True) else 1
+        say(f"next, run it:  {_next(args, conclusion, words)}")
+    return 0 if conclusion.fits in (None, True) else 1
 
 
 def _finish_early(args: argparse.Namespace, gauged: Gauged) -> int:
     """Ctrl-C: what is known so far is said; nothing is kept or written."""
     from runyard.cli.starting.gauge_view import print_conclusion
 
-    found, kind = gauged.conclusion, gauged.kind
+    conclusion, kind = gauged.conclusion, gauged.kind
     say("Ctrl-C: the program was ended; this was measured so far, and is not kept")
     if args.json:
         cut = {"kind": kind, "project": gauged.project, "cut_short": True}
-        print_json({**cut, **found.to_json()})
-    elif found.measured.memory_peak or found.measured.step:
-        print_conclusion(found, gauged.raw, kind)
+        print_json({**cut, **conclusion.to_json()})
+    elif conclusion.measured.memory_peak or conclusion.measured.step:
+        print_conclusion(conclusion, gauged.raw, kind)
     else:
         print("nothing yet")
     return INTERRUPTED
 
 
-def _next(args: argparse.Namespace, found: Conclusion, words: Sequence[str]) -> str:
+def _next(args: argparse.Namespace, conclusion: Conclusion, words: Sequence[str]) -> str:
     from runyard.cli.starting.gauge_view import ask_text
 
-    asked = "" if args.write else f" {ask_text(found.ask)}"
+    options = "" if args.write else f" {ask_text(conclusion.ask)}"
     if args.tasks is not None:
-        return f"runyard farm {shlex.quote(args.tasks)} --on slurm{asked}"
-    return f"runyard submit{asked} -- {shlex.join(words)}"
+        return f"runyard farm {shlex.quote(args.tasks)} --on slurm{options}"
+    return f"runyard submit{options} -- {shlex.join(words)}"

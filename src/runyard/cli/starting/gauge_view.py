@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 _WIDTH = 79
 
 
-def print_conclusion(found: Conclusion, raw: Raw, kind: str) -> None:
-    out, measured = console(), found.measured
-    where = f" on {found.hardware}" if found.hardware else ""
+def print_conclusion(conclusion: Conclusion, raw: Raw, kind: str) -> None:
+    out, measured = console(), conclusion.measured
+    where = f" on {conclusion.hardware}" if conclusion.hardware else ""
     many = f", {raw.at_once} at a time" if raw.at_once > 1 else ""
     head = f"{kind}{where}{many}: looked at for {duration(measured.seconds)}"
     out.print(head, style="bold", soft_wrap=True)
     for name, text in _figures(measured):
         out.print(f"  {name:<13} {text}", soft_wrap=True)
-    if found.climb is not None:
-        _print_climb(found.climb)
-    if found.rooms and measured.vram_peak:
+    if conclusion.climb is not None:
+        _print_climb(conclusion.climb)
+    if conclusion.rooms and measured.vram_peak:
         out.print("")
         print_table(
             ("GPU", "MEMORY", "AT A TIME"),
             (
-                (one.gpu, f"{one.memory_gb:g} GB", str(one.count or "does not fit"))
-                for one in found.rooms
+                (room.gpu, f"{room.memory_gb:g} GB", str(room.count or "does not fit"))
+                for room in conclusion.rooms
             ),
         )
-    out.print(f"\nask for  {ask_text(found.ask)}", style="bold green", soft_wrap=True)
-    for note in found.notes:
+    out.print(f"\nask for  {ask_text(conclusion.ask)}", style="bold green", soft_wrap=True)
+    for note in conclusion.notes:
         print("\n".join(textwrap.wrap(note, _WIDTH, initial_indent="- ", subsequent_indent="  ")))
 
 
@@ -54,24 +54,24 @@ def ask_text(ask: Ask) -> str:
     return " ".join(parts)
 
 
-def _figures(one: Measured) -> list[tuple[str, str]]:
-    found = []
-    for name, peak in one.vram_peaks.items():
-        whose = "" if not one.vram_is_of_card else ", the card's growth"
-        found.append(("GPU memory", f"{size(peak)} at most on GPU {name}{whose}"))
-    if one.gpu_use is not None:
-        found.append(("GPU", f"{100 * one.gpu_use:.0f} % busy"))
-    level = "still growing" if one.memory_growth else "level" if one.is_level else "not level yet"
-    found.append(("memory", f"{size(one.memory_peak)} at most, {level}"))
-    found.append(("CPU", f"{one.cpus:.1f} CPUs busy"))
-    found.append(("disk", f"{size(one.read_bytes)} read, {size(one.written_bytes)} written"))
-    if one.steps_per_second is not None:
-        warm = "" if one.warm_up is None else f", after {duration(one.warm_up)} of warm-up"
-        found.append(("steps", f"{number(one.steps_per_second)} a second{warm}"))
-    if one.whole_seconds is not None:
-        how = "it took that" if one.exit_code == 0 else f"estimated from {one.step} of {one.total}"
-        found.append(("a whole run", f"{duration(one.whole_seconds)} ({how})"))
-    return found
+def _figures(use: Measured) -> list[tuple[str, str]]:
+    rows = []
+    for name, peak in use.vram_peaks.items():
+        whose = "" if not use.vram_is_of_card else ", the card's growth"
+        rows.append(("GPU memory", f"{size(peak)} at most on GPU {name}{whose}"))
+    if use.gpu_use is not None:
+        rows.append(("GPU", f"{100 * use.gpu_use:.0f} % busy"))
+    level = "still growing" if use.memory_growth else "level" if use.is_level else "not level yet"
+    rows.append(("memory", f"{size(use.memory_peak)} at most, {level}"))
+    rows.append(("CPU", f"{use.cpus:.1f} CPUs busy"))
+    rows.append(("disk", f"{size(use.read_bytes)} read, {size(use.written_bytes)} written"))
+    if use.steps_per_second is not None:
+        warm = "" if use.warm_up is None else f", after {duration(use.warm_up)} of warm-up"
+        rows.append(("steps", f"{number(use.steps_per_second)} a second{warm}"))
+    if use.whole_seconds is not None:
+        how = "it took that" if use.exit_code == 0 else f"estimated from {use.step} of {use.total}"
+        rows.append(("a whole run", f"{duration(use.whole_seconds)} ({how})"))
+    return rows
 
 
 def _print_climb(climb: Climb) -> None:
@@ -99,20 +99,20 @@ def list_known(project: str, *, as_json: bool) -> int:
         print(f"nothing was measured in {project} yet: runyard gauge -- python train.py")
         return 0
     rows, seen = [], set()
-    for one in known["figures"]:
-        if (one["kind"], one["hardware"]) in seen:
+    for row in known["figures"]:
+        if (row["kind"], row["hardware"]) in seen:
             continue
-        seen.add((one["kind"], one["hardware"]))
-        told = one["figures"]
-        whole, vram = told.get("whole_seconds"), told.get("vram_peak")
+        seen.add((row["kind"], row["hardware"]))
+        figures = row["figures"]
+        whole, vram = figures.get("whole_seconds"), figures.get("vram_peak")
         rows.append(
             (
-                one["kind"],
-                one["hardware"] or "no GPU",
+                row["kind"],
+                row["hardware"] or "no GPU",
                 "-" if whole is None else duration(whole),
-                size(int(told.get("memory_peak") or 0)),
+                size(int(figures.get("memory_peak") or 0)),
                 "-" if vram is None else size(int(vram)),
-                ago(one["made_at"]),
+                ago(row["made_at"]),
             )
         )
     print_table(("KIND", "ON", "A WHOLE RUN", "MEMORY", "GPU MEMORY", "WHEN"), rows)

@@ -21,9 +21,15 @@ import argparse
 import shlex
 
 from runyard.actions.events import Event
-from runyard.actions.rehearse import NoRungsKnown, Rehearsal, RehearseRequest, RungTried, rehearse
-from runyard.actions.sweep_plan import looks_like_file
-from runyard.actions.tryouts import Tried
+from runyard.actions.sweeping.sweep_plan import looks_like_file
+from runyard.actions.trying.rehearse import (
+    NoRungsKnown,
+    Rehearsal,
+    RehearseRequest,
+    RungTried,
+    rehearse,
+)
+from runyard.actions.trying.tryouts import Tried
 from runyard.cli.completers import complete_sweep_or_file
 from runyard.cli.output import console, print_json, say, show
 from runyard.cli.parser import duration, positive

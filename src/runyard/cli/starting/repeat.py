@@ -14,7 +14,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from runyard.actions.task_lists import estimate_list, repeated, submit_list
+from runyard.actions.sweeping.task_lists import estimate_list, repeated, submit_list
 from runyard.cli.connect import server
 from runyard.cli.output import number, print_table, say, show
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
@@ -72,20 +72,20 @@ def seeds(text: str) -> tuple[int, ...]:
 
     try:
         if text.isdecimal():
-            found = tuple(range(int(text)))
+            numbers = tuple(range(int(text)))
         else:
-            found = tuple(map(int, expand(f"{{{text}}}")))
+            numbers = tuple(map(int, expand(f"{{{text}}}")))
     except (ValueError, TooMany):
-        found = ()
-    if not found or len(found) > _MOST_SEEDS or len(set(found)) < len(found):
+        numbers = ()
+    if not numbers or len(numbers) > _MOST_SEEDS or len(set(numbers)) < len(numbers):
         raise argparse.ArgumentTypeError(
             f"{text!r} is no number of seeds, nor seeds: 1,2,3 or 1..5"
         )
-    return found
+    return numbers
 
 
 def _report(sweep: Sweep) -> None:
-    from runyard.actions.seeds import spread_of
+    from runyard.actions.sweeping.seeds import spread_of
 
     measured = spread_of(server(quiet=True), sweep)
     if not measured:

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runyard.actions.retry import More, RetryRequest, name_some, retry
-from runyard.actions.task_lists import ListRequest, submit_list
+from runyard.actions.sweeping.task_lists import ListRequest, submit_list
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
@@ -92,9 +92,10 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(sweep)
         return 0
-    from runyard.cli.starting.farm_work import work_on
+    from runyard.actions.sweeping.work import WorkRequest
+    from runyard.cli.starting.working import work_on
 
-    return work_on(sweep, project_options(args), slots=read_slots(args), as_json=args.json)
+    return work_on(WorkRequest(sweep, project_options(args), read_slots(args)), as_json=args.json)
 
 
 def _start_new_run(args: argparse.Namespace, request: ListRequest) -> int:
@@ -128,10 +129,10 @@ def _or_more(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         from runyard.config.flags import Given
 
-        found = re.fullmatch(r"\+(\d+(?:\.\d+)?)%|x(\d+(?:\.\d+)?)", text)
-        if found is None:
+        change = re.fullmatch(r"\+(\d+(?:\.\d+)?)%|x(\d+(?:\.\d+)?)", text)
+        if change is None:
             return parse(text)
-        factor = 1 + float(found[1]) / 100 if found[1] else float(found[2])
+        factor = 1 + float(change[1]) / 100 if change[1] else float(change[2])
         if factor <= 0:
             raise argparse.ArgumentTypeError(f"{text!r} leaves nothing")
         return Given(More(factor, text), text)

@@ -13,28 +13,18 @@ until the time is up: `runyard shell JOB` goes in again. In tmux or screen the s
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from pathlib import Path
 
-from runyard.actions import naming
-from runyard.actions.submitting.allocation import (
-    SCRIPT,
-    allocate_for,
-    enter,
-    enter_job,
-    give_back,
-    inside,
-)
-from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
-from runyard.actions.submitting.submission import ClusterOptions, Submission
+from runyard.actions.shell import entry_of, plan_shell, preview_shell, work_in_shell
+from runyard.actions.submitting.allocation import SCRIPT, enter
+from runyard.actions.submitting.submission import Submission
 from runyard.cli.completers import complete_job
 from runyard.cli.connect import server
 from runyard.cli.output import print_json, say, show
 from runyard.cli.resource_flags import given_flags
 from runyard.cli.slurm_options import add_slurm_arguments
-from runyard.client.api import Api
 from runyard.errors import UsageError
 from runyard.schedulers.choice import cluster, cluster_kind
 
@@ -54,15 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     job, command = _split(args)
     if job is not None:
-        return _go_in(args, job, command)
-    wanted = SubmissionRequest(
-        "shell",
-        Path.cwd(),
-        1,
-        given_flags(args),
-        cluster=ClusterOptions(args.dry_run, copies_code=False),
-    )
-    submission = plan_submission(wanted, show)
+        entry = entry_of(server(), job, command)
+        if not args.dry_run:
+            return enter(entry)
+        print(shlex.join(entry))
+        return 0
+    submission = plan_shell(given_flags(args), Path.cwd(), show, dry_run=args.dry_run)
     if args.dry_run:
         return _preview(submission, command, as_json=args.json)
     if not sys.stdin.isatty() and not command:
@@ -72,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     for note in (*submission.request.warnings, *submission.plan.notes):
         say(note)
     say(shlex.join(cluster().allocation_words(submission.plan.header)))
-    return _work(server(), submission, command, keep=args.keep)
+    return work_in_shell(server(), submission, command, show, keep=args.keep)
 
 
 def _split(args: argparse.Namespace) -> tuple[str | None, list[str]]:
@@ -93,70 +80,16 @@ def _split(args: argparse.Namespace) -> tuple[str | None, list[str]]:
     return (before[0] if before else None), command
 
 
-def _work(api: Api, submission: Submission, command: list[str], *, keep: bool) -> int:
-    from runyard.launch.script import shell_script
-
-    plan = submission.plan
-    job = allocate_for(api, submission, shell_script(plan), kind="shell")
-    number = job["job_id"]
-    if not (os.environ.get("TMUX") or os.environ.get("STY")):
-        say(f"if the connection drops, `runyard shell {number}` goes in again")
-    code = enter_job(job, plan.profile.script.shell, command)
-    if keep:
-        say(f"job {number} is kept: `runyard shell {number}`, and `runyard cancel {number}`")
-    else:
-        give_back(api, job)
-    return code
-
-
-def _go_in(args: argparse.Namespace, words: str, command: list[str]) -> int:
-    """Into a job that runs."""
-    from runyard.launch.watching import look
-
-    api = server()
-    found = naming.find(api, words)
-    if found.sweep is not None or found.run is not None:
-        raise UsageError(
-            f"{words!r} is no job", mend="`runyard status` shows which job a trial is in"
-        )
-    number, cpus = found.number or "", None
-    there = command or [os.environ.get("SHELL") or "/bin/sh", "-i"]
-    if found.job is not None:
-        [job] = look(api.jobs, [found.job]).jobs
-        if job["ended_at"] is not None:
-            raise UsageError(f"job {job['job_id']} has ended", mend="`runyard shell` starts one")
-        number, cpus = job["job_id"], job["asked"].get("cpus")
-        if job["array"] is not None and found.task is None:
-            raise UsageError(
-                f"job {number} has {job['tasks']} tasks", mend=f"name one: runyard shell {number}_1"
-            )
-        script = Path(job["folder"]) / SCRIPT
-        if job["kind"] == "shell" and script.is_file():
-            there = inside("bash", script, command)
-    scheduler = cluster()
-    number = scheduler.entry_number(number, found.task)
-    entry = scheduler.entry_words(number, there, cpus, on_terminal=sys.stdin.isatty())
-    if args.dry_run:
-        print(shlex.join(entry))
-        return 0
-    return enter(entry)
-
-
 def _preview(submission: Submission, command: list[str], *, as_json: bool) -> int:
-    from runyard.launch.script import shell_script
-
-    plan, scheduler = submission.plan, cluster()
-    allocation = scheduler.allocation_words(plan.header)
-    there = inside(plan.profile.script.shell, plan.places.job / SCRIPT, command)
-    entry = scheduler.entry_words("JOB", there, plan.asked.get("cpus"))
+    shown = preview_shell(submission, command)
     if as_json:
-        print_json({"allocate": allocation, "enter": entry, "script": shell_script(plan)})
+        print_json({"allocate": shown.allocation, "enter": shown.entry, "script": shown.script})
         return 0
-    for note in (*submission.request.warnings, *plan.notes):
+    for note in (*submission.request.warnings, *submission.plan.notes):
         say(note)
-    print(shlex.join(allocation))
-    print(shlex.join(entry))
+    print(shlex.join(shown.allocation))
+    print(shlex.join(shown.entry))
     print(f"\n# {SCRIPT}")
-    print(shell_script(plan), end="")
+    print(shown.script, end="")
     say("nothing was made or asked for")
     return 0

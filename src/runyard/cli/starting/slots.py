@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.slots import Slots
 from runyard.cli.letters import spelled
 from runyard.cli.parser import positive
 

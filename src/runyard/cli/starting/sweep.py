@@ -32,14 +32,15 @@ from runyard.cli.parser import duration, positive
 from runyard.cli.project_options import project_options
 from runyard.cli.slurm_options import add_slurm_arguments, refuse_slurm_options
 from runyard.cli.starting.slots import add_slot_arguments, read_slots
-from runyard.cli.watching.sweep_steer import steer
+from runyard.cli.watching.sweep_view import steer
 from runyard.client.sweeps import Sweep
 from runyard.errors import UsageError
 from runyard.home import locate
 from runyard.schedulers.choice import has_queue
 
 if TYPE_CHECKING:
-    from runyard.actions.sweep_plan import SweepSource
+    from runyard.actions.sweeping.agent_process import Limits
+    from runyard.actions.sweeping.sweep_plan import SweepSource
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     if action is not None:
         api = server()
         return steer(api, find_sweep(api, args.sweep), action, as_json=args.json)
-    from runyard.actions.sweep_plan import looks_like_file
+    from runyard.actions.sweeping.sweep_plan import looks_like_file
 
     if looks_like_file(args.sweep):
         return _create(args)
@@ -128,29 +129,25 @@ def _elsewhere(args: argparse.Namespace) -> int | None:
     """Work for a sweep at another server, where one is meant; None where none is."""
     if args.server is None and "/" not in args.sweep:
         return None
-    from runyard.actions.elsewhere import find_elsewhere, server_elsewhere
-    from runyard.cli.starting.work_elsewhere import work_elsewhere
+    from runyard.actions.sweeping.elsewhere import find_elsewhere, server_elsewhere
+    from runyard.actions.sweeping.work import work_elsewhere
+    from runyard.cli.starting.working import Terminal
 
     url = server_elsewhere(args.server, locate(), os.environ)
     if url is None:
         return None
-    return work_elsewhere(
-        locate(),
-        find_elsewhere(url, args.sweep, show),
-        slots=read_slots(args),
-        count=args.count,
-        seconds=args.time,
-        grace=args.grace,
-    )
+    sweep = find_elsewhere(url, args.sweep, show)
+    attended = work_elsewhere(sweep, read_slots(args), _limits(args), Terminal(), show)
+    return attended.process.returncode if attended.signal is None else 128 + attended.signal
 
 
 def _create(args: argparse.Namespace) -> int:
-    from runyard.actions.sweep import create_sweep, estimate_sweep, submit_sweep
-    from runyard.actions.sweep_plan import make_plan
+    from runyard.actions.sweeping.sweep import create_sweep, estimate_sweep, submit_sweep
+    from runyard.actions.sweeping.sweep_plan import make_plan
 
     plan = make_plan(_source(args), show)
     if not args.no_check:
-        from runyard.actions.program_checks import check_plan
+        from runyard.actions.trying.program_checks import check_plan
 
         check_plan(plan, show, refuses=not args.dry_run or has_queue(args.on))
     if has_queue(args.on):
@@ -188,7 +185,7 @@ def _create(args: argparse.Namespace) -> int:
 
 
 def _source(args: argparse.Namespace) -> SweepSource:
-    from runyard.actions.sweep_plan import SweepSource
+    from runyard.actions.sweeping.sweep_plan import SweepSource
     from runyard.config.overrides import Overrides
 
     overrides = Overrides(
@@ -202,7 +199,7 @@ def _source(args: argparse.Namespace) -> SweepSource:
 
 
 def _join(args: argparse.Namespace) -> int:
-    from runyard.actions.sweep import join_sweep
+    from runyard.actions.sweeping.sweep import join_sweep
 
     api = server()
     sweep = find_sweep(api, args.sweep)
@@ -214,13 +211,14 @@ def _join(args: argparse.Namespace) -> int:
 
 
 def _work(args: argparse.Namespace, sweep: Sweep) -> int:
-    from runyard.cli.starting.farm_work import work_on
-    from runyard.cli.starting.sweep_watch import Limits
+    from runyard.actions.sweeping.work import WorkRequest
+    from runyard.cli.starting.working import work_on
 
-    return work_on(
-        sweep,
-        project_options(args),
-        slots=read_slots(args),
-        as_json=args.json,
-        limits=Limits(args.count, args.time, args.grace),
-    )
+    request = WorkRequest(sweep, project_options(args), read_slots(args), _limits(args))
+    return work_on(request, as_json=args.json)
+
+
+def _limits(args: argparse.Namespace) -> Limits:
+    from runyard.actions.sweeping.agent_process import Limits
+
+    return Limits(args.count, args.time, args.grace)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict
 
-from runyard.actions.sweep import first_trials
-from runyard.actions.sweep_plan import Plan
+from runyard.actions.sweeping.sweep import first_trials
+from runyard.actions.sweeping.sweep_plan import Plan
 from runyard.cli.output import console, print_json
 
 
@@ -18,7 +18,7 @@ def preview(plan: Plan, *, as_json: bool) -> None:
         return
     out = console()
     size = "no end of its own (run_cap sets one)" if plan.size is None else f"{plan.size} trials"
-    metric = "".join(f", {one.goal} {one.name}" for one in plan.sweep.metrics)
+    metric = "".join(f", {objective.goal} {objective.name}" for objective in plan.sweep.metrics)
     out.print(f"{plan.source}: {plan.sweep.method}{metric}: {size}", style="bold", soft_wrap=True)
     out.print(f"  programs run in {plan.folder}", soft_wrap=True)
     if plan.sweep.method not in ("grid", "random"):

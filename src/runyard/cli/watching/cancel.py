@@ -29,7 +29,8 @@ from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say
-from runyard.cli.watching.sweep_steer import print_steered
+from runyard.cli.questions import ask_sure
+from runyard.cli.watching.sweep_view import print_steered
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     def confirm(question: str) -> bool:
         asks = not (args.yes or args.json) and sys.stdin.isatty() and sys.stderr.isatty()
-        return not asks or _ask(question)
+        return not asks or ask_sure(f"runyard: {question}")
 
     def show(event: Event) -> None:
         if isinstance(event, SweepCancelled):
@@ -88,8 +89,3 @@ def _print_job(result: JobCancelled, *, as_json: bool) -> None:
     if job["sweep_id"]:
         say(f"what it ran goes back to the queue of sweep {job['sweep_id']}; to end the sweep too: "
             f"`runyard cancel {job['sweep_id']}`")  # fmt: skip
-
-
-def _ask(question: str) -> bool:
-    print(f"runyard: {question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return input().strip().lower() in ("y", "yes")

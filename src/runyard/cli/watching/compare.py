@@ -51,39 +51,10 @@ def run(args: argparse.Namespace) -> int:
     api = server()
     comparison = compare_sides(api, CompareRequest(tuple(args.side), tuple(args.metric), args.goal))
     if args.json:
-        print_json(_as_data(comparison))
-        return 0
-    _print(api, comparison)
+        print_json(comparison.to_json())
+    else:
+        _print(api, comparison)
     return 0
-
-
-def _as_data(comparison: Comparison) -> dict[str, Any]:
-    sides, samples = comparison.sides, comparison.samples
-    by_metric = comparison.differences.items()
-    return {
-        "sides": [
-            {
-                "label": side.label,
-                "runs": [one["id"] for one in side.runs],
-                "config": side.config,
-                "metrics": {
-                    name: {
-                        "values": list(of_sides[place].values),
-                        "mean": of_sides[place].mean,
-                        "deviation": of_sides[place].deviation,
-                    }
-                    for name, of_sides in samples.items()
-                },
-                "less_the_first": {
-                    name: differences[place - 1].to_json() for name, differences in by_metric
-                }
-                if place
-                else None,
-            }
-            for place, side in enumerate(sides)
-        ],
-        "differing": [name for name, _ in comparison.settings],
-    }
 
 
 def _print(api: Api, comparison: Comparison) -> None:
@@ -91,8 +62,7 @@ def _print(api: Api, comparison: Comparison) -> None:
     labels = [_label(side) for side in sides]
     if settings:
         print_table(
-            ("SETTING", *labels, ""),
-            ((name, *map(_cell, values), "") for name, values in settings),
+            ("SETTING", *labels, ""), ((name, *map(_cell, values), "") for name, values in settings)
         )
         console().print()
     shown = list(samples)[:_SHOWN]
@@ -121,7 +91,7 @@ def _print_curves(api: Api, sides: Sequence[Side], labels: Sequence[str], metric
     plain = terminal_is_plain()
     rows = []
     for side, label in zip(sides, labels, strict=True):
-        logged = {one["key"]: one for one in api.metrics(side.runs[0], points=_CURVE)}
+        logged = {series["key"]: series for series in api.metrics(side.runs[0], points=_CURVE)}
         if metric not in logged or logged[metric]["count"] < 2:
             return  # Not logged step by step: there is no curve.
         rows.append((label, sparkline(thinned(logged[metric]["values"], _CURVE), plain=plain)))

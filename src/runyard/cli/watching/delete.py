@@ -12,11 +12,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from runyard.actions.naming import find_run
+from runyard.actions.ending.delete import delete_runs
 from runyard.cli.completers import complete_run
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
 from runyard.cli.output import print_json, say, size
+from runyard.cli.questions import ask_sure
 from runyard.client.api import RunDetail
 from runyard.errors import UsageError
 
@@ -34,39 +35,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    api = server()
-    # All are found before any is deleted: a word that means no run changes nothing.
-    found = {one["key"]: one for one in (find_run(api, words) for words in args.runs)}
-    if not args.yes:
-        for one in found.values():
-            print(describe(one), file=sys.stderr)
-        if not _confirmed(len(found)):
-            say("nothing was deleted")
-            return 1
-    for one in found.values():
-        api.delete_run(one, with_artifacts=args.artifacts)
+    def confirm(runs: list[RunDetail]) -> bool:
+        return args.yes or _ask(runs)
+
+    deleted = []
+    for run in delete_runs(server(), args.runs, confirm, with_artifacts=args.artifacts):
+        deleted.append({key: run[key] for key in ("id", "name", "project")})
         if not args.json:
-            say(f"deleted {describe(one)}")
-    if args.json:
-        print_json([{key: one[key] for key in ("id", "name", "project")} for one in found.values()])
-    return 0
+            say(f"deleted {describe(run)}")
+    if not deleted:
+        say("nothing was deleted")
+    elif args.json:
+        print_json(deleted)
+    return 0 if deleted else 1
 
 
-def describe(one: RunDetail) -> str:
+def describe(run: RunDetail) -> str:
     """What goes with a run, in one line."""
-    files = f"{len(one['files'])} files ({size(one['file_bytes'])})"
+    files = f"{len(run['files'])} files ({size(run['file_bytes'])})"
     return (
-        f"{one['project']}/{one['id']} ({one['name']}, {one['state']}): "
-        f"{one['steps']} steps, {files}"
+        f"{run['project']}/{run['id']} ({run['name']}, {run['state']}): "
+        f"{run['steps']} steps, {files}"
     )
 
 
-def _confirmed(count: int) -> bool:
+def _ask(runs: list[RunDetail]) -> bool:
+    for run in runs:
+        print(describe(run), file=sys.stderr)
     if not sys.stdin.isatty():
         raise UsageError(
             "runyard delete asks before it deletes, and there is no terminal to ask on",
             mend="add --yes if you are sure",
         )
-    what = "this run" if count == 1 else f"these {count} runs"
-    print(f"delete {what} for good? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    what = "this run" if len(runs) == 1 else f"these {len(runs)} runs"
+    return ask_sure(f"delete {what} for good?")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, replace
 
 from runyard.actions.watching.jobs import (
     JobAccount,
     JobList,
+    JobUse,
+    Use,
     choose_jobs,
     job_history,
     job_json,
@@ -17,6 +19,8 @@ from runyard.actions.watching.jobs import (
     script_file,
     script_of,
     site_command,
+    use_of_job,
+    use_of_record,
 )
 from runyard.cli.output import ago, duration, print_json, print_table, say
 from runyard.cli.watching.job_view import (
@@ -31,11 +35,10 @@ from runyard.client.api import Api
 from runyard.client.jobs import Job, JobDetail
 from runyard.errors import UsageError
 from runyard.launch.watching import Looked
-from runyard.schedulers.jobs import Record
 from runyard.schedulers.states import states_text
 
 LIMIT, DAYS = 20, 7
-_MOST_TASKS = 30
+_MOST_AGENTS = 30
 
 
 def show_jobs(
@@ -67,9 +70,7 @@ def _print_list(listed: JobList, *, as_json: bool) -> int:
                 job["job_id"] if job["tasks"] == 1 else f"{job['job_id']} x{job['tasks']}",
                 job["sweep_id"] or job["kind"],
                 states_text(job["states"]) or "submitted",
-                _time(job),
-                _share(job["used"].get("cpu_seconds"), job["used"].get("cpu_seconds_held")),
-                _memory(job),
+                *_use_cells(_use_so_far(job)),
                 duration(max(0.0, time.time() - job["submitted_at"])),
                 job["name"],
             )
@@ -82,27 +83,28 @@ def _print_list(listed: JobList, *, as_json: bool) -> int:
     return 0
 
 
-def _time(job: Job) -> str:
-    """The longest task's time, and how much that is of what was asked."""
-    seconds = job["used"].get("longest_seconds")
-    if seconds is None and job["started_at"] is not None:
-        seconds = max(0.0, (job["ended_at"] or time.time()) - job["started_at"])
-    asked = job["used"].get("limit_seconds") or job["asked"].get("time")
-    return "-" if seconds is None else _part(duration(seconds), seconds, asked)
+def _use_so_far(job: Job) -> JobUse:
+    """With the time since its start, where no task has told how long it took."""
+    use = use_of_job(job)
+    if use.time.used is not None or job["started_at"] is None:
+        return use
+    seconds = max(0.0, (job["ended_at"] or time.time()) - job["started_at"])
+    return replace(use, time=Use(seconds, use.time.had))
 
 
-def _memory(job: Job) -> str:
-    peak = job["used"].get("memory_peak")
-    asked = job["used"].get("memory_asked") or (job["asked"].get("memory") or 0) << 20
-    return "-" if peak is None else _part(memory_text(int(peak)), peak, asked)
+def _use_cells(use: JobUse) -> tuple[str, str, str]:
+    """Time, CPU and memory, each with its share of what was asked."""
+    return _cell(use.time, duration), use.cpu.share, _cell(use.memory, _memory_text)
 
 
-def _part(text: str, used: float, asked: float | None) -> str:
-    return f"{text} ({_share(used, float(asked))})" if asked else text
+def _cell(use: Use, text: Callable[[float], str]) -> str:
+    if use.used is None:
+        return "-"
+    return f"{text(use.used)} ({use.share})" if use.had else text(use.used)
 
 
-def _share(used: float | None, held: float | None) -> str:
-    return "-" if used is None or not held else f"{100 * used / held:.0f}%"
+def _memory_text(size: float) -> str:
+    return memory_text(int(size))
 
 
 def _print_job(account: JobAccount, *, as_json: bool) -> int:
@@ -126,55 +128,42 @@ def _print_job(account: JobAccount, *, as_json: bool) -> int:
 
 def _detail_lines(job: Job, detail: JobDetail, looked: Looked) -> list[Line]:
     lines = job_lines(job, looked)
-    head = f"{lines[0][0].strip()}  {job['name']}"
-    told: list[Line] = [(head, "bold"), *lines[1:]]
-    if job["sweep_id"]:
-        told.append((f"  sweep      {job['sweep_id']}  (`runyard status {job['sweep_id']}`)", None))
-    told.append((f"  submitted  {ago(job['submitted_at'])}, to {job['cluster'] or 'Slurm'}", None))
-    asked = asked_text(job["asked"])
-    if asked:
-        each = " each" if job["tasks"] > 1 else ""
-        told.append((f"  asked      {asked}{each}", None))
-    if job["log_pattern"]:
-        told.append((f"  log        {job['log_pattern']}  (`runyard logs {job['job_id']}`)", None))
-    if job["snapshot"]:
-        told.append((f"  code       {job['snapshot']}", None))
-    for agent in detail["agents"][:_MOST_TASKS]:
-        where = agent["node"] or agent["host"]
+    facts = {
+        "sweep": job["sweep_id"] and f"{job['sweep_id']}  (`runyard status {job['sweep_id']}`)",
+        "submitted": f"{ago(job['submitted_at'])}, to {job['cluster'] or 'Slurm'}",
+        "asked": asked_text(job["asked"]),
+        "log": job["log_pattern"] and f"{job['log_pattern']}  (`runyard logs {job['job_id']}`)",
+        "code": job["snapshot"],
+    }
+    if facts["asked"] and job["tasks"] > 1:
+        facts["asked"] += " each"
+    shown = [f"{name:<10} {text}" for name, text in facts.items() if text]
+    for agent in detail["agents"][:_MOST_AGENTS]:
         end = "" if agent["left_at"] is None else f", left {ago(agent['left_at'])}"
-        told.append((f"  agent {agent['key']}  {agent['job']} on {where}, {agent['running']} of "
-                     f"{agent['slots']} slots at work{end}", None))  # fmt: skip
-    if len(detail["agents"]) > _MOST_TASKS:
-        told.append((f"  ... and {len(detail['agents']) - _MOST_TASKS} more agents", None))
-    return told
+        where = f"{agent['job']} on {agent['node'] or agent['host']}"
+        at_work = f"{agent['running']} of {agent['slots']} slots at work"
+        shown.append(f"agent {agent['key']}  {where}, {at_work}{end}")
+    if len(detail["agents"]) > _MOST_AGENTS:
+        shown.append(f"... and {len(detail['agents']) - _MOST_AGENTS} more agents")
+    head = f"{lines[0][0].strip()}  {job['name']}"
+    return [(head, "bold"), *lines[1:], *((f"  {line}", None) for line in shown)]
 
 
 def efficiency_lines(job: Job) -> list[Line]:
     """What was used of what was had, as `seff` tells it."""
-    used, asked = job["used"], job["asked"]
-    rows: list[tuple[str, str, str]] = []
-    seconds = used.get("longest_seconds")
-    limit = used.get("limit_seconds") or asked.get("time")
-    if seconds is not None:
-        longest = "longest task" if job["tasks"] > 1 else "time"
-        rows.append((longest, _of(duration(seconds), limit and duration(float(limit))),
-                     _share(seconds, limit)))  # fmt: skip
-    if used.get("cpu_seconds") is not None:
-        held = used.get("cpu_seconds_held")
-        rows.append(("CPU", _of(duration(used["cpu_seconds"]), held and duration(held)),
-                     _share(used["cpu_seconds"], held)))  # fmt: skip
-    memory = used.get("memory_asked") or (asked.get("memory") or 0) << 20
-    if used.get("memory_peak") is not None:
-        peak = int(used["memory_peak"])
-        rows.append(("memory", _of(memory_text(peak), memory and memory_text(int(memory))),
-                     _share(peak, memory)))  # fmt: skip
-    if used.get("gpu_seconds_held"):
-        rows.append(("GPU", f"held for {duration(used['gpu_seconds_held'])} in all", ""))
+    use = use_of_job(job)
+    rows = [
+        (name, text(part.used) + (f" of {text(part.had)}" if part.had else ""), part.share)
+        for name, part, text in (
+            ("longest task" if job["tasks"] > 1 else "time", use.time, duration),
+            ("CPU", use.cpu, duration),
+            ("memory", use.memory, _memory_text),
+        )
+        if part.used is not None
+    ]
+    if job["used"].get("gpu_seconds_held"):
+        rows.append(("GPU", f"held for {duration(job['used']['gpu_seconds_held'])} in all", ""))
     return [(f"  {name:<12} {text:<32} {share}".rstrip(), None) for name, text, share in rows]
-
-
-def _of(used: str, asked: Any) -> str:
-    return f"{used} of {asked}" if asked else used
 
 
 def show_history(days: int, limit: int | None, *, as_json: bool) -> int:
@@ -193,9 +182,7 @@ def show_history(days: int, limit: int | None, *, as_json: bool) -> int:
             (
                 record.which,
                 record.state.says,
-                _part(duration(record.seconds), record.seconds, record.limit),
-                _share(record.cpu_seconds, record.cpus * record.seconds),
-                _record_memory(record),
+                *_use_cells(use_of_record(record)),
                 ago(record.submitted),
                 record.name,
             )
@@ -205,9 +192,3 @@ def show_history(days: int, limit: int | None, *, as_json: bool) -> int:
     if len(records) > len(shown):
         say(f"there are {len(records) - len(shown)} more: -l {len(records)} lists them")
     return 0
-
-
-def _record_memory(record: Record) -> str:
-    if record.memory_peak is None:
-        return "-"
-    return _part(memory_text(record.memory_peak), record.memory_peak, record.memory_asked)

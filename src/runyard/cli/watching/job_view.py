@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runyard.actions.watching.chains import ChainState
 from runyard.actions.watching.troubles import retry_command
-from runyard.cli.output import ago, duration
+from runyard.cli.output import ago, duration, number, size
 from runyard.cli.streams import unfiltered
 from runyard.client.jobs import Job
 from runyard.launch.watching import Looked
@@ -24,7 +23,6 @@ from runyard.schedulers.states import state_named, states_text
 Line = tuple[str, str | None]
 _MOST_ENDED = 3
 _COLOURS = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
-_RANGE = r"(\d+)(?:-(\d+))?(?::(\d+))?"
 
 
 def job_lines(job: Job, looked: Looked, *, now: float | None = None) -> list[Line]:
@@ -63,7 +61,7 @@ def age_lines(looked: Looked) -> list[Line]:
     if looked.trouble is None:
         return []
     polled = [job["polled_at"] for job in looked.jobs if job["ended_at"] is None]
-    oldest = min((one for one in polled if one is not None), default=None)
+    oldest = min((moment for moment in polled if moment is not None), default=None)
     since = "never asked before" if oldest is None else f"jobs as they were {ago(oldest)}"
     return [(f"  {looked.trouble}; {since}", "yellow")]
 
@@ -108,41 +106,53 @@ def clock(then: float, now: float) -> str:
     return time.strftime("at %H:%M" if same_day else "on %a %d %b at %H:%M", local)
 
 
-def asked_text(asked: dict[str, Any]) -> str:
+def asked_text(request: dict[str, Any]) -> str:
     """What each task asked for: 2 GPUs, 8 CPUs, 16 GB, 2 h 0 min."""
     parts = []
-    if (asked.get("nodes") or 1) > 1:
-        parts.append(f"{asked['nodes']} nodes")
-    if asked.get("gpus"):
-        kind = f" {asked['gpu_type']}" if asked.get("gpu_type") else ""
-        parts.append(f"{asked['gpus']}{kind} GPU{'s' if asked['gpus'] != 1 else ''}")
-    if asked.get("cpus"):
-        parts.append(f"{asked['cpus']} CPU{'s' if asked['cpus'] != 1 else ''}")
-    if asked.get("memory"):
-        parts.append(memory_text(int(asked["memory"]) << 20))
-    if asked.get("time"):
-        parts.append(duration(float(asked["time"])))
+    if (request.get("nodes") or 1) > 1:
+        parts.append(f"{request['nodes']} nodes")
+    if request.get("gpus"):
+        kind = f" {request['gpu_type']}" if request.get("gpu_type") else ""
+        parts.append(f"{request['gpus']}{kind} GPU{'s' if request['gpus'] != 1 else ''}")
+    if request.get("cpus"):
+        parts.append(f"{request['cpus']} CPU{'s' if request['cpus'] != 1 else ''}")
+    if request.get("memory"):
+        parts.append(memory_text(int(request["memory"]) << 20))
+    if request.get("time"):
+        parts.append(duration(float(request["time"])))
+    return ", ".join(parts)
+
+
+def usage_text(usage: Mapping[str, Any] | None) -> str:
+    """One line, of what is known; empty if nothing is."""
+    if not usage:
+        return ""
+    parts = []
+    if "memory_peak" in usage:
+        parts.append(f"{size(int(usage['memory_peak']))} memory")
+    if "vram_peak" in usage:
+        parts.append(f"{size(int(usage['vram_peak']))} GPU memory")
+    if "gpu_use" in usage:
+        parts.append(f"GPU {100 * usage['gpu_use']:.0f} % busy")
+    if "cpu_seconds" in usage:
+        parts.append(f"{duration(usage['cpu_seconds'])} CPU")
+    if "read_bytes" in usage and usage["read_bytes"] + usage.get("written_bytes", 0):
+        read, written = size(int(usage["read_bytes"])), size(int(usage.get("written_bytes", 0)))
+        parts.append(f"{read} read, {written} written")
+    if "steps_per_second" in usage:
+        parts.append(f"{number(usage['steps_per_second'])} steps/s")
     return ", ".join(parts)
 
 
 def task_lines(job: Job, task: str, looked: Looked) -> list[Line]:
     """One task of an array, as the queue has it now."""
-    which, state = f"{job['job_id']}_{task}", looked.queue.get(job["key"])
-    for one in state.tasks if state is not None else ():
-        if one.which == which:
-            where = f" on {one.nodes}" if one.nodes else ""
-            return [(f"    task {task}: {one.state.says}{where}", None)]
-        if one.count > 1 and task in spread(one.which):
-            return [(f"    task {task}: {one.state.says}", None)]
-    return [(f"    task {task} is not in the queue (any more): `runyard logs {which}`", None)]
-
-
-def spread(which: str) -> set[str]:
-    """The tasks of 123_[5-80%8]."""
-    found: set[str] = set()
-    for first, last, step in re.findall(_RANGE, which.partition("[")[2].partition("%")[0]):
-        found |= {str(n) for n in range(int(first), int(last or first) + 1, int(step or 1))}
-    return found
+    state = looked.queue.get(job["key"])
+    for tasks in state.tasks if state is not None else ():
+        if tasks.holds(task):
+            where = f" on {tasks.nodes}" if tasks.nodes else ""
+            return [(f"    task {task}: {tasks.state.says}{where}", None)]
+    logs = f"`runyard logs {job['job_id']}_{task}`"
+    return [(f"    task {task} is not in the queue (any more): {logs}", None)]
 
 
 def _summary(job: Job, looked: Looked, now: float) -> str:
@@ -152,7 +162,7 @@ def _summary(job: Job, looked: Looked, now: float) -> str:
         return f"{job['tasks']} tasks: {states_text(job['states'])}"
     state = state_named(next(iter(job["states"])))
     queue = looked.queue.get(job["key"])
-    nodes = next((one.nodes for one in queue.tasks if one.nodes), None) if queue else None
+    nodes = next((task.nodes for task in queue.tasks if task.nodes), None) if queue else None
     where = f" on {nodes}" if nodes else ""
     if state.phase == "running" and job["started_at"] is not None:
         return f"{state.says}{where} for {duration(max(0.0, now - job['started_at']))}"

@@ -35,8 +35,7 @@ def _print(usage: UsageNow) -> None:
         if trials:
             print()
         print_table(
-            ("JOB", "NODE", "TIME", "CPUS", "CPU", "MEMORY", "GPUS", "NAME"),
-            map(_task_row, tasks),
+            ("JOB", "NODE", "TIME", "CPUS", "CPU", "MEMORY", "GPUS", "NAME"), map(_task_row, tasks)
         )
     if usage.trouble is not None:
         say(usage.trouble)

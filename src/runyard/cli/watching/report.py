@@ -66,20 +66,14 @@ def run(args: argparse.Namespace) -> int:
     if args.plot and not args.output:
         raise UsageError("--plot is for pictures", mend="name one: -o convergence.png")
     # What can be wrong with the words is said before anything is asked or started.
-    from runyard.actions.results import reports
+    from runyard.actions.results.reports import report_on
 
-    api = server()
-    if args.project is not None:
-        report = reports.report_on_project(api, args.project)
-    elif args.what is not None:
-        report = reports.report_on(api, args.what)
-    else:
-        newest = api.sweeps.sweeps(limit=1)
-        if not newest:
-            say("no sweeps yet: `runyard sweep sweep.yaml` makes one; `runyard report JOB` and "
-                "`--project NAME` report on others")  # fmt: skip
-            return 0
-        report = reports.report_on_sweep(api, newest[0])
+    words = args.what if args.project is None else f"project:{args.project}"
+    report = report_on(server(), words)
+    if report is None:
+        say("no sweeps yet: `runyard sweep sweep.yaml` makes one; `runyard report JOB` and "
+            "`--project NAME` report on others")  # fmt: skip
+        return 0
     for target in args.output:
         for written in write(report, target, args.plot):
             say(f"wrote {written}")

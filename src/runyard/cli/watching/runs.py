@@ -14,21 +14,20 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from typing import Any
 
 from runyard.actions.watching.listing import (
     RUN_STATES,
     SWEEP_STATES,
     Listed,
     ListRequest,
-    Record,
     list_runs,
     list_sweeps,
 )
 from runyard.cli.completers import complete_sweep
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import duration, number, print_json, print_table, say, state_text
+from runyard.cli.output import Columns, duration, number, print_json, print_records, say, state_text
 from runyard.cli.parser import count
 from runyard.client.api import Run
 from runyard.client.sweeps import ENDED_STATES, Sweep
@@ -56,64 +55,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     limit = args.limit if args.limit is not None or args.json else _LIMIT
     request = ListRequest(args.project, args.state, args.sweep, None if args.all else limit)
-    if args.sweeps:
-        _show(list_sweeps(server(), request), _print_sweeps, args)
-    else:
-        _show(list_runs(server(), request), _print_runs, args)
-    return 0
-
-
-def _show(
-    listed: Listed[Record], table: Callable[[Sequence[Record]], None], args: argparse.Namespace
-) -> None:
+    listed: Listed[Any] = (list_sweeps if args.sweeps else list_runs)(server(), request)
     name, command, makes = _SWEEPS if args.sweeps else _RUNS
     if args.json:
         print_json(listed.records)
     elif listed.records or listed.has_more:
-        table(listed.records)
+        print_records(_SWEEP_COLUMNS if args.sweeps else _RUN_COLUMNS, listed.records)
         if listed.has_more:
             say("there are more: --all lists them")
     elif args.project or args.state or args.sweep:
         say(f"no such {name}; `{command}` lists the newest of all projects")
     else:
         say(f"no {name} yet: `{makes}` makes one")
-
-
-def _print_runs(runs: Sequence[Run]) -> None:
-    print_table(
-        ("ID", "NAME", "PROJECT", "STATE", "AGE", "TIME", "SUMMARY"),
-        (
-            (
-                run["id"],
-                run["name"],
-                run["project"],
-                state_text(run["state"]),
-                _age(run),
-                _time(run),
-                summary_text(run),
-            )
-            for run in runs
-        ),
-    )
-
-
-def _print_sweeps(sweeps: Sequence[Sweep]) -> None:
-    print_table(
-        ("ID", "NAME", "PROJECT", "METHOD", "STATE", "TRIALS", "AGE", "BEST"),
-        (
-            (
-                sweep["id"],
-                "-" if sweep["name"] == sweep["id"] else sweep["name"],
-                sweep["project"],
-                sweep["method"],
-                state_text(sweep["state"]),
-                progress(sweep),
-                _age(sweep),
-                _best(sweep),
-            )
-            for sweep in sweeps
-        ),
-    )
+    return 0
 
 
 def progress(sweep: Sweep) -> str:
@@ -147,3 +101,24 @@ def _time(run: Run) -> str:
     if run["started_at"] is None:
         return "-"
     return duration((run["ended_at"] or time.time()) - run["started_at"])
+
+
+_RUN_COLUMNS: Columns = {
+    "ID": "id",
+    "NAME": "name",
+    "PROJECT": "project",
+    "STATE": lambda run: state_text(run["state"]),
+    "AGE": _age,
+    "TIME": _time,
+    "SUMMARY": summary_text,
+}
+_SWEEP_COLUMNS: Columns = {
+    "ID": "id",
+    "NAME": lambda sweep: "-" if sweep["name"] == sweep["id"] else sweep["name"],
+    "PROJECT": "project",
+    "METHOD": "method",
+    "STATE": lambda sweep: state_text(sweep["state"]),
+    "TRIALS": progress,
+    "AGE": _age,
+    "BEST": _best,
+}

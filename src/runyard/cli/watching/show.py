@@ -23,17 +23,10 @@ from runyard.actions.naming import find_run_or_sweep
 from runyard.cli.completers import complete_run_or_sweep
 from runyard.cli.connect import server
 from runyard.cli.letters import spelled
-from runyard.cli.output import (
-    STATE_COLOURS,
-    ago,
-    console,
-    duration,
-    number,
-    print_json,
-)
+from runyard.cli.output import STATE_COLOURS, ago, console, duration, number, print_json
 from runyard.cli.parser import positive
-from runyard.cli.watching.attempt_usage import usage_text
 from runyard.cli.watching.best_view import LIMIT, print_best, show_best
+from runyard.cli.watching.job_view import usage_text
 from runyard.cli.watching.sparkline import sparkline, terminal_is_plain, thinned
 from runyard.client.api import Api, RunDetail, Series
 from runyard.client.sweeps import OPEN_STATES, Sweep

@@ -24,13 +24,7 @@ import sys
 import time
 
 from runyard.actions.watching.failures import is_list
-from runyard.actions.watching.status import (
-    MOST_FAILED,
-    Status,
-    StatusRequest,
-    submit_held,
-    watch,
-)
+from runyard.actions.watching.status import MOST_FAILED, Status, submit_held, watch_status
 from runyard.actions.watching.troubles import hangs_for, is_left_alone
 from runyard.cli.completers import NAMED, complete_named
 from runyard.cli.connect import server
@@ -39,7 +33,6 @@ from runyard.cli.output import ago, duration, number, print_json, say, show
 from runyard.cli.parser import count, positive
 from runyard.cli.streams import unfiltered
 from runyard.cli.watching import job_tables, live_view
-from runyard.cli.watching.attempt_usage import usage_text
 from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.job_view import (
     Line,
@@ -50,6 +43,7 @@ from runyard.cli.watching.job_view import (
     jobs_lines,
     print_lines,
     task_lines,
+    usage_text,
 )
 from runyard.cli.watching.runs import progress
 from runyard.cli.watching.sweep_view import STATES
@@ -104,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     if args.live:
         return live_view.show_usage(api, args.what, is_watched=args.watch, as_json=args.json)
     submit_held(api, show)
-    for status in watch(StatusRequest(args.what, watch=args.watch), api, server):
+    for status in watch_status(args.what, api, server, is_watched=args.watch):
         if args.json:
             print_json(status.to_json())
             continue
@@ -124,8 +118,8 @@ def _print(shown: Status) -> None:
         is_open = sweep["state"] in OPEN_STATES
         print_lines(chain_lines(shown.chains.get(sweep["key"]), is_open=is_open))
         print_lines(jobs_lines(jobs, shown.looked, sweep["id"]))
-    for one in shown.runs:
-        print_lines(_run_lines(one))
+    for run in shown.runs:
+        print_lines(_run_lines(run))
     for job in shown.others:
         print_lines(_job_lines(job, shown.looked))
         if shown.task is not None and job["array"] is not None:
@@ -133,41 +127,37 @@ def _print(shown: Status) -> None:
     print_lines(age_lines(shown.looked))
     print_lines(
         [
-            (f"{one.node}{f', job {one.job}' if one.job else ''}: {one.why}", "red")
-            for one in shown.unreached
+            (f"{agent.node}{f', job {agent.job}' if agent.job else ''}: {agent.why}", "red")
+            for agent in shown.unreached
         ]
     )
 
 
-def _run_lines(one: Run) -> list[Line]:
-    where = f" on {one['host']}" if one["host"] else ""
-    head = f"run {one['id']}  {one['name']}  {one['project']}  {one['state']}"
-    if one["state"] == "running":
-        since = duration(max(0.0, time.time() - (one["started_at"] or one["created_at"])))
-        return [(f"{head} for {since}{where}, {one['steps']} steps", None)]
-    code = f" (exit code {one['exit_code']})" if one["exit_code"] else ""
-    ended = f" {ago(one['ended_at'])}" if one["ended_at"] is not None else ""
-    return [(f"{head}{code}{ended}{where}, {one['steps']} steps", None)]
+def _run_lines(run: Run) -> list[Line]:
+    where = f" on {run['host']}" if run["host"] else ""
+    head = f"run {run['id']}  {run['name']}  {run['project']}  {run['state']}"
+    if run["state"] == "running":
+        since = duration(max(0.0, time.time() - (run["started_at"] or run["created_at"])))
+        return [(f"{head} for {since}{where}, {run['steps']} steps", None)]
+    code = f" (exit code {run['exit_code']})" if run["exit_code"] else ""
+    ended = f" {ago(run['ended_at'])}" if run["ended_at"] is not None else ""
+    return [(f"{head}{code}{ended}{where}, {run['steps']} steps", None)]
 
 
 def _job_lines(job: Job, looked: Looked) -> list[Line]:
     lines = job_lines(job, looked)
     head = f"{lines[0][0].strip()}  {job['name']}"
     of = f"    agents of sweep {job['sweep_id']}" if job["sweep_id"] else ""
-    asked = asked_text(job["asked"])
+    request = asked_text(job["asked"])
     more = [
         part
         for part in (
             of.strip(),
-            f"{'each asks' if job['tasks'] > 1 else 'asks'} for {asked}" if asked else "",
+            f"{'each asks' if job['tasks'] > 1 else 'asks'} for {request}" if request else "",
         )
         if part
     ]
-    return [
-        (head, "bold"),
-        *([(f"    {'; '.join(more)}", None)] if more else []),
-        *lines[1:],
-    ]
+    return [(head, "bold"), *([(f"    {'; '.join(more)}", None)] if more else []), *lines[1:]]
 
 
 def sweep_lines(
@@ -214,7 +204,10 @@ def _agent_lines(sweep: Sweep) -> list[Line]:
         lines += _over_lines(agent)
     rest = agents[_MOST_AGENTS:]
     if rest:
-        running, slots = sum(one["running"] for one in rest), sum(one["slots"] for one in rest)
+        running, slots = (
+            sum(agent["running"] for agent in rest),
+            sum(agent["slots"] for agent in rest),
+        )
         lines.append((f"  ... and {len(rest)} more agents: {running} of {slots} slots at work",
                       None))  # fmt: skip
     return lines

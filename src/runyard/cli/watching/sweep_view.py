@@ -1,4 +1,4 @@
-"""A sweep at work and at its end, as text of at most the terminal's width."""
+"""A sweep at work, at its end and after it was steered, as text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from runyard.cli.output import STATE_COLOURS, console, duration, number
+from runyard.actions.ending import steering
+from runyard.cli.output import STATE_COLOURS, console, duration, number, print_json, say
 from runyard.cli.watching.best_view import values_text
 from runyard.cli.watching.sparkline import terminal_is_plain
+from runyard.client.api import Api
 from runyard.client.sweeps import ENDED_STATES, Sweep, Trial
 
 if TYPE_CHECKING:
@@ -88,15 +90,15 @@ def _bar(sweep: Sweep) -> Text:
     ]
     if whole is not None and (sweep["eta_seconds"] or 0.0) >= 1:
         parts.append(f"about {duration(sweep['eta_seconds'] or 0.0)} left")
-    told = "  ".join(parts)
+    words = "  ".join(parts)
     if not whole:
-        return Text.assemble("  ", (f"{ended} ended", "cyan"), f"  {told}")
+        return Text.assemble("  ", (f"{ended} ended", "cyan"), f"  {words}")
     filled = min(_BAR, _BAR * ended // whole)
     return Text.assemble(
         "  ",
         (full * filled, "cyan"),
         (empty * (_BAR - filled), "dim"),
-        f"  {ended}/{whole}  {told}",
+        f"  {ended}/{whole}  {words}",
     )
 
 
@@ -104,16 +106,18 @@ def print_report(sweep: Sweep, failed: Sequence[tuple[Trial, str]], *, seconds: 
     """How a sweep stands: the best trial, what failed and why, what next."""
     out = console()
     counts, state = sweep["counts"], sweep["state"]
-    told = ", ".join(f"{counts[name]} {name}" for name in STATES if counts[name]) or "no trials yet"
-    head = f"sweep {sweep['id']} {state} after {duration(seconds)}: {told}"
+    words = (
+        ", ".join(f"{counts[name]} {name}" for name in STATES if counts[name]) or "no trials yet"
+    )
+    head = f"sweep {sweep['id']} {state} after {duration(seconds)}: {words}"
     out.print(head, style="bold", soft_wrap=True)
     if sweep["cause"]:
         out.print(f"  {sweep['cause']}", style="red", soft_wrap=True)
     best = sweep["best"]
     if best is not None and best["value"] is not None:
         value = f"{sweep['metric']} {number(best['value'])}"
-        said = f"best in {sweep['metric']}" if has_front(sweep) else "best"
-        out.print(f"\n{said}  {best['name']}  {value}", style="green", soft_wrap=True)
+        title = f"best in {sweep['metric']}" if has_front(sweep) else "best"
+        out.print(f"\n{title}  {best['name']}  {value}", style="green", soft_wrap=True)
         width = max((len(name) for name in best["values"]), default=0)
         for name, value in best["values"].items():
             out.print(f"  {name:<{width}}  {number(value)}", soft_wrap=True)
@@ -139,3 +143,22 @@ def _next_steps(sweep: Sweep, failed: Sequence[tuple[Trial, str]]) -> list[tuple
         steps.append((f"runyard logs {failed[-1][0]['id']}", "what a failed one printed"))
         steps.append((f"runyard retry {key}", "run the failed ones again"))
     return steps
+
+
+def steer(api: Api, before: Sweep, action: str, *, as_json: bool) -> int:
+    print_steered(before, steering.steer(api, before, action), action, as_json=as_json)
+    return 0
+
+
+def print_steered(before: Sweep, after: Sweep, action: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(after)
+        return
+    counts = after["counts"]
+    if action == "retry-failed":
+        again = before["counts"]["failed"] - counts["failed"]
+        say(f"sweep {after['id']}: {again} failed trials wait to be run again")
+    else:
+        say(f"sweep {after['id']} is {after['state']}; {counts['running']} trials are running")
+    if after["state"] == "running" and not after["agents"]:
+        say(f"nobody works on it: `runyard sweep {after['id']}` does")

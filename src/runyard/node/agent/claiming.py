@@ -97,45 +97,45 @@ class Claiming:
 
     def _take(self, slot: Slot, answer: Answer) -> None:
         work = self._work
-        told: dict[str, Any] = answer.json() if answer.is_good else {"do": "refused"}
-        if told["do"] == "run":
+        claim: dict[str, Any] = answer.json() if answer.is_good else {"do": "refused"}
+        if claim["do"] == "run":
             slot.token = None
-            work.taken.add(told["trial"]["number"])
+            work.taken.add(claim["trial"]["number"])
             if work.is_draining:
-                self._give_back(slot, told)
+                self._give_back(slot, claim)
             else:
-                self._begin(slot, told)
-        elif told["do"] == "wait" and not work.is_draining:
+                self._begin(slot, claim)
+        elif claim["do"] == "wait" and not work.is_draining:
             slot.token = None
             self.ask(slot)
         else:
             slot.token = None
             slot.is_closed = True
-            if told["do"] == "refused":
+            if claim["do"] == "refused":
                 self._fail(answer.error)
-            elif told.get("refusal") == "too-long" and not work.taken:
+            elif claim.get("refusal") == "too-long" and not work.taken:
                 work.is_for_nothing = True
-                self._fail(told["why"])
-            elif "refusal" in told:
+                self._fail(claim["why"])
+            elif "refusal" in claim:
                 self._begin_no_more()
 
-    def _give_back(self, slot: Slot, told: dict[str, Any]) -> None:
+    def _give_back(self, slot: Slot, claim: dict[str, Any]) -> None:
         slot.is_closed, slot.is_preparing = True, False
         content = {
-            "trial": told["trial"]["number"],
-            "number": told["attempt"],
+            "trial": claim["trial"]["number"],
+            "number": claim["attempt"],
             "exit_code": -int(signal.SIGTERM),
             "cause": "preempted",
         }
         path = f"/api/agents/{self._work.agent}/ends"
         slot.channel.post(path, end_message(content), lambda _answer: None)
 
-    def _begin(self, slot: Slot, told: dict[str, Any]) -> None:
+    def _begin(self, slot: Slot, claim: dict[str, Any]) -> None:
         work = self._work
         address = work.place.address
         assert address is not None
         if address.handed is None:  # The last one was refused meanwhile.
-            work.ask_key(lambda: self._begin(slot, told))
+            work.ask_key(lambda: self._begin(slot, claim))
             return
         folder = work.folder or os.getcwd()  # noqa: PTH109
         slot.is_preparing = True
@@ -143,41 +143,41 @@ class Claiming:
         environ.update(self._occupancy.variables(slot, environ))
         if work.end.deadline is not None:
             environ["RUNYARD_DEADLINE"] = f"{work.end.deadline:.3f}"
-        environ.setdefault(COURSES, courses_folder(work.home, str(told["run"]["project"])))
+        environ.setdefault(COURSES, courses_folder(work.home, str(claim["run"]["project"])))
         try:
             if work.tracker is not None:
-                environ |= work.tracker.record(told)
-                work.recorded.add(str(told["run"]["id"]))
+                environ |= work.tracker.record(claim)
+                work.recorded.add(str(claim["run"]["id"]))
             if address.authority:
                 from runyard.client.roots import trust_environment
 
                 environ |= trust_environment(work.home, address.authority, environ, address.tls_ca)
-            workspace = Workspace(told, address, folder, environ, work.launcher, work.url)
+            workspace = Workspace(claim, address, folder, environ, work.launcher, work.url)
             if work.tracker is not None:
-                work.tracker.redirect(workspace.environ, told)
+                work.tracker.redirect(workspace.environ, claim)
         except OSError as error:
-            self._cannot_run(slot, told, error)
+            self._cannot_run(slot, claim, error)
             return
 
         def is_ready() -> None:
             if work.is_draining:
-                self._give_back(slot, told)
+                self._give_back(slot, claim)
             else:
-                self._launch(slot, told, workspace)
+                self._launch(slot, claim, workspace)
 
-        if told["attempt"] == 1:
+        if claim["attempt"] == 1:
             is_ready()
             return
         from runyard.node.attempt.resume import go_back
 
-        go_back(slot.channel, work.agent, told, workspace, is_ready)
+        go_back(slot.channel, work.agent, claim, workspace, is_ready)
 
-    def _launch(self, slot: Slot, told: dict[str, Any], workspace: Workspace) -> None:
+    def _launch(self, slot: Slot, claim: dict[str, Any], workspace: Workspace) -> None:
         work = self._work
         attempt = Attempt(
             work.loop,
             work.talk,
-            told,
+            claim,
             work.spool,
             on_end=lambda ended: self._has_ended(slot, ended),
             on_told=work.untold.discard,
@@ -198,7 +198,7 @@ class Claiming:
         except OSError as error:
             slot.attempt = None
             work.untold.discard(attempt)
-            self._cannot_run(slot, told, error)
+            self._cannot_run(slot, claim, error)
 
     def _has_ended(self, slot: Slot, attempt: Attempt) -> None:
         if self._work.sampling is not None:
@@ -206,7 +206,7 @@ class Claiming:
         self._occupancy.ended(slot, attempt)
         self._ending.has_ended(slot, attempt, lambda: self.ask(slot))
 
-    def _cannot_run(self, slot: Slot, told: dict[str, Any], error: OSError) -> None:
+    def _cannot_run(self, slot: Slot, claim: dict[str, Any], error: OSError) -> None:
         # A full disk, no more processes: nothing that another trial would change.
-        self._give_back(slot, told)
-        self._fail(f"{socket.gethostname()} cannot run {told['trial']['name']}: {error}")
+        self._give_back(slot, claim)
+        self._fail(f"{socket.gethostname()} cannot run {claim['trial']['name']}: {error}")

@@ -62,8 +62,8 @@ class Ending:
             self._fail(answer.error)  # What we know is kept, for whoever may tell it.
             return
         attempt.is_told("end")
-        told = answer.json() if answer.is_good else {}
-        trial = told.get("trial")
+        content = answer.json() if answer.is_good else {}
+        trial = content.get("trial")
         if self._work.job_log is not None:
             self._work.job_log.add(attempt, trial)
         if trial is not None and trial["state"] == "failed":

@@ -37,9 +37,9 @@ class ForeignTracker:
         self._server = server
         self._key = "" if server is None else _find_key(server)
 
-    def record(self, told: dict[str, Any]) -> dict[str, str]:
+    def record(self, claim: dict[str, Any]) -> dict[str, str]:
         """What makes a trial's client write where it is found; a note says so before it begins."""
-        run = told["run"]
+        run = claim["run"]
         folder = Path(self._home) / "runs" / str(run["id"])
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         note = Owed(
@@ -55,7 +55,7 @@ class ForeignTracker:
         written = {"WANDB_DIR": str(folder)}
         return written if self._server is not None else {**written, "WANDB_MODE": "offline"}
 
-    def redirect(self, environ: dict[str, str], told: dict[str, Any]) -> None:
+    def redirect(self, environ: dict[str, str], claim: dict[str, Any]) -> None:
         """Let a program log to the other server, if there is one: the same run, by the same id."""
         if self._server is None:
             return
@@ -64,9 +64,9 @@ class ForeignTracker:
         environ |= {
             "WANDB_BASE_URL": self._server["url"],
             "WANDB_API_KEY": self._key,
-            "WANDB_PROJECT": self._server.get("project") or told["run"]["project"],
+            "WANDB_PROJECT": self._server.get("project") or claim["run"]["project"],
             # It has no sweep there; this is what keeps its trials together.
-            "WANDB_RUN_GROUP": environ.get("WANDB_RUN_GROUP") or str(told["sweep"]),
+            "WANDB_RUN_GROUP": environ.get("WANDB_RUN_GROUP") or str(claim["sweep"]),
         }
         if self._server.get("entity"):
             environ["WANDB_ENTITY"] = self._server["entity"]

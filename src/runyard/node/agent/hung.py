@@ -58,9 +58,9 @@ class HungWatch:
     ) -> None:
         """`over`: attempts whose run is over, with its exit code; `held`: what the agent has."""
         codes = {
-            held[one["trial"], one["attempt"]]: int(one["exit_code"] or 0)
-            for one in over
-            if (one["trial"], one["attempt"]) in held
+            held[record["trial"], record["attempt"]]: int(record["exit_code"] or 0)
+            for record in over
+            if (record["trial"], record["attempt"]) in held
         }
         self._seen = {attempt: seen for attempt, seen in self._seen.items() if attempt in codes}
         self._named &= codes.keys()

@@ -37,7 +37,7 @@ class JobLog:
 
     def add(self, attempt: Attempt, trial: dict[str, Any] | None) -> None:
         """An attempt has ended, and the server says what that makes of its trial."""
-        task = attempt.told.get("task")
+        task = attempt.claim.get("task")
         if task is None or trial is None or trial["state"] not in ENDED_STATES:
             return
         path = Path(task["log"] or f"{Path(attempt.workspace.trial_folder).parent}/joblog")

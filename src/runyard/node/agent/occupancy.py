@@ -61,8 +61,8 @@ class Occupancy:
         share = self._layout.shares[slot.index]
         pack = self._packs.get(share.gpus)
         together = share.together if pack is None else pack.wanted
-        found = self._layout.variables(slot.index, environ, slots=self.slots, together=together)
-        return found if self.mps is None else {**found, **self.mps.variables}
+        values = self._layout.variables(slot.index, environ, slots=self.slots, together=together)
+        return values if self.mps is None else {**values, **self.mps.variables}
 
     def hold_at_one(self, gpu: str) -> None:
         """It lets one program in at a time."""
@@ -89,13 +89,13 @@ class Occupancy:
         ended = self._ended_at.get(self._gpus(slot), -_JUST_NOW)
         return pack.wanted > 1 and time.monotonic() - ended < _JUST_NOW
 
-    def look(self, told: dict[str, Any], ask: Callable[[Slot], None]) -> None:
+    def look(self, samples: dict[str, Any], ask: Callable[[Slot], None]) -> None:
         """What the sampler saw; where there is room for more now, more is asked for."""
         now = time.monotonic()
         for gpus, pack in self._packs.items():
-            running = [one for one in self._on(gpus) if one.attempt is not None]
+            running = [other for other in self._on(gpus) if other.attempt is not None]
             readings = [_reading(slot.attempt) for slot in running if slot.attempt is not None]
-            seen = [told["gpus"][name] for name in gpus if name in told["gpus"]]
+            seen = [samples["gpus"][name] for name in gpus if name in samples["gpus"]]
             pack.look(now, readings, _memory(seen, readings) if seen else None)
         self._fill(ask)
 

@@ -127,8 +127,8 @@ class Work:
 
     def held(self) -> list[Attempt]:
         """Attempts that are ours until their end is told."""
-        found = [slot.attempt for slot in self.slots]
-        return [attempt for attempt in found if attempt is not None]
+        attempts = [slot.attempt for slot in self.slots]
+        return [attempt for attempt in attempts if attempt is not None]
 
     def is_over(self) -> bool:
         """Whether nothing runs, nothing is to come, and nothing is left to tell."""

@@ -36,7 +36,7 @@ def expand(
         text = str(element)
         whole = _PLACEHOLDER.fullmatch(text)
         if whole is None:
-            words.append(_PLACEHOLDER.sub(lambda found: _inside(found, values, environ), text))
+            words.append(_PLACEHOLDER.sub(lambda match: _inside(match, values, environ), text))
         else:
             words += _whole(whole[1], program, values, environ, json_file)
     return words
@@ -81,14 +81,14 @@ def _whole(
     return [environ[name]] if name in environ else []
 
 
-def _inside(found: re.Match[str], values: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+def _inside(match: re.Match[str], values: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     """What a placeholder inside a longer element becomes; an unknown one stays as it is."""
-    variable = _ENVIRONMENT.fullmatch(found[1])
+    variable = _ENVIRONMENT.fullmatch(match[1])
     if variable is not None:
         return environ.get(variable[1], variable[1])
-    if found[1] in values:
-        return str(values[found[1]])
-    return environ.get(found[1], found[0])
+    if match[1] in values:
+        return str(values[match[1]])
+    return environ.get(match[1], match[0])
 
 
 def _interpreter(environ: Mapping[str, str]) -> str:

@@ -150,9 +150,9 @@ class Console:
         return bool(data)
 
 
-def _are_same(one: int, other: int) -> bool:
+def _are_same(handle: int, other: int) -> bool:
     try:
-        first, second = os.fstat(one), os.fstat(other)
+        first, second = os.fstat(handle), os.fstat(other)
     except OSError:
         return False
     return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from runyard.node.attempt.records import Record
     from runyard.node.link.channel import Answer, Channel
+    from runyard.node.system.loop import Timer
 
 # How often what a program printed is sent.
 SHIP_EVERY = 1.0
@@ -86,10 +87,10 @@ class ConsoleShipper:
             if self._on_done is not None:
                 self._on_done()
             return
-        told = answer.json()
+        content = answer.json()
         # The server says what it has: that is where to go on, whatever was sent before.
         self._note(answer)
-        if told.get("stop") and not self._is_stopped:
+        if content.get("stop") and not self._is_stopped:
             self._is_stopped = True
             self._on_stop()
         self.ship()
@@ -101,6 +102,52 @@ class ConsoleShipper:
                 return file.read(_SEND_AT_ONCE)
         except OSError:
             return b""
+
+
+class Execution:
+    """One attempt as it is recorded on disk and told to the server, whoever runs its program.
+
+    The server hears of the console and of the end; when it has both, the record goes and `on_told`
+    is called.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        channel: Channel,
+        record: Record,
+        on_stop: Callable[[], None],
+        on_told: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.record = record
+        self.console = ConsoleShipper(channel, record, on_stop)
+        self._loop = loop
+        self._on_told = on_told
+        self._timer: Timer | None = None
+        self._untold = {"console", "end"}
+
+    def ship_soon(self) -> None:
+        """The program has printed something."""
+        if self._timer is None or not self._timer.is_due:
+            self._timer = self._loop.after(SHIP_EVERY, self.console.ship)
+
+    def finish_console(self, then: Callable[[], None] = lambda: None) -> None:
+        """Nothing more is printed: send the rest, then call."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+        def is_sent() -> None:
+            self.is_told("console")
+            then()
+
+        self.console.finish(is_sent)
+
+    def is_told(self, part: str) -> None:
+        """The server has the console, or the end."""
+        self._untold.discard(part)
+        if not self._untold:
+            self.record.remove()
+            self._on_told()
 
 
 def end_message(content: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +180,7 @@ def deliver_leftovers(spool: str, open_channel: Callable[[Loop], Channel]) -> No
     loop = Loop()
     channel = open_channel(loop)
     for record in left:
-        _deliver(channel, record)
+        _deliver(loop, channel, record)
     end = time.monotonic() + _LEFTOVER_SECONDS
     while not channel.is_idle and time.monotonic() < end:
         loop.turn(end - time.monotonic())
@@ -141,15 +188,16 @@ def deliver_leftovers(spool: str, open_channel: Callable[[Loop], Channel]) -> No
     loop.close()
 
 
-def _deliver(channel: Channel, record: Record) -> None:
-    def is_told(answer: Answer) -> None:
+def _deliver(loop: Loop, channel: Channel, record: Record) -> None:
+    execution = Execution(loop, channel, record, on_stop=lambda: None)
+
+    def on_answer(answer: Answer) -> None:
         if answer.is_good or answer.status in (404, 409):
-            record.remove()
+            execution.is_told("end")
 
     def tell_end() -> None:
         path = f"/api/agents/{record.content['agent']}/ends"
-        channel.post(path, end_message(record.content), is_told)
+        channel.post(path, end_message(record.content), on_answer)
 
-    console = ConsoleShipper(channel, record, on_stop=lambda: None)
-    console.ask_stored()
-    console.finish(tell_end)
+    execution.console.ask_stored()
+    execution.finish_console(tell_end)

@@ -209,21 +209,21 @@ class Program:
 
 def _not_started(command: Sequence[str], error: NotStarted | OSError) -> ProgramError:
     name, cause = command[0], error.__cause__ if isinstance(error, NotStarted) else error
-    found = isinstance(cause, FileNotFoundError)
+    is_missing = isinstance(cause, FileNotFoundError)
     mend = None
-    if found and os.path.exists(name) and "/" in name:  # noqa: PTH110
+    if is_missing and os.path.exists(name) and "/" in name:  # noqa: PTH110
         mend = f"the interpreter that the first line of {name} names may be missing"
     elif name.endswith(".py"):
         mend = f"runyard run -- python {shlex.join(command)}"
-    elif found and os.path.exists(name):  # noqa: PTH110
+    elif is_missing and os.path.exists(name):  # noqa: PTH110
         mend = f"runyard run -- ./{shlex.join(command)}"
-    elif found:
+    elif is_missing:
         mend = "check its spelling, and that its environment is active"
     elif isinstance(cause, PermissionError):
         mend = f"chmod +x {name}, or name the program that runs it"
     return ProgramError(
         f"cannot start {name!r}",
-        exit_code=127 if found else 126,
+        exit_code=127 if is_missing else 126,
         said=cause.strerror if isinstance(cause, OSError) else str(cause),
         mend=mend,
     )

@@ -58,10 +58,10 @@ def start_keeper(
 
     `also_held`: what stays open for as long as a program of the agent's may live.
     """
-    heard, told = os.pipe()
+    heard, written = os.pipe()
     pid = processes.fork_twin(lambda: _keep(heard, spool, tell), (heard, *also_held))
     os.close(heard)
-    return Keeper(pid, told)
+    return Keeper(pid, written)
 
 
 def _keep(heard: int, spool: str, tell: Callable[[str], None]) -> None:
@@ -91,8 +91,8 @@ def end_orphans(spool: str) -> bool:
     """End attempts whose agent and keeper both died. Says whether there is anything to tell."""
     from runyard.node.attempt import records  # In the keeper's own process.
 
-    found = [record.content for record in records.read_all(spool)]
-    left = [content for content in found if records.is_orphan(content)]
+    contents = [record.content for record in records.read_all(spool)]
+    left = [content for content in contents if records.is_orphan(content)]
     groups = {
         content["group"]: content.get("group_began")
         for content in left

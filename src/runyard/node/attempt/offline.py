@@ -65,12 +65,12 @@ def run_offline(
 
 def find_interpreter(command: list[str], environment: Mapping[str, str]) -> str | None:
     """The Python that runs a command, as far as the command shows it."""
-    found = shutil.which(command[0], path=environment.get("PATH"))
-    if found is None:
+    program = shutil.which(command[0], path=environment.get("PATH"))
+    if program is None:
         return None
-    if Path(found).name.startswith("python"):
-        return found
-    with contextlib.suppress(OSError), Path(found).open("rb") as file:
+    if Path(program).name.startswith("python"):
+        return program
+    with contextlib.suppress(OSError), Path(program).open("rb") as file:
         if file.read(2) == b"#!":
             words = file.readline(1000).decode(errors="replace").split()
             if words[:1] and words[0].endswith("/env"):

@@ -68,7 +68,7 @@ class Record:
 def read_all(spool: str) -> list[Record]:
     """The records that agents of this machine wrote."""
     here = socket.gethostname()
-    found = []
+    all_records = []
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(spool)):  # noqa: PTH208
             if not name.endswith(".json"):
@@ -77,8 +77,8 @@ def read_all(spool: str) -> list[Record]:
                 with open(f"{spool}/{name}", encoding="utf-8") as file:  # noqa: PTH123
                     content = json.load(file)
                 if isinstance(content, dict) and "agent" in content and content["host"] == here:
-                    found.append(Record(f"{spool}/{name}", content))
-    return found
+                    all_records.append(Record(f"{spool}/{name}", content))
+    return all_records
 
 
 def is_orphan(content: dict[str, Any]) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def go_back(
     channel: Channel,
     agent: str,
-    told: dict[str, Any],
+    claim: dict[str, Any],
     workspace: Workspace,
     then: Callable[[], None],
 ) -> None:
@@ -32,8 +32,8 @@ def go_back(
         return
     path = f"/api/agents/{agent}/rewind"
     message = {
-        "trial": told["trial"]["number"],
-        "attempt": told["attempt"],
+        "trial": claim["trial"]["number"],
+        "attempt": claim["attempt"],
         "saved_at": saved,
     }
 

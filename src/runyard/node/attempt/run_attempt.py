@@ -79,7 +79,5 @@ def run_attempt(
         if delivery is not None:
             ended = delivery.finish(exit_code, ended_at)
     program.forget_grace()
-    if ended is not None:
-        record.remove()
     trouble = delivery.trouble if delivery is not None else None
     return Outcome(exit_code, seconds, ended, trouble, console.trouble)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runyard.client.api import Api, Run
-from runyard.node.attempt.delivery import SHIP_EVERY, ConsoleShipper
+from runyard.node.attempt.delivery import SHIP_EVERY, Execution
 from runyard.node.attempt.records import Record
 from runyard.node.link.channel import DELIVERY_SECONDS, Answer, Channel
 from runyard.node.link.place import Place
@@ -47,14 +47,15 @@ class RunDelivery:
         """Send what the program prints, and a sign of life where it prints nothing."""
         self._loop = loop
         self._channel = Channel(loop, Place(self._home, _start_beside_us))
-        self._console = ConsoleShipper(self._channel, record, on_stop)
+        self._execution = Execution(loop, self._channel, record, on_stop)
         loop.after(SHIP_EVERY, self._ship)
 
     def _ship(self) -> None:
-        if time.monotonic() - self._console.heard_at >= _SIGN_OF_LIFE_EVERY:
-            self._console.ask_stored()
+        console = self._execution.console
+        if time.monotonic() - console.heard_at >= _SIGN_OF_LIFE_EVERY:
+            console.ask_stored()
         else:
-            self._console.ship()
+            console.ship()
         self._loop.after(SHIP_EVERY, self._ship)
 
     def finish(self, exit_code: int, ended_at: float) -> Run | None:
@@ -62,13 +63,14 @@ class RunDelivery:
         answers: list[Answer] = []
         path = f"/api/runs/{self._run['key']}/attempts/{self._number}/end"
         end = {"exit_code": exit_code, "ended_at": ended_at}
-        self._console.finish(lambda: self._channel.post(path, end, answers.append))
+        self._execution.finish_console(lambda: self._channel.post(path, end, answers.append))
         last = time.monotonic() + DELIVERY_SECONDS
         while not answers and time.monotonic() < last:
             self._loop.turn(last - time.monotonic())
         if answers and answers[0].is_good:
-            ended: Run = answers[0].json()
-            return ended
+            self._execution.is_told("end")
+            run: Run = answers[0].json()
+            return run
         trouble = answers[0] if answers else self._channel.trouble
         self.trouble = "the server does not answer" if trouble is None else trouble.error
         return None

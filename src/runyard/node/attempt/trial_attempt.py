@@ -11,7 +11,7 @@ import time
 
 from runyard.node.attempt.causes import TAIL_BYTES, cause_of, final_cause, kills_for_memory
 from runyard.node.attempt.checkpoints import asked_to_go_on, has_saved
-from runyard.node.attempt.delivery import LINGER_SECONDS, SHIP_EVERY, ConsoleShipper
+from runyard.node.attempt.delivery import LINGER_SECONDS, Execution
 from runyard.node.attempt.records import Record
 from runyard.node.system import processes
 from runyard.node.system.loop import READ
@@ -42,16 +42,16 @@ class Attempt:
         self,
         loop: Loop,
         channel: Channel,
-        told: dict[str, Any],
+        claim: dict[str, Any],
         spool: str,
         on_end: Callable[[Attempt], None],
         on_told: Callable[[Attempt], None],
         is_crowded: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.told = told
-        self.trial: int = told["trial"]["number"]
-        self.number: int = told["attempt"]
-        self.name: str = told["trial"]["name"]
+        self.claim = claim
+        self.trial: int = claim["trial"]["number"]
+        self.number: int = claim["attempt"]
+        self.name: str = claim["trial"]["name"]
         self.pid: int | None = None
         self.exit_code: int | None = None
         self.begun = time.monotonic()
@@ -65,7 +65,6 @@ class Attempt:
         self._spool = spool
         self._tail = b""
         self._kills = kills_for_memory()
-        self._ship: Timer | None = None
         self._next_signal: Timer | None = None
         self._is_signalling = False
         self._leaves_on_term = False
@@ -76,7 +75,6 @@ class Attempt:
         self._run_code: int | None = None
         self.seconds = 0.0
         self.cause: str | None = None
-        self._waits_for = {"console", "end"}
         self.echo: Echo | None = None
         """Shows its output as it comes, where somebody wants to see it."""
         self.gpus: tuple[str, ...] = ()
@@ -89,9 +87,9 @@ class Attempt:
         self._is_crowded = is_crowded
 
     def begin(self, workspace: Workspace, agent: str, keeper: Keeper) -> None:
-        run = self.told["run"]
+        run = self.claim["run"]
         self.workspace = workspace
-        self.record = Record(
+        self.record = record = Record(
             f"{self._spool}/{run['id']}-{self.token}.json",
             {
                 "run": run["key"],
@@ -105,9 +103,12 @@ class Attempt:
                 **processes.identity(),
             },
         )
-        self._console = ConsoleShipper(self._channel, self.record, lambda: self.end("stopped"))
+        self._execution = Execution(
+            self._loop, self._channel, record, lambda: self.end("stopped"),
+            lambda: self._on_told(self),
+        )  # fmt: skip
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._copy = os.open(self.record.copy, flags, 0o600)
+        self._copy = os.open(record.copy, flags, 0o600)
         self._output, theirs = os.pipe()
         os.set_blocking(self._output, False)
         failed = None
@@ -119,7 +120,7 @@ class Attempt:
         except OSError:
             os.close(self._output)
             os.close(self._copy)
-            self.record.remove()
+            record.remove()
             raise
         finally:
             os.close(theirs)
@@ -153,11 +154,11 @@ class Attempt:
             return False
         # It stays a zombie until its end is on disk: its number is nobody else's until then.
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        found = os.waitid(os.P_PID, self.pid, flags)
-        if found is None:
+        status = os.waitid(os.P_PID, self.pid, flags)
+        if status is None:
             return False
-        by_signal = found.si_code != os.CLD_EXITED
-        code = -found.si_status if by_signal else found.si_status
+        by_signal = status.si_code != os.CLD_EXITED
+        code = -status.si_status if by_signal else status.si_status
         # Lightning, asked to end by TERM, leaves with 0: cut off all the same.
         self._is_over(code or (128 + signal.SIGTERM if self._leaves_on_term else 0))
         return True
@@ -185,7 +186,7 @@ class Attempt:
         if self.ending is None:
             self.ending = cause
         self._last_call = last_call
-        self._channel.announce_leaving(self.told)
+        self._channel.announce_leaving(self.claim)
         self.workspace.write_stop_file(cause)
         self._tell_to_save()
         self._signal_after(seconds, signal.SIGTERM)
@@ -271,7 +272,7 @@ class Attempt:
             os.unlink(self.workspace.stop_file)  # noqa: PTH108
         self._is_settled = True
         if self._output < 0:
-            self._finish_console()
+            self._execution.finish_console()
         self._on_end(self)
         if self._output >= 0:
             self._loop.after(LINGER_SECONDS, self._close_output)
@@ -284,14 +285,14 @@ class Attempt:
 
     def _find_cause(self, exit_code: int) -> str | None:
         folder, begun = self.workspace.checkpoints, self.record.content["begun_at"]
-        found = final_cause(
+        cause = final_cause(
             exit_code,
             self.ending,
             cause_of(exit_code, self._tail, self._kernel_kills),
             asked=asked_to_go_on(folder, begun),
             saved=has_saved(folder, begun),
         )
-        return "crowded" if found == "memory" and self._is_crowded() else found
+        return "crowded" if cause == "memory" and self._is_crowded() else cause
 
     def _wait_for(self) -> None:
         """Let the process go; the kernel then tells what it used, to its very end."""
@@ -309,7 +310,7 @@ class Attempt:
 
     def hurry(self, channel: Channel) -> None:
         """Have the console's end on this channel, before what is sent there next."""
-        self._console.hurry(channel)
+        self._execution.console.hurry(channel)
 
     def end_rest(self, number: int, for_client: int = 0) -> bool:
         """Send a signal to what the program left behind; says whether there was anything.
@@ -329,10 +330,7 @@ class Attempt:
 
     def is_told(self, part: str) -> None:
         """The server has the console, or the end."""
-        self._waits_for.discard(part)
-        if not self._waits_for:
-            self.record.remove()
-            self._on_told(self)
+        self._execution.is_told(part)
 
     def _on_output(self, _events: int) -> None:
         while self._output >= 0:
@@ -353,8 +351,7 @@ class Attempt:
                 self.echo.take(data)
             if self.runs:
                 break  # Others want their turn.
-        if self._ship is None or not self._ship.is_due:
-            self._ship = self._loop.after(SHIP_EVERY, self._console.ship)
+        self._execution.ship_soon()
 
     def _close_output(self) -> None:
         if self._output >= 0:
@@ -365,9 +362,4 @@ class Attempt:
             if self.echo is not None:
                 self.echo.close()
             if self._is_settled:
-                self._finish_console()
-
-    def _finish_console(self) -> None:
-        if self._ship is not None:
-            self._ship.cancel()
-        self._console.finish(lambda: self.is_told("console"))
+                self._execution.finish_console()

@@ -38,14 +38,14 @@ def rows_between(folder: str, run_id: str, after: float, until: float) -> list[s
 
     Those of attempts before it were brought in before it began, or were put aside.
     """
-    found: list[str] = []
+    rows: list[str] = []
     for path in files_of(folder, run_id)[-1:]:
         with contextlib.suppress(OSError):
             for row in read_rows(path):
                 logged = row.get("_timestamp")
                 if isinstance(logged, (int, float)) and after < logged <= until:
-                    found.append(json.dumps(row))
-    return found[:_MOST_ROWS]
+                    rows.append(json.dumps(row))
+    return rows[:_MOST_ROWS]
 
 
 def read_rows(path: str) -> Iterator[dict[str, object]]:
@@ -69,13 +69,13 @@ def histories(record: bytes) -> list[bytes]:
 
 def files_of(folder: str, run_id: str) -> list[str]:
     """The files of a run, one for each time that a program began it; the last is the newest."""
-    found = []
+    files = []
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(f"{folder}/wandb")):  # noqa: PTH208
             path = f"{folder}/wandb/{name}/run-{run_id}.wandb"
             if name.startswith(("run-", "offline-run-")) and os.path.exists(path):  # noqa: PTH110
-                found.append(path)
-    return found
+                files.append(path)
+    return files
 
 
 class RecordFile:

@@ -23,7 +23,7 @@ class Workspace:
 
     def __init__(
         self,
-        told: dict[str, Any],
+        claim: dict[str, Any],
         address: ServerAddress,
         folder: str,
         environ: dict[str, str],
@@ -35,19 +35,19 @@ class Workspace:
         assert address.handed is not None  # The state folder's own key is for no program.
 
         foreign = (FOREIGN_SERVICE, "WANDB_SWEEP_ID")  # of whoever started us
-        run, trial = told["run"], told["trial"]
+        run, trial = claim["run"], claim["trial"]
         page = address.public_url or address.page
         self.folder = folder
         self._launcher = launcher or []
         self.trial_folder = _make_trial_folder(
-            run["folder"], f"{folder}/sweeps/{told['sweep']}/{trial['name']}"
+            run["folder"], f"{folder}/sweeps/{claim['sweep']}/{trial['name']}"
         )
         self.checkpoints = f"{self.trial_folder}/checkpoints"
         self.stop_file = f"{self.trial_folder}/stop"
         self.run_id = run["id"]
         self.wandb_folder = wandb_folder = environ.get("WANDB_DIR") or self.trial_folder
-        self._files = f"{wandb_folder}/wandb/sweep-{told['sweep']}/config-{run['id']}"
-        self._told = told
+        self._files = f"{wandb_folder}/wandb/sweep-{claim['sweep']}/config-{run['id']}"
+        self._claim = claim
         self.environ = {
             **{name: value for name, value in environ.items() if name not in foreign},
             **wandb_environment(
@@ -66,10 +66,10 @@ class Workspace:
             ),
             "WANDB_SWEEP_PARAM_PATH": f"{self._files}.yaml",
             # With it the client passes over the project and entity that the program names.
-            **({"WANDB_SWEEP_ID": str(told["sweep"])} if told.get("is_search", True) else {}),
-            "RUNYARD_SWEEP": str(told["sweep"]),
+            **({"WANDB_SWEEP_ID": str(claim["sweep"])} if claim.get("is_search", True) else {}),
+            "RUNYARD_SWEEP": str(claim["sweep"]),
             "RUNYARD_TRIAL": str(trial["name"]),
-            "RUNYARD_ATTEMPT": str(told["attempt"]),
+            "RUNYARD_ATTEMPT": str(claim["attempt"]),
             "RUNYARD_CHECKPOINT_DIR": self.checkpoints,
             "RUNYARD_STOP_FILE": self.stop_file,
             "PYTHONUNBUFFERED": environ.get("PYTHONUNBUFFERED", "1"),
@@ -84,14 +84,14 @@ class Workspace:
             with contextlib.suppress(OSError):
                 os.unlink(path)  # noqa: PTH108
         os.makedirs(os.path.dirname(self._files), exist_ok=True)  # noqa: PTH103, PTH120
-        _write(f"{self._files}.yaml", parameter_file(self._told["args"]))
+        _write(f"{self._files}.yaml", parameter_file(self._claim["args"]))
 
         def json_file(text: str) -> str:
             _write(f"{self._files}.json", text)
             return f"{self._files}.json"
 
-        told = self._told
-        words = expand(told["command"], told["program"], told["args"], self.environ, json_file)
+        claim = self._claim
+        words = expand(claim["command"], claim["program"], claim["args"], self.environ, json_file)
         return [*self._launcher, *words]
 
     def write_stop_file(self, cause: str) -> None:

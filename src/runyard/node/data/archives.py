@@ -91,7 +91,7 @@ class Index(NamedTuple):
                 Chunk([Piece(*piece) for piece in pieces], size, stored, length)
                 for pieces, size, stored, length in chunks
             ],
-            [Large(*one) for one in large],
+            [Large(*file) for file in large],
             is_compressed,
             files,
             total,
@@ -112,8 +112,8 @@ def pack(
     is_compressed = _compresses(root, entries)
     # Where it gets a lot smaller, a large file is packed too.
     limit = sys.maxsize if is_compressed else LARGE
-    large = [one for one in entries if one.size >= limit]
-    drafts, end = _layout([one for one in entries if one.size < limit])
+    large = [file for file in entries if file.size >= limit]
+    drafts, end = _layout([file for file in entries if file.size < limit])
     handle = os.open(archive, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600)
     try:
         if is_compressed:
@@ -130,7 +130,7 @@ def pack(
         [(entry.path, entry.mode) for entry in entries if entry.kind == "folder"],
         [(entry.path, entry.target) for entry in entries if entry.kind == "link"],
         [chunk for chunk in chunks if chunk.pieces],
-        [Large(one.path, one.mode, one.size, one.changed) for one in large],
+        [Large(file.path, file.mode, file.size, file.changed) for file in large],
         is_compressed,
         len(files),
         sum(entry.size for entry in files),
@@ -145,7 +145,9 @@ def unpack(
         os.makedirs(f"{into}/{path}", mode=0o700, exist_ok=True)
     handle = os.open(archive, os.O_RDONLY)
     parts: list[Chunk | Large] = [
-        one._replace(offset=offset) for one in index.large for offset in range(0, one.size, _PART)
+        file._replace(offset=offset)
+        for file in index.large
+        for offset in range(0, file.size, _PART)
     ]
 
     last = _LastOpened()
@@ -168,8 +170,8 @@ def unpack(
         for piece in chunk.pieces:
             if not piece.whole and not piece.offset and not piece.mode & stat.S_IWUSR:
                 os.chmod(f"{into}/{piece.path}", piece.mode)
-    for one in index.large:
-        os.chmod(f"{into}/{one.path}", one.mode)
+    for file in index.large:
+        os.chmod(f"{into}/{file.path}", file.mode)
     for path, mode in reversed(index.folders):
         os.chmod(f"{into}/{path}", mode)
 

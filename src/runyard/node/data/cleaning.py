@@ -25,7 +25,11 @@ def clean(base: str, *, dry_run: bool) -> dict[str, list[str]]:
     except FileNotFoundError:
         there = []
     after = [path for path in before if path in there]
-    return {"before": before, "after": after, "held": [one for one in there if one not in before]}
+    return {
+        "before": before,
+        "after": after,
+        "held": [folder for folder in there if folder not in before],
+    }
 
 
 def main() -> int:

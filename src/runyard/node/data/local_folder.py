@@ -19,6 +19,8 @@ import signal
 import stat
 import time
 
+from runyard.node.system.processes import MOST_HANDLES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 _LOCK = ".runyard-lock"
 # A folder is made a moment before its lock is.
 _YOUNG_SECONDS = 60.0
-_MOST_HANDLES = 4096
 _OWN_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -76,15 +77,15 @@ class LocalFolder:
             if os.fork():
                 os._exit(0)
             os.setsid()
-            for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, *_OWN_SIGNALS):
-                signal.signal(one, signal.SIG_IGN)
+            for signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, *_OWN_SIGNALS):
+                signal.signal(signal_number, signal.SIG_IGN)
             os.chdir("/")
             nothing = os.open(os.devnull, os.O_RDWR)
             for number in range(3):
                 os.dup2(nothing, number)
             handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR)
             os.closerange(3, handle)  # What our parent waits for is not ours to hold.
-            os.closerange(handle + 1, _MOST_HANDLES)
+            os.closerange(handle + 1, MOST_HANDLES)
             fcntl.flock(handle, fcntl.LOCK_EX)
             if _is_linked(handle, f"{self.path}/{_LOCK}"):
                 _remove(self.path)

@@ -103,18 +103,18 @@ def fill(scratch: Path, local: Path, name: str) -> str:
 def stage_out(scratch: Path, local: Path, name: str, patterns: list[str]) -> str:
     """Copy what matches to results/NAME; newer files that are there stay."""
     target = scratch / RESULTS / name
-    copied = kept = 0
+    copied = unchanged = 0
     for path in _matches(local, patterns):
         to = target / path.relative_to(local)
         if _is_newer(to, path):
-            kept += 1
+            unchanged += 1
             continue
         to.parent.mkdir(parents=True, exist_ok=True)
         _copy_whole(path, to)
         copied += 1
-    if not copied and not kept:
+    if not copied and not unchanged:
         return f"nothing in {local} matches {' '.join(patterns)}: no results came back"
-    stayed = f", {kept} newer ones there were left alone" if kept else ""
+    stayed = f", {unchanged} newer ones there were left alone" if unchanged else ""
     return f"{copied} results to {target}{stayed}"
 
 
@@ -207,14 +207,14 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def _matches(local: Path, patterns: list[str]) -> list[Path]:
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     for pattern in patterns:
         # Not Path's: before 3.13 its `**` passes over files.
         for name in sorted(glob.glob(pattern, root_dir=local, recursive=True)):  # noqa: PTH207
             path = local / name
             inside = sorted(path.rglob("*")) if path.is_dir() else [path]
-            found.update(dict.fromkeys(one for one in inside if one.is_file()))
-    return list(found)
+            paths.update(dict.fromkeys(file for file in inside if file.is_file()))
+    return list(paths)
 
 
 def _is_newer(there: Path, here: Path) -> bool:

@@ -98,8 +98,8 @@ class Steward:
 
         from runyard.node.data.staging import fill
 
-        told = fill(Path(self._environ["scratch_dir"]), Path(self.path), name)
-        say(f"staging on {self._node}: {told}")
+        outcome = fill(Path(self._environ["scratch_dir"]), Path(self.path), name)
+        say(f"staging on {self._node}: {outcome}")
 
     def save_results(self) -> None:
         if not self._results:
@@ -110,12 +110,12 @@ class Steward:
 
         name = results_name(self._environ)
         try:
-            told = stage_out(
+            outcome = stage_out(
                 Path(self._environ["scratch_dir"]), Path(self.path), name, self._results
             )
         except OSError as error:
-            told = f"results did not come back: {error}"
-        say(f"staging on {self._node}: {told}")
+            outcome = f"results did not come back: {error}"
+        say(f"staging on {self._node}: {outcome}")
 
     def end(self) -> None:
         self.save_results()
@@ -286,8 +286,8 @@ class _Bell:
         """The signal that came; 0 when the script has ended, or it is late."""
         while deadline is None or time.monotonic() < deadline:
             # Looked at and not waited for: kernels of older clusters know no pidfd.
-            found, _, _ = select.select([self._heard], [], [], _LOOK_EVERY)
-            if found:
+            ready, _, _ = select.select([self._heard], [], [], _LOOK_EVERY)
+            if ready:
                 numbers = os.read(self._heard, 64)
                 return signal.SIGUSR1 if signal.SIGUSR1 in numbers else numbers[0]
             if self.script is not None and start_time(self.script) is None:

@@ -29,22 +29,22 @@ class Gpus:
         self.variable = variable
 
 
-def find_gpus(asked: str, environ: Mapping[str, str], driver: Callable[[], list[str]]) -> Gpus:
+def find_gpus(wish: str, environ: Mapping[str, str], driver: Callable[[], list[str]]) -> Gpus:
     """What was asked for (`auto`, `auto:2`, `none`, names); `driver` lists what the machine has.
 
     `auto` is what the environment names, or else the job's, or else all of the machine.
     """
-    asked, _, most = asked.partition(":")
-    if asked in _NONE or most == "0":
+    wish, _, most = wish.partition(":")
+    if wish in _NONE or most == "0":
         return Gpus(())
-    found = _find(asked, environ, driver)
-    return Gpus(found.names[: int(most)] if most else found.names, found.variable)
+    gpus = _find(wish, environ, driver)
+    return Gpus(gpus.names[: int(most)] if most else gpus.names, gpus.variable)
 
 
-def _find(asked: str, environ: Mapping[str, str], driver: Callable[[], list[str]]) -> Gpus:
+def _find(wish: str, environ: Mapping[str, str], driver: Callable[[], list[str]]) -> Gpus:
     set_one = next((name for name in _VARIABLES if name in environ), None)
-    if asked != "auto":
-        return Gpus(read_names(asked), set_one or _VARIABLES[0])
+    if wish != "auto":
+        return Gpus(read_names(wish), set_one or _VARIABLES[0])
     if set_one is not None:
         return Gpus(read_names(environ[set_one]), set_one)
     there = tuple(driver())
@@ -59,12 +59,12 @@ def read_names(text: str) -> tuple[str, ...]:
     """The GPUs that a variable names, as CUDA reads it."""
     names = [name.strip() for name in text.split(",")]
     # CUDA ignores what stands behind a name that it does not know; -1 is such a name.
-    kept: list[str] = []
+    known: list[str] = []
     for name in names:
         if name in _NONE:
             break
-        kept.append(name)
-    return tuple(dict.fromkeys(kept))
+        known.append(name)
+    return tuple(dict.fromkeys(known))
 
 
 def ask_driver() -> list[str]:
@@ -93,10 +93,10 @@ def _say(*words: str) -> str:
     from runyard.node.devices.sampler_client import SAMPLER
 
     try:
-        told = subprocess.run(
+        answer = subprocess.run(
             [*SAMPLER, *words], capture_output=True, text=True, timeout=_DRIVER_SECONDS,
             check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return ""
-    return told.stdout
+    return answer.stdout

@@ -24,9 +24,9 @@ class Layout:
     """The slots' shares, and the variables of their programs."""
 
     def __init__(
-        self, found: list[Share], gpus: Gpus, cpus: list[int], memory_mb: int | None
+        self, shares: list[Share], gpus: Gpus, cpus: list[int], memory_mb: int | None
     ) -> None:
-        self.shares = found
+        self.shares = shares
         self.gpus = gpus
         self._cpus = cpus
         self._memory_mb = memory_mb
@@ -39,7 +39,7 @@ class Layout:
     @property
     def packs(self) -> bool:
         """Whether several programs share a GPU, or may."""
-        return bool(self.gpus.names) and any(one.together > 1 for one in self.shares)
+        return bool(self.gpus.names) and any(share.together > 1 for share in self.shares)
 
     def variables(
         self, index: int, environ: Mapping[str, str], *, slots: int, together: int
@@ -76,12 +76,12 @@ def lay_out(
 ) -> Layout:
     """`slots`, `per-gpu` and `gpus` as the agent was given them."""
     per_gpu = options.get("per-gpu")
-    asked = options.get("gpus", "none" if per_gpu is None else "auto")
-    gpus = find_gpus(asked, environ, ask_driver)
-    if not gpus.names and asked != "none":
+    wish = options.get("gpus", "none" if per_gpu is None else "auto")
+    gpus = find_gpus(wish, environ, ask_driver)
+    if not gpus.names and wish != "none":
         report("no GPU is here: programs share the CPUs")
     cpus = _cpus()
-    found = slot_shares.share_out(
+    shares = slot_shares.share_out(
         gpus.names,
         cpus,
         slots=int(options["slots"]) if "slots" in options else None,
@@ -90,12 +90,12 @@ def lay_out(
         first_port=slot_shares.FIRST_PORT
         + int.from_bytes(os.urandom(2), "big") % 1000 * slot_shares.PORTS_EACH,
     )
-    if per_gpu != "auto" and len(found) > len(cpus):
+    if per_gpu != "auto" and len(shares) > len(cpus):
         report(
-            f"{len(found)} programs at a time have {len(cpus)} CPU{'s' * (len(cpus) > 1)}: less "
+            f"{len(shares)} programs at a time have {len(cpus)} CPU{'s' * (len(cpus) > 1)}: less "
             f"than one each; -j {len(cpus)} gives each a whole one"
         )
-    return Layout(found, gpus, cpus, memory_mb(environ, len(cpus)))
+    return Layout(shares, gpus, cpus, memory_mb(environ, len(cpus)))
 
 
 def _cpus() -> list[int]:
@@ -115,15 +115,15 @@ def memory_mb(environ: Mapping[str, str], cpus: int) -> int | None:
 
 
 def _group_limits() -> list[int]:
-    found: list[int] = []
+    limits: list[int] = []
     with contextlib.suppress(OSError, ValueError), open("/proc/self/cgroup") as file:  # noqa: PTH123
         path = next(line.strip().split("::")[1] for line in file if line.startswith("0::"))
         while path.strip("/"):
             limit = f"{_GROUPS}{path}/memory.max"
             with contextlib.suppress(OSError, ValueError), open(limit) as text:  # noqa: PTH123
-                found.append(int(text.read()) // _MIB)
+                limits.append(int(text.read()) // _MIB)
             path = path.rpartition("/")[0]
-    return found
+    return limits
 
 
 def free_port(low: int, high: int) -> int:

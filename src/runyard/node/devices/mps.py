@@ -91,12 +91,12 @@ def start_mps(gpus: tuple[str, ...], environ: Mapping[str, str], keeper: Keeper)
         os.close(output)
     keeper.began(pid, token)
     _note(folder, pid, token)
-    found = Mps(folder, pid, token)
+    mps = Mps(folder, pid, token)
     if not _becomes_ready(folder, pid):
-        said = _said(folder)
-        found.end(keeper)
-        raise NoMps(f"{_DAEMON} does not start: {said}")
-    return found
+        complaint = _said(folder)
+        mps.end(keeper)
+        raise NoMps(f"{_DAEMON} does not start: {complaint}")
+    return mps
 
 
 def end_stale(above: str) -> None:
@@ -105,12 +105,12 @@ def end_stale(above: str) -> None:
         for name in os.listdir(above):  # noqa: PTH208
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 with open(f"{above}/{name}/{_NOTE}", encoding="utf-8") as file:  # noqa: PTH123
-                    told = json.load(file)
-                same_boot = told["boot"] == processes.boot_id()
-                if same_boot and processes.start_time(told["agent"]) == told["agent_began"]:
+                    note = json.load(file)
+                same_boot = note["boot"] == processes.boot_id()
+                if same_boot and processes.start_time(note["agent"]) == note["agent_began"]:
                     continue
-                if same_boot and processes.start_time(told["pid"]) == told["began"]:
-                    processes.end_groups({told["pid"]: told["began"]}, [told["token"]], 1.0)
+                if same_boot and processes.start_time(note["pid"]) == note["began"]:
+                    processes.end_groups({note["pid"]: note["began"]}, [note["token"]], 1.0)
                 shutil.rmtree(f"{above}/{name}", ignore_errors=True)
 
 
@@ -126,25 +126,25 @@ def _folder_above(environ: Mapping[str, str]) -> str:
     folder = f"{place}/runyard-mps-{os.getuid()}"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
-        told = os.lstat(folder)
+        status = os.lstat(folder)
     except OSError as error:
         raise NoMps(f"{folder}: {error.strerror}") from error
     # In a folder that all may write to, somebody else may have made it first, for us to trust.
-    is_ours = told.st_uid == os.getuid() and (told.st_mode & 0o170077) == 0o040000
+    is_ours = status.st_uid == os.getuid() and (status.st_mode & 0o170077) == 0o040000
     if not is_ours:
         raise NoMps(f"{folder} is not a folder of yours alone: remove it")
     return folder
 
 
 def _note(folder: str, pid: int, token: str) -> None:
-    told = processes.identity()
+    identity = processes.identity()
     content = {
         "pid": pid,
         "began": processes.start_time(pid),
         "token": token,
-        "agent": told["pid"],
-        "agent_began": told["pid_began"],
-        "boot": told["boot"],
+        "agent": identity["pid"],
+        "agent_began": identity["pid_began"],
+        "boot": identity["boot"],
     }
     with open(f"{folder}/{_NOTE}", "w", encoding="utf-8") as file:  # noqa: PTH123
         json.dump(content, file)

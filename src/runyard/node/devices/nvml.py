@@ -66,17 +66,17 @@ class Driver:
         count = ctypes.c_uint()
         if self._library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != _GOOD:
             return []
-        found = (self.device(str(index)) for index in range(count.value))
-        return [self._uuid(device) for device in found if device is not None]
+        devices = (self.device(str(index)) for index in range(count.value))
+        return [self._uuid(device) for device in devices if device is not None]
 
     def device(self, name: str) -> Any:
         """The GPU or MIG slice of this name (an index or a UUID); None if there is none."""
-        found = ctypes.c_void_p()
+        handle = ctypes.c_void_p()
         if name.isdecimal():
-            code = self._library.nvmlDeviceGetHandleByIndex_v2(int(name), ctypes.byref(found))
+            code = self._library.nvmlDeviceGetHandleByIndex_v2(int(name), ctypes.byref(handle))
         else:
-            code = self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(found))
-        return found if code == _GOOD else None
+            code = self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle))
+        return handle if code == _GOOD else None
 
     def model(self, device: Any) -> str:
         """What it is: `NVIDIA H200`; empty where the driver does not tell."""
@@ -87,30 +87,30 @@ class Driver:
 
     def memory(self, device: Any) -> tuple[int, int] | None:
         """Bytes in all, and in use."""
-        told = _Memory()
-        if self._library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(told)) != _GOOD:
+        counts = _Memory()
+        if self._library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(counts)) != _GOOD:
             return None
-        return told.total, told.used
+        return counts.total, counts.used
 
     def use(self, device: Any) -> float | None:
         """The share of the last moments in which it was busy, 0 to 1. Slices do not tell."""
-        told = _Use()
-        if self._library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(told)) != _GOOD:
+        rates = _Use()
+        if self._library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(rates)) != _GOOD:
             return None
-        return float(told.gpu) / 100
+        return float(rates.gpu) / 100
 
     def processes(self, device: Any) -> dict[int, int]:
         """Bytes of every process that computes there, where the driver tells; MPS' clients too."""
-        found: dict[int, int] = {}
+        sizes: dict[int, int] = {}
         for name in (
             "nvmlDeviceGetComputeRunningProcesses_v3",
             "nvmlDeviceGetMPSComputeRunningProcesses_v3",
         ):
             with contextlib.suppress(AttributeError):  # An older driver.
-                for told in self._list(getattr(self._library, name), device):
-                    if told.memory != _UNKNOWN_MEMORY:
-                        found[told.pid] = max(found.get(told.pid, 0), told.memory)
-        return found
+                for process in self._list(getattr(self._library, name), device):
+                    if process.memory != _UNKNOWN_MEMORY:
+                        sizes[process.pid] = max(sizes.get(process.pid, 0), process.memory)
+        return sizes
 
     def refuses_sharing(self, device: Any) -> bool:
         """Whether one process at a time has it for itself, or nobody may compute there."""
@@ -121,12 +121,12 @@ class Driver:
     def _list(self, ask: Any, device: Any) -> list[_Process]:
         room = _MOST_PROCESSES
         while True:
-            count, told = ctypes.c_uint(room), (_Process * room)()
-            code = ask(device, ctypes.byref(count), told)
+            count, rows = ctypes.c_uint(room), (_Process * room)()
+            code = ask(device, ctypes.byref(count), rows)
             if code == _TOO_SMALL and room < 1 << 16:
                 room *= 4
                 continue
-            return list(told[: count.value]) if code == _GOOD else []
+            return list(rows[: count.value]) if code == _GOOD else []
 
     def _uuid(self, device: Any) -> str:
         text = ctypes.create_string_buffer(96)
@@ -142,8 +142,8 @@ class Driver:
 
 
 def _load() -> Any:
-    given = os.environ.get("RUNYARD_NVML")
-    for path in (given,) if given else _LIBRARIES:
+    library = os.environ.get("RUNYARD_NVML")
+    for path in (library,) if library else _LIBRARIES:
         with contextlib.suppress(OSError):
             return ctypes.CDLL(path)
     raise NoDriver("there is no driver of NVIDIA's here (libnvidia-ml.so.1)")

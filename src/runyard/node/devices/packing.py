@@ -92,7 +92,7 @@ class Pack:
         self, now: float, readings: Sequence[Reading], memory: tuple[int, int] | None = None
     ) -> None:
         """What runs there now. `memory`: bytes in all, and those that others than these use."""
-        self._vram = max([self._vram, *(one.vram for one in readings)])
+        self._vram = max([self._vram, *(reading.vram for reading in readings)])
         if memory is not None:
             self._total, self._others = memory
         if self.is_settled:
@@ -103,7 +103,7 @@ class Pack:
             return
         if self._level.full_since is None and len(readings) == self.wanted:
             self._level.full_since = now
-        if not self._counts_ends and all(one.beats >= _WARM_BEATS for one in readings):
+        if not self._counts_ends and all(reading.beats >= _WARM_BEATS for reading in readings):
             self._measure(now, readings)
 
     def ended(self, now: float) -> None:
@@ -124,7 +124,7 @@ class Pack:
             self._settle(min(self.wanted, self.most), "one ran out of memory")
 
     def _measure(self, now: float, readings: Sequence[Reading]) -> None:
-        seen = {one.token: (one.beats, one.at, one.steps) for one in readings}
+        seen = {reading.token: (reading.beats, reading.at, reading.steps) for reading in readings}
         if self._level.window is None or self._level.window[1].keys() != seen.keys():
             self._level.window = (now, seen)
             return

@@ -33,10 +33,10 @@ _SOON = 0.3
 class _Watched:
     """One program, and what was seen of it."""
 
-    def __init__(self, told: dict[str, Any], *, often: bool = False) -> None:
-        self.pid = int(told["pid"])
-        self.gpus: list[str] = told.get("gpus") or []
-        self.rows = RowCount(told["folder"], told["run"])
+    def __init__(self, attempt: dict[str, Any], *, often: bool = False) -> None:
+        self.pid = int(attempt["pid"])
+        self.gpus: list[str] = attempt.get("gpus") or []
+        self.rows = RowCount(attempt["folder"], attempt["run"])
         self.memory_peak = self.vram_peak = self.vram_total = self.memory = 0
         self.vram: dict[str, int] = {}
         self.cpu_seconds = 0.0
@@ -46,11 +46,11 @@ class _Watched:
         self.pss = process_trees.Pss(process_trees.OFTEN) if often else process_trees.Pss()
 
     def look(self, pids: list[int], gpus: dict[str, Any], *, exact: bool) -> None:
-        found = process_trees.add_up(pids, self.pss if exact else None)
-        self.memory_peak = max(self.memory_peak, found.memory)
-        self.memory = found.resident
-        self.cpu_seconds = max(self.cpu_seconds, found.cpu_seconds)
-        self.read, self.written = max(self.read, found.read), max(self.written, found.written)
+        usage = process_trees.add_up(pids, self.pss if exact else None)
+        self.memory_peak = max(self.memory_peak, usage.memory)
+        self.memory = usage.resident
+        self.cpu_seconds = max(self.cpu_seconds, usage.cpu_seconds)
+        self.read, self.written = max(self.read, usage.read), max(self.written, usage.written)
         self._look_at_gpus(set(pids), gpus)
         self.rows.look()
 
@@ -71,8 +71,8 @@ class _Watched:
             self._looks += 1
             self._busy += sum(used) / len(used)
 
-    def told(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+    def usage(self) -> dict[str, Any]:
+        usage: dict[str, Any] = {
             "memory_peak": self.memory_peak,
             "memory": self.memory,
             "vram": self.vram,
@@ -84,16 +84,16 @@ class _Watched:
             "row_at": self.rows.last_at,
         }
         if self.vram_peak:
-            found["vram_peak"] = self.vram_peak
-            found["vram_total"] = self.vram_total
+            usage["vram_peak"] = self.vram_peak
+            usage["vram_total"] = self.vram_total
         if self.gpu is not None:
-            found["gpu"] = self.gpu
+            usage["gpu"] = self.gpu
         if self._looks:
-            found["gpu_use"] = round(self._busy / self._looks, 3)
+            usage["gpu_use"] = round(self._busy / self._looks, 3)
         rate = self.rows.rate()
         if rate is not None:
-            found["steps_per_second"] = float(f"{rate:.4g}")
-        return found
+            usage["steps_per_second"] = float(f"{rate:.4g}")
+        return usage
 
 
 class _Gpus:
@@ -144,34 +144,34 @@ class Sampler:
         self._watched: dict[str, _Watched] = {}
         self._gpus = _Gpus()
 
-    def hear(self, told: dict[str, Any]) -> None:
-        if "ended" in told:
-            self._watched.pop(told["ended"], None)
+    def hear(self, message: dict[str, Any]) -> None:
+        if "ended" in message:
+            self._watched.pop(message["ended"], None)
         else:
-            self._watched[told["began"]] = _Watched(told, often=self._often)
+            self._watched[message["began"]] = _Watched(message, often=self._often)
 
     def look(self) -> dict[str, Any]:
         """Look once at everything."""
         names = {name for watched in self._watched.values() for name in watched.gpus}
         gpus = self._gpus.look(names)
-        found = process_trees.descendants([watched.pid for watched in self._watched.values()])
+        trees = process_trees.descendants([watched.pid for watched in self._watched.values()])
         for token, watched in self._watched.items():
             # What a step's program starts is the scheduler's child and not ours; on this node it is
             # known by its mark.
-            if any(process_trees.is_called(pid, *STEP_PROGRAMS) for pid in found[watched.pid]):
+            if any(process_trees.is_called(pid, *STEP_PROGRAMS) for pid in trees[watched.pid]):
                 from runyard.node.system.processes import marked
 
-                found[watched.pid] = process_trees.grown([*found[watched.pid], *marked([token])])
+                trees[watched.pid] = process_trees.grown([*trees[watched.pid], *marked([token])])
         # The fair share of shared memory is dear to read: of one program at a time.
         due = min(self._watched.values(), key=lambda watched: watched.pss.due, default=None)
         for watched in self._watched.values():
             is_next = self._often or watched is due
-            watched.look(found[watched.pid], gpus, exact=is_next and watched.pss.is_due())
+            watched.look(trees[watched.pid], gpus, exact=is_next and watched.pss.is_due())
         shown = {
             name: {key: value for key, value in told.items() if key != "processes"}
             for name, told in gpus.items()
         }
-        attempts = {token: watched.told() for token, watched in self._watched.items()}
+        attempts = {token: watched.usage() for token, watched in self._watched.items()}
         return {"at": time.time(), "attempts": attempts, "gpus": shown}
 
     @property
@@ -203,12 +203,12 @@ def main(words: list[str] | None = None) -> int:
             due = min(due or time.monotonic() + _SOON, time.monotonic() + _SOON)
         elif not sampler.is_idle:
             begun = time.monotonic()
-            told = json.dumps(sampler.look())
+            samples = json.dumps(sampler.look())
             # About a hundredth of a core, however many there are to look at.
             pause = 100 * (time.monotonic() - begun)
             due = time.monotonic() + (every or min(max(_EVERY, pause), _AT_LEAST_EVERY))
             try:
-                os.write(1, f"{told}\n".encode())
+                os.write(1, f"{samples}\n".encode())
             except OSError:
                 return 0
 

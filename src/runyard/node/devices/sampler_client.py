@@ -110,11 +110,11 @@ class Sampling:
         for attempt in self._watched.values():
             self._tell(_about(attempt))
 
-    def _tell(self, told: dict[str, Any]) -> None:
+    def _tell(self, message: dict[str, Any]) -> None:
         if self._input >= 0:
             # One that does not read is stuck; what it misses, nobody misses.
             with contextlib.suppress(OSError):
-                os.write(self._input, json.dumps(told).encode() + b"\n")
+                os.write(self._input, json.dumps(message).encode() + b"\n")
 
     def _hear(self, _events: int) -> None:
         try:
@@ -133,13 +133,13 @@ class Sampling:
             with contextlib.suppress(ValueError):
                 self._take(json.loads(line))
 
-    def _take(self, told: dict[str, Any]) -> None:
-        for token, seen in told["attempts"].items():
+    def _take(self, samples: dict[str, Any]) -> None:
+        for token, seen in samples["attempts"].items():
             attempt = self._watched.get(token)
             if attempt is not None:
                 attempt.rows = (int(seen["rows"]), int(seen["steps"]), seen["row_at"])
                 attempt.usage = {key: value for key, value in seen.items() if key not in _OWN}
-        self._on_look(told)
+        self._on_look(samples)
 
 
 def _about(attempt: Attempt) -> dict[str, Any]:

@@ -77,18 +77,18 @@ def share_out(
     # Without a GPU, programs share the CPUs in the same way.
     places: list[tuple[str, ...]] = [(gpu,) for gpu in gpus] or [()]
     each, grows = _each(len(places), len(cpus), slots, per_gpu), per_gpu == "auto"
-    found: list[Share] = []
+    shares: list[Share] = []
     # One on every GPU before a second on any: the first slots are the first to ask.
     for place in range(each):
         for number, names in enumerate(places):
-            index = len(found)
+            index = len(shares)
             if slots is not None and index >= slots:
                 break
             theirs = _part(cpus, number, len(places))
             own = theirs if grows else _part(theirs, place, each)
             crowd = each if len(theirs) < each else 1
-            found.append(Share(names, own, _ports(first_port, index), each, grows, crowd))
-    return found
+            shares.append(Share(names, own, _ports(first_port, index), each, grows, crowd))
+    return shares
 
 
 def _each(gpus: int, cpus: int, slots: int | None, per_gpu: int | str | None) -> int:
@@ -132,24 +132,24 @@ def variables(
     `slots` are all of the agent's at this time, `together` those on the same GPU.
     """
     low, high = share.ports
-    told = {"RUNYARD_SLOT": str(index), "RUNYARD_PORTS": f"{low}-{high}"}
+    settings = {"RUNYARD_SLOT": str(index), "RUNYARD_PORTS": f"{low}-{high}"}
     if memory_mb is not None:
-        told["RUNYARD_MEMORY_MB"] = str(memory_mb // max(1, slots))
+        settings["RUNYARD_MEMORY_MB"] = str(memory_mb // max(1, slots))
     if share.gpus:
-        told[variable] = ",".join(share.gpus)
+        settings[variable] = ",".join(share.gpus)
     is_alone = slots == 1 and not share.grows
     if not is_alone or share.gpus:
-        told.update(_unset(environ, _limits(share, together, slots)))
+        settings.update(_unset(environ, _limits(share, together, slots)))
     if is_alone and not _is_one_of_many_tasks(environ):
         # As if nobody had started it: with `RANK` or `LOCAL_RANK` set, programs believe that a
         # launcher did, and start no processes of their own (Lightning) or want NCCL (nanoGPT).
-        return told
+        return settings
     # Programs that share a step are no ranks of each other, whatever its variables say.
-    told.update(
+    settings.update(
         RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
         MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
     )  # fmt: skip
-    return told
+    return settings
 
 
 def _is_one_of_many_tasks(environ: Mapping[str, str]) -> bool:
@@ -161,15 +161,15 @@ def _is_one_of_many_tasks(environ: Mapping[str, str]) -> bool:
 def _limits(share: Share, together: int, slots: int) -> dict[str, str]:
     crowd = together if share.grows else share.crowd
     threads = max(1, len(share.cpus) // crowd) if share.cpus else 1
-    told = dict.fromkeys(_THREADS, str(threads)) if slots > 1 or together > 1 else {}
+    limits = dict.fromkeys(_THREADS, str(threads)) if slots > 1 or together > 1 else {}
     if share.grows:
         # JAX would take three quarters of the card for the first, before anybody can measure it.
-        told["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-        told["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+        limits["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        limits["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
     elif together > 1:
-        told["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{math.floor(90 / together) / 100:.2f}"
-        told["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
-    return told
+        limits["XLA_PYTHON_CLIENT_MEM_FRACTION"] = f"{math.floor(90 / together) / 100:.2f}"
+        limits["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+    return limits
 
 
 def _unset(environ: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:

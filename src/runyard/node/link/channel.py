@@ -57,9 +57,9 @@ class Answer:
 
     @property
     def error(self) -> str:
-        said = self.json()
-        told = said.get("error") if isinstance(said, dict) else None
-        return str(told or self.body[:200].decode(errors="replace") or f"status {self.status}")
+        content = self.json()
+        reason = content.get("error") if isinstance(content, dict) else None
+        return str(reason or self.body[:200].decode(errors="replace") or f"status {self.status}")
 
 
 class Trouble:
@@ -137,7 +137,7 @@ class Channel:
         elif self._retry is None:
             self._connect()
 
-    def announce_leaving(self, told: dict[str, Any]) -> None:
+    def announce_leaving(self, claim: dict[str, Any]) -> None:
         """A trial is about to be cut off. Ours hears of it with its end; others want it before."""
 
     def take_back_last(self) -> None:

@@ -79,7 +79,7 @@ class Cloud:
     def told_of(self, command: dict[str, Any], attempt: int) -> dict[str, Any]:
         """A command of W&B's in the words of our server."""
         run_id = command["run_id"]
-        values = {name: given["value"] for name, given in command["args"].items()}
+        values = {name: argument["value"] for name, argument in command["args"].items()}
         number = self.numbers.setdefault(run_id, len(self.numbers) + 1)
         return {
             "do": "run",

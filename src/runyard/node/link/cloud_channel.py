@@ -131,15 +131,15 @@ class CloudChannel(Channel):
         super().drop()
         self._requests.close()
 
-    def announce_leaving(self, told: dict[str, Any]) -> None:
+    def announce_leaving(self, claim: dict[str, Any]) -> None:
         """Before its program ends: W&B hands out again what was announced."""
         if self._cloud.our_key is not None:
             return
         for channel in self._channels:
             held = channel._held
-            if held is not None and held["trial"]["number"] == told["trial"]["number"]:
+            if held is not None and held["trial"]["number"] == claim["trial"]["number"]:
                 channel._is_announced = True
-                channel._tell_end(told["run"]["key"], None, is_cut=True, then=lambda: None)
+                channel._tell_end(claim["run"]["key"], None, is_cut=True, then=lambda: None)
 
     def _ask(self, asked: dict[str, Any], on_told: Callable[[dict[str, Any]], None]) -> None:
         self._open += 1

@@ -34,51 +34,51 @@ class CloudProcess:
         self._opening = threading.Lock()
         self._saying = threading.Lock()
 
-    def hear(self, asked: dict[str, Any]) -> None:
-        waiting = self._lines.get(asked["line"])
+    def hear(self, request: dict[str, Any]) -> None:
+        waiting = self._lines.get(request["line"])
         if waiting is None:
-            waiting = self._lines[asked["line"]] = queue.SimpleQueue()
+            waiting = self._lines[request["line"]] = queue.SimpleQueue()
             threading.Thread(target=self._work, args=(waiting,), daemon=True).start()
-        waiting.put(asked)
+        waiting.put(request)
 
     def _work(self, waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
         while True:
-            asked = waiting.get()
+            request = waiting.get()
             try:
-                told: dict[str, Any] = {"data": self._do(asked)}
+                answer: dict[str, Any] = {"data": self._do(request)}
             except RunyardError as error:
-                told = {"error": str(error), "is_final": isinstance(error, KeyRefused)}
+                answer = {"error": str(error), "is_final": isinstance(error, KeyRefused)}
             except Exception as error:  # Whatever it is, the agent is told, and the next is done.
-                told = {"error": f"{type(error).__name__}: {error}", "is_final": False}
+                answer = {"error": f"{type(error).__name__}: {error}", "is_final": False}
             with self._saying:
-                print(json.dumps({"id": asked["id"], **told}), flush=True)
+                print(json.dumps({"id": request["id"], **answer}), flush=True)
 
-    def _do(self, asked: dict[str, Any]) -> Any:
+    def _do(self, request: dict[str, Any]) -> Any:
         server, key = self._open()
-        if asked["do"] == "open":
-            return {"key": key, "ours": _our_key(server, asked["sweep"])}
-        if asked["do"] == "graphql":
-            return server.graphql(asked["query"], asked["variables"])
-        entity, project, run = asked["run"].split("/")
-        if asked["is_cut"]:
+        if request["do"] == "open":
+            return {"key": key, "ours": _our_key(server, request["sweep"])}
+        if request["do"] == "graphql":
+            return server.graphql(request["query"], request["variables"])
+        entity, project, run = request["run"].split("/")
+        if request["is_cut"]:
             server.file_stream(entity, project, run, _PREEMPTING)
-        if asked["exit_code"] is not None:
-            end = {"complete": True, "exitcode": asked["exit_code"]}
+        if request["exit_code"] is not None:
+            end = {"complete": True, "exitcode": request["exit_code"]}
             server.file_stream(entity, project, run, end)
         return None
 
     def _open(self) -> tuple[WandbServer, str]:
         with self._opening:
-            found = find_key(self._url, os.environ, Path.cwd())
+            key = find_key(self._url, os.environ, Path.cwd())
             if self._server is None:
-                self._server = WandbServer(self._url, found.key)
-            return self._server, found.key
+                self._server = WandbServer(self._url, key.key)
+            return self._server, key.key
 
 
 def _our_key(server: WandbServer, sweep: str) -> int | None:
     """The number of a sweep where the server is one of ours after all; None where it is not."""
-    found = server.ask(f"/api/sweep?name={urllib.parse.quote(sweep, safe='')}")
-    key = found.get("key") if isinstance(found, dict) else None
+    answer = server.ask(f"/api/sweep?name={urllib.parse.quote(sweep, safe='')}")
+    key = answer.get("key") if isinstance(answer, dict) else None
     return key if isinstance(key, int) else None
 
 

@@ -29,9 +29,9 @@ class CloudRequests:
         self._unanswered: dict[int, tuple[bytes, Callable[[dict[str, Any]], None]]] = {}
         self._asked = 0
 
-    def ask(self, asked: dict[str, Any], on_told: Callable[[dict[str, Any]], None]) -> None:
+    def ask(self, request: dict[str, Any], on_told: Callable[[dict[str, Any]], None]) -> None:
         self._asked += 1
-        line = json.dumps({"id": self._asked, **asked}).encode() + b"\n"
+        line = json.dumps({"id": self._asked, **request}).encode() + b"\n"
         self._unanswered[self._asked] = (line, on_told)
         if self._process is None:
             self._begin()
@@ -88,10 +88,10 @@ class CloudRequests:
         self._incoming += data
         *lines, self._incoming = self._incoming.split(b"\n")
         for line in lines:
-            told = json.loads(line)
-            known = self._unanswered.pop(told.pop("id"), None)
+            answer = json.loads(line)
+            known = self._unanswered.pop(answer.pop("id"), None)
             if known is not None:
-                known[1](told)
+                known[1](answer)
 
     def _begin_again(self) -> None:
         if self._process is None and self._unanswered:

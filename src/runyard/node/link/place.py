@@ -66,10 +66,10 @@ class ServerAddress:
         "public_url", "scheme", "tls_ca", "token", "url",
     )  # fmt: skip
 
-    def __init__(self, told: dict[str, str], here: str) -> None:
-        self.url = self.page = told["url"]
+    def __init__(self, discovery: dict[str, str], here: str) -> None:
+        self.url = self.page = discovery["url"]
         # A server of an older release wrote one key alone.
-        self.key = told.get("node_key") or told["key"]
+        self.key = discovery.get("node_key") or discovery["key"]
         # http://HOST:PORT, with HOST in brackets where it is IPv6.
         self.scheme, _, rest = self.url.partition("://")
         name, _, port = rest.partition("/")[0].rpartition(":")
@@ -79,11 +79,11 @@ class ServerAddress:
         self.token = _token(self.key)
         self.handed: str | None = None
         """For programs: a key of their own, which opens no more than runs."""
-        self.on_this_machine = told["hostname"] == here
-        self.authority = told.get("authority") or ""
+        self.on_this_machine = discovery["hostname"] == here
+        self.authority = discovery.get("authority") or ""
         """The certificate by which the server is believed, where it speaks TLS."""
-        self.tls_ca = told.get("tls_ca") or ""
-        self.public_url = told.get("public_url") or ""
+        self.tls_ca = discovery.get("tls_ca") or ""
+        self.public_url = discovery.get("public_url") or ""
         self.is_elsewhere = False
         """Whether it is not the state folder's, but somebody else's."""
 
@@ -143,8 +143,8 @@ class Place:
         """Where to connect to; None where nobody is, or nobody who may see the key."""
         try:
             with open(f"{self._home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
-                told = json.load(file)
-            address = ServerAddress(told, self._here)
+                discovery = json.load(file)
+            address = ServerAddress(discovery, self._here)
             address.use(self._handed)
             self._belongs_here = address.on_this_machine
             if self._relay is not None:
@@ -154,7 +154,9 @@ class Place:
             return None
         # A dead server's port can be taken by any user of the machine: ask only while ours lives.
         may_ask = (
-            not self._lock.is_free() if address.on_this_machine else told["listen"] not in LOOPBACK
+            not self._lock.is_free()
+            if address.on_this_machine
+            else discovery["listen"] not in LOOPBACK
         )
         self.address = address if may_ask else self.address
         return address if may_ask else None

@@ -58,12 +58,12 @@ class Door:
     def _serve(self) -> None:
         loop = Loop()
         relay = Relay(loop, Place(self._home, lambda _words: None), self._listening)
-        said: list[bytes] = []
-        loop.watch(self._leash, READ, lambda _events: said.append(os.read(self._leash, 64)))
-        while b"" not in said:
+        lines: list[bytes] = []
+        loop.watch(self._leash, READ, lambda _events: lines.append(os.read(self._leash, 64)))
+        while b"" not in lines:
             loop.turn()
         loop.forget(self._leash)
-        group = int(b"".join(said) or 0)
+        group = int(b"".join(lines) or 0)
         while group and group_lives(group):
             loop.turn(_LOOK_SECONDS)
         relay.close()

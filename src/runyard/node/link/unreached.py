@@ -87,8 +87,12 @@ def explain(home: str) -> str:
     here = socket.gethostname()
     try:
         with open(f"{home}/server.json", encoding="utf-8") as file:  # noqa: PTH123
-            told = json.load(file)
-        url, listen, host = str(told["url"]), str(told["listen"]), str(told["hostname"])
+            discovery = json.load(file)
+        url, listen, host = (
+            str(discovery["url"]),
+            str(discovery["listen"]),
+            str(discovery["hostname"]),
+        )
         name, _, port = url.split("//", 1)[1].rpartition(":")
     except FileNotFoundError:
         return (
@@ -110,7 +114,7 @@ def explain(home: str) -> str:
             f"{here} does not reach the server at {url} on {host} ({error}): `runyard server "
             "restart --listen cluster` opens it, `runyard server submit` runs it on a compute node"
         )
-    refusal = _refusal(url, told) if url.startswith("https:") else None
+    refusal = _refusal(url, discovery) if url.startswith("https:") else None
     if refusal:
         return (
             f"what answers {here} at {url} is not the server of {home} ({refusal}), and was sent "
@@ -119,11 +123,11 @@ def explain(home: str) -> str:
     return f"the server at {url} takes connections from {here} and does not answer"
 
 
-def _refusal(url: str, told: dict[str, object]) -> str | None:
+def _refusal(url: str, discovery: dict[str, object]) -> str | None:
     from runyard.errors import ServerError
     from runyard.trust import why_refused
 
     try:
-        return why_refused(url, str(told.get("authority") or ""), _PROBE_SECONDS)
+        return why_refused(url, str(discovery.get("authority") or ""), _PROBE_SECONDS)
     except ServerError as error:
         return error.what

@@ -47,10 +47,10 @@ def program_words(
     form: str, words: Sequence[str], meeting: Meeting, *, node: int, processes: int
 ) -> list[str]:
     """The command as this form starts it. `processes` is for those that start a node's own."""
-    found = _in_shell(words) if form in ("torchrun", "accelerate", "lightning") else None
-    if found is not None:
+    line_parts = _in_shell(words) if form in ("torchrun", "accelerate", "lightning") else None
+    if line_parts is not None:
         # A line of a list is a shell's: its variables and quotes stay as they are.
-        python, rest = found
+        python, rest = line_parts
         if form == "lightning":
             rest = _OPTION.sub("", rest)
         start = program_words(form, ["python"], meeting, node=node, processes=processes)
@@ -99,26 +99,26 @@ def _lightning(words: Sequence[str], meeting: Meeting, processes: int) -> list[s
 
 def _with_option(words: Sequence[str], names: tuple[str, ...], value: int) -> list[str]:
     """With this option behind all others, in the spelling that was there, and there once."""
-    kept: list[str] = []
+    others: list[str] = []
     spelled, left = names[0], list(words)
     while left:
         word = left.pop(0)
         name, equals, _ = word.partition("=")
         if name not in names:
-            kept.append(word)
+            others.append(word)
             continue
         spelled = name
         if not equals and left:
             left.pop(0)
-    return [*kept, f"{spelled}={value}"]
+    return [*others, f"{spelled}={value}"]
 
 
 def _in_shell(words: Sequence[str]) -> tuple[str, str] | None:
     """Of `sh -c LINE` where the line calls Python: up to the interpreter, and what is behind it."""
     if len(words) != 3 or words[1] != "-c" or not words[0].endswith("sh"):
         return None
-    found = _LINE.fullmatch(words[2])
-    return (found[1], found[2]) if found else None
+    match = _LINE.fullmatch(words[2])
+    return (match[1], match[2]) if match else None
 
 
 def _need_python(form: str, words: Sequence[str]) -> int:

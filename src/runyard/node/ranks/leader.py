@@ -82,26 +82,28 @@ class Ranks:
         """Until the step has ended; the attempt's exit code."""
         while step.poll() is None:
             watched: list[Any] = [self._heard, self._door]
-            watched += [one.channel for one in self._ranks if one.channel.fileno() >= 0]
-            found, _, _ = select.select(watched, [], [], _LOOK_SECONDS)
-            if self._heard in found:
+            watched += [rank.channel for rank in self._ranks if rank.channel.fileno() >= 0]
+            ready, _, _ = select.select(watched, [], [], _LOOK_SECONDS)
+            if self._heard in ready:
                 self._hear(os.read(self._heard, 64))
-            if self._door in found:
+            if self._door in ready:
                 with contextlib.suppress(OSError):
                     self._ranks.append(Rank(self._door.accept()[0]))
-            for one in [one for one in self._ranks if one.channel in found]:
-                self._listen(one)
+            for rank in [rank for rank in self._ranks if rank.channel in ready]:
+                self._listen(rank)
             self._drop_strangers(_HELLO_SECONDS)
             self._send_signal(step)
-        for one in [one for one in self._ranks if one.number is None]:
-            one.channel.setblocking(False)  # A rank that ended at once may not have been heard yet.
-            self._listen(one)
+        for rank in [rank for rank in self._ranks if rank.number is None]:
+            rank.channel.setblocking(
+                False
+            )  # A rank that ended at once may not have been heard yet.
+            self._listen(rank)
         self._drop_strangers(0.0)
-        for one in self._ranks:  # What came with the last of them.
-            if one.channel.fileno() >= 0:
-                one.channel.setblocking(True)
-            while one.channel.fileno() >= 0:
-                self._listen(one)
+        for rank in self._ranks:  # What came with the last of them.
+            if rank.channel.fileno() >= 0:
+                rank.channel.setblocking(True)
+            while rank.channel.fileno() >= 0:
+                self._listen(rank)
         if self._failed is not None:
             return self._failed if self._failed >= 0 else 128 - self._failed
         if self._goes_on:
@@ -114,52 +116,52 @@ class Ranks:
         if signal.SIGTERM in numbers or signal.SIGINT in numbers:
             self._end_all(0.0)
 
-    def _listen(self, one: Rank) -> None:
+    def _listen(self, rank: Rank) -> None:
         try:
-            part = one.channel.recv(4096)
+            part = rank.channel.recv(4096)
         except OSError:
             part = b""
         if not part:
-            one.channel.close()
-            if one.number is not None and one.code is None:
-                self._has_failed(one.number, -int(signal.SIGKILL), "is gone")
+            rank.channel.close()
+            if rank.number is not None and rank.code is None:
+                self._has_failed(rank.number, -int(signal.SIGKILL), "is gone")
             return
-        *lines, one.said = (one.said + part).split(b"\n")
+        *lines, rank.said = (rank.said + part).split(b"\n")
         for line in lines:
-            if one.number is not None:
-                self._take(one, one.number, json.loads(line))
-            elif not self._admit(one, line):
+            if rank.number is not None:
+                self._take(rank, rank.number, json.loads(line))
+            elif not self._admit(rank, line):
                 return
-        if one.number is None and len(one.said) > _LONGEST_HELLO:
-            one.channel.close()
+        if rank.number is None and len(rank.said) > _LONGEST_HELLO:
+            rank.channel.close()
 
-    def _admit(self, one: Rank, line: bytes) -> bool:
+    def _admit(self, rank: Rank, line: bytes) -> bool:
         """Whether a connection's first line shows that it is a rank of this attempt."""
-        one.number = _read_hello(line, self._token)
-        if one.number is None:
-            one.channel.close()
+        rank.number = _read_hello(line, self._token)
+        if rank.number is None:
+            rank.channel.close()
         elif self._is_ending():
-            one.tell("TERM")
-        return one.number is not None
+            rank.tell("TERM")
+        return rank.number is not None
 
     def _drop_strangers(self, seconds: float) -> None:
         """Close connections that have not shown the token within this time."""
         now = time.monotonic()
-        for one in self._ranks:
-            if one.number is None and now - one.since >= seconds:
-                one.channel.close()
+        for rank in self._ranks:
+            if rank.number is None and now - rank.since >= seconds:
+                rank.channel.close()
         self._ranks = [
-            one for one in self._ranks if one.number is not None or one.channel.fileno() >= 0
+            rank for rank in self._ranks if rank.number is not None or rank.channel.fileno() >= 0
         ]
 
-    def _take(self, one: Rank, number: int, told: dict[str, Any]) -> None:
-        one.code = int(told["code"])
-        if one.code == GO_ON:
+    def _take(self, rank: Rank, number: int, message: dict[str, Any]) -> None:
+        rank.code = int(message["code"])
+        if rank.code == GO_ON:
             self._goes_on = True
             self._end_all(_TOGETHER_SECONDS)
-        elif one.code:
-            how = f"code {one.code}" if one.code > 0 else f"signal {-one.code}"
-            self._has_failed(number, one.code, f"ended with {how}")
+        elif rank.code:
+            how = f"code {rank.code}" if rank.code > 0 else f"signal {-rank.code}"
+            self._has_failed(number, rank.code, f"ended with {how}")
 
     def _has_failed(self, number: int, code: int, how: str) -> None:
         if self._is_ending() and self._goes_on:
@@ -193,9 +195,9 @@ class Ranks:
                 self._tell_all(word)
 
     def _tell_all(self, word: str) -> None:
-        for one in self._ranks:
-            if one.code is None and one.channel.fileno() >= 0:
-                one.tell(word)
+        for rank in self._ranks:
+            if rank.code is None and rank.channel.fileno() >= 0:
+                rank.tell(word)
 
 
 def _read_hello(line: bytes, token: str) -> int | None:
@@ -210,8 +212,8 @@ def _read_hello(line: bytes, token: str) -> int | None:
 
 
 def main(words: list[str] | None = None) -> int:
-    given, count, *rest = sys.argv[1:] if words is None else words
-    settings: dict[str, Any] = json.loads(given)
+    settings_json, count, *rest = sys.argv[1:] if words is None else words
+    settings: dict[str, Any] = json.loads(settings_json)
     around, command = rest[: int(count)], rest[int(count) :]
     low, high = settings.get("ports") or (0, 0)
     allowed = (int(low), int(high)) if high else None

@@ -109,9 +109,9 @@ def _quiet_range() -> tuple[int, int]:
 def address(interface: str | None, suffix: str | None) -> str:
     """This machine as the job's other nodes reach it."""
     if interface:
-        found = _address_of(interface)
-        if found is not None:
-            return found
+        own_address = _address_of(interface)
+        if own_address is not None:
+            return own_address
     name = socket.gethostname()
     if suffix:
         short, dot, rest = name.partition(".")
@@ -123,7 +123,7 @@ def address(interface: str | None, suffix: str | None) -> str:
 
 
 def _address_of(interface: str) -> str | None:
-    asked = struct.pack("256s", interface.encode()[:15])
+    request = struct.pack("256s", interface.encode()[:15])
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_one:
-        return socket.inet_ntoa(fcntl.ioctl(any_one.fileno(), _ADDRESS_OF, asked)[20:24])
+        return socket.inet_ntoa(fcntl.ioctl(any_one.fileno(), _ADDRESS_OF, request)[20:24])
     return None

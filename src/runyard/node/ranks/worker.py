@@ -51,8 +51,8 @@ _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 def main(words: list[str] | None = None) -> int:
-    given, count, *rest = sys.argv[1:] if words is None else words
-    settings: dict[str, Any] = json.loads(given)
+    settings_json, count, *rest = sys.argv[1:] if words is None else words
+    settings: dict[str, Any] = json.loads(settings_json)
     around, command = rest[: int(count)], rest[int(count) :]
     meeting = Meeting(
         int(settings["nodes"]), settings["address"], int(settings["port"]), settings["name"]
@@ -124,24 +124,24 @@ def _run(hub: socket.socket, words: list[str], environ: dict[str, str], *, is_fa
     except OSError as error:
         print(f"runyard: cannot start {words[0]!r}: {error.strerror}", file=sys.stderr, flush=True)
         return 127
-    told: set[int] = set()
+    notified: set[int] = set()
     watched: list[Any] = [heard, hub]
     kill_at: float | None = None
     while program.poll() is None:
-        found, _, _ = select.select(watched, [], [], 0.5)
-        said = _words_from(hub) if hub in found else []
-        if said is None:
+        ready, _, _ = select.select(watched, [], [], 0.5)
+        orders = _words_from(hub) if hub in ready else []
+        if orders is None:
             watched.remove(hub)
-            said = ["TERM"]
-        if heard in found and os.read(heard, 64).translate(None, bytes([signal.SIGCHLD])):
-            said = [*said, "TERM"]
-        if "USR2" in said and is_far:
+            orders = ["TERM"]
+        if heard in ready and os.read(heard, 64).translate(None, bytes([signal.SIGCHLD])):
+            orders = [*orders, "TERM"]
+        if "USR2" in orders and is_far:
             mark = environ[RANK_MARK]
-            send_to_listeners(program.pid, mark, signal.SIGUSR2, told, RANK_MARK)
-        if "TERM" in said and kill_at is None:
+            send_to_listeners(program.pid, mark, signal.SIGUSR2, notified, RANK_MARK)
+        if "TERM" in orders and kill_at is None:
             end_programs([program.pid], [environ[RANK_MARK]], signal.SIGTERM, RANK_MARK)
             kill_at = time.monotonic() + _GRACE_SECONDS
-        if "KILL" in said or (kill_at is not None and time.monotonic() > kill_at):
+        if "KILL" in orders or (kill_at is not None and time.monotonic() > kill_at):
             end_programs([program.pid], [environ[RANK_MARK]], signal.SIGKILL, RANK_MARK)
     return program.returncode
 
@@ -169,9 +169,9 @@ def _words_from(hub: socket.socket) -> list[str] | None:
     return part.decode().split() if part else None
 
 
-def _send(hub: socket.socket, told: dict[str, Any]) -> None:
+def _send(hub: socket.socket, message: dict[str, Any]) -> None:
     with contextlib.suppress(OSError):
-        hub.sendall(json.dumps(told).encode() + b"\n")
+        hub.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _reach(host: str, port: int) -> socket.socket | None:

@@ -69,10 +69,10 @@ class Loop:
     def on_signal(self, number: int, call: Callable[[int], None]) -> None:
         """Take a signal as an event. Only ever in the main thread."""
         if self._woken is None:
-            self._woken, told = os.pipe()
+            self._woken, written = os.pipe()
             os.set_blocking(self._woken, False)
-            os.set_blocking(told, False)
-            signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+            os.set_blocking(written, False)
+            signal.set_wakeup_fd(written, warn_on_full_buffer=False)
             self.watch(self._woken, READ, lambda _events: None)  # It ends the wait.
         self._signals[number] = call
         # The handler itself does nothing: the byte in the pipe does.
@@ -100,8 +100,8 @@ class Loop:
         self._selector.close()
 
     def _is_watched(self, handle: int, call: object) -> bool:
-        found = self._selector.get_map().get(handle)
-        return found is not None and found.data is call
+        key = self._selector.get_map().get(handle)
+        return key is not None and key.data is call
 
     def _hear_signals(self) -> None:
         if self._woken is None:

@@ -66,30 +66,30 @@ def is_called(pid: int, *names: str) -> bool:
     return False
 
 
-def _grown(found: list[int], children: Callable[[int], list[int]]) -> list[int]:
-    for pid in found:
-        found += [child for child in children(pid) if child not in found]
-    return found
+def _grown(pids: list[int], children: Callable[[int], list[int]]) -> list[int]:
+    for pid in pids:
+        pids += [child for child in children(pid) if child not in pids]
+    return pids
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:  # noqa: PTH123
-                found += map(int, file.read().split())
-    return found
+                children += map(int, file.read().split())
+    return children
 
 
 def _by_parent() -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    children: dict[int, list[int]] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):  # noqa: PTH208
             if name.isdecimal():
                 fields = _stat(int(name))
                 if fields:
-                    found.setdefault(int(fields[1]), []).append(int(name))
-    return found
+                    children.setdefault(int(fields[1]), []).append(int(name))
+    return children
 
 
 def add_up(pids: Iterable[int], pss: Pss | None) -> Total:
@@ -128,8 +128,8 @@ def _stat(pid: int) -> list[bytes]:
 
 def _sizes(pid: int) -> tuple[int, int]:
     """Its own peak, and what it holds now."""
-    found = _lines(f"/proc/{pid}/status", (b"VmHWM:", b"VmRSS:"))
-    return found.get(b"VmHWM:", 0), found.get(b"VmRSS:", 0)
+    sizes = _lines(f"/proc/{pid}/status", (b"VmHWM:", b"VmRSS:"))
+    return sizes.get(b"VmHWM:", 0), sizes.get(b"VmRSS:", 0)
 
 
 def _proportional(pid: int) -> int:
@@ -137,20 +137,20 @@ def _proportional(pid: int) -> int:
 
 
 def _lines(path: str, names: tuple[bytes, ...]) -> dict[bytes, int]:
-    found: dict[bytes, int] = {}
+    values: dict[bytes, int] = {}
     with contextlib.suppress(OSError, ValueError, IndexError), open(path, "rb") as file:  # noqa: PTH123
         for line in file:
             if line.startswith(names):
                 words = line.split()
-                found[words[0]] = int(words[1]) * _KIB
-                if len(found) == len(names):
+                values[words[0]] = int(words[1]) * _KIB
+                if len(values) == len(names):
                     break
-    return found
+    return values
 
 
 def _moved(pid: int) -> tuple[int, int]:
     """Bytes from and to storage."""
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/io", "rb") as file:  # noqa: PTH123
-        told = dict(line.split(b": ") for line in file.read().splitlines())
-        return int(told.get(b"read_bytes", 0)), int(told.get(b"write_bytes", 0))
+        counters = dict(line.split(b": ") for line in file.read().splitlines())
+        return int(counters.get(b"read_bytes", 0)), int(counters.get(b"write_bytes", 0))
     return 0, 0

@@ -25,7 +25,7 @@ CLIENT_SECONDS = 45.0
 # Runtimes of containers, and what starts a step of a job, hand every signal on, also to a program
 # that would die of it; the program itself is found by its mark.
 _RUNTIMES = (b"apptainer", b"singularity", b"starter", b"podman", b"conmon", b"crun")
-_MOST_HANDLES = 4096
+MOST_HANDLES = 4096
 # Not the program's fault, and the next one would fare no better.
 _OF_THE_MACHINE = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
 _IDENTITY: dict[str, object] = {}
@@ -79,16 +79,16 @@ def group_lives(group: int) -> bool:
 def marked(tokens: Iterable[str], mark: str = MARK, *, ranks: bool = True) -> list[int]:
     """Live processes that carry one of these marks, wherever they went; or those without a rank."""
     marks = [f"{mark}={token}".encode() for token in tokens]
-    found = []
+    pids = []
     for pid in _pids():
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-            said = file.read()
-            if not ranks and RANK_MARK.encode() + b"=" in said:
+            environ = file.read()
+            if not ranks and RANK_MARK.encode() + b"=" in environ:
                 continue
-            words = set(said.split(b"\0"))
-            if any(one in words for one in marks) and start_time(pid) is not None:
-                found.append(pid)
-    return found
+            words = set(environ.split(b"\0"))
+            if any(mark_bytes in words for mark_bytes in marks) and start_time(pid) is not None:
+                pids.append(pid)
+    return pids
 
 
 def has_ranks(token: str) -> bool:
@@ -97,16 +97,16 @@ def has_ranks(token: str) -> bool:
 
 
 def send_to_listeners(
-    group: int, token: str, number: int, told: set[int], mark: str = MARK
+    group: int, token: str, number: int, notified: set[int], mark: str = MARK
 ) -> None:
     """Send a signal to those processes of an attempt that have a handler for it.
 
     To the others it would be the end. `told` are those who got it before.
     """
     of_group = [pid for pid in _pids() if _is_in(pid, group)]
-    for pid in {*of_group, *marked([token], mark)} - told:
+    for pid in {*of_group, *marked([token], mark)} - notified:
         if has_handler(pid, number) and not _is_runtime(pid):
-            told.add(pid)
+            notified.add(pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
 
@@ -148,10 +148,10 @@ def is_launcher(pid: int) -> bool:
 
 def members(groups: Iterable[int], tokens: Iterable[str], mark: str = MARK) -> list[int]:
     """Every process of attempts: of their groups, or marked. Those of ranks are their worker's."""
-    found = {*marked(tokens, mark, ranks=mark == RANK_MARK)}
+    pids = {*marked(tokens, mark, ranks=mark == RANK_MARK)}
     for group in groups:
-        found |= {pid for pid in _pids() if _is_in(pid, group)}
-    return sorted(found)
+        pids |= {pid for pid in _pids() if _is_in(pid, group)}
+    return sorted(pids)
 
 
 def is_client(pid: int) -> bool:
@@ -229,19 +229,19 @@ def _pids() -> Iterator[int]:
     yield from (int(name) for name in names if name.isdecimal())
 
 
-def fork_twin(work: Callable[[], None], kept: Iterable[int]) -> int:
+def fork_twin(work: Callable[[], None], handles: Iterable[int]) -> int:
     """Fork; the twin does the work and ends. Of what is open here it keeps these handles alone."""
     pid = os.fork()
     if pid:
         return pid
     try:
-        _leave_the_agents_side(sorted(kept))
+        _leave_the_agents_side(sorted(handles))
         work()
     finally:
         os._exit(0)
 
 
-def _leave_the_agents_side(kept: list[int]) -> None:
+def _leave_the_agents_side(handles: list[int]) -> None:
     os.setsid()  # A signal to the agent's group, or Ctrl-C, is not for us.
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
@@ -252,7 +252,7 @@ def _leave_the_agents_side(kept: list[int]) -> None:
         os.dup2(nothing, handle)
     # A connection that we held open would make the server believe that the agent lives.
     first = 3
-    for handle in [*kept, _MOST_HANDLES]:
+    for handle in [*handles, MOST_HANDLES]:
         os.closerange(first, handle)
         first = handle + 1
 

@@ -17,6 +17,7 @@ from runyard.schedulers.slurm.commands import Answer, find_slurm
 from runyard.schedulers.slurm.limits import ask_array_size, is_limit, refusal
 from runyard.schedulers.slurm.name import cluster_name
 from runyard.schedulers.slurm.script_words import WORDS
+from runyard.schedulers.slurm.settings import LOCAL_FOLDER
 from runyard.schedulers.slurm.variables import clean_environment, with_shell_options
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Slurm(Scheduler):
     name = "slurm"
     title = "Slurm"
     has_queue = True
+    local_folder = LOCAL_FOLDER
     by_hand: ClassVar[Mapping[str, str]] = {
         "cancel": "`scancel {job}`",
         "script": "`scontrol write batch_script {job} -` while Slurm knows it",

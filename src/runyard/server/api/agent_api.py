@@ -33,7 +33,7 @@ from runyard.server.store.database import LARGEST_KEY
 from runyard.server.store.json_text import is_odd
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, leases, programs, sweeps
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.ledger.claims import Handed
 from runyard.server.sweeps.ledger.new_trials import OWN
 from runyard.server.sweeps.policy.causes import CAUSES
@@ -51,8 +51,7 @@ _LAST_SECONDS = 600.0
 async def begin_agent(request: Request) -> Response:
     row = await own_sweep(request)
     given = await read_texts(request)
-    agent = await tracker_of(request).sweeps.begin_agent(
-        row["key"],
+    new = NewAgent(
         user=caller_of(request).key,
         kind=OWN,
         token=arguments.field(given, "token", str),
@@ -62,6 +61,7 @@ async def begin_agent(request: Request) -> Response:
         job=_named(given, "job"),
         node=_named(given, "node"),
     )
+    agent = await tracker_of(request).sweeps.begin_agent(row["key"], new)
     return answer(
         {
             "agent": agent["key"],

@@ -79,6 +79,5 @@ def delete_expired(db: Connection, now: float) -> list[tuple[str, str]]:
 
 
 def delete_abandoned(db: Connection, before: float) -> int:
-    """Delete versions whose upload began before that time and never came to an end."""
     done = db.execute("DELETE FROM artifacts WHERE state = 'PENDING' AND created_at < ?", (before,))
     return done.rowcount

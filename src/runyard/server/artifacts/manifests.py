@@ -157,7 +157,6 @@ def _base(db: Connection, artifact: int, base: int | None) -> list[int]:
 
 
 def measure(db: Connection, key: int) -> tuple[int, int]:
-    """How many files there are, and how large they are together."""
     row = db.execute(
         # References may claim any size: their sum can be more than SQLite's integers hold.
         "SELECT count(*), cast(min(total(size), 9e18) AS INTEGER) FROM entries WHERE manifest = ?",
@@ -179,7 +178,6 @@ def digest_of(db: Connection, key: int) -> str:
 def entries_after(
     db: Connection, key: int, path: str, limit: int, *, names: Sequence[str] | None = None
 ) -> list[Row]:
-    """Entries in the order of their paths."""
     tests, values = "", list[Any]([key, path])
     if names is not None:
         # One value however many names: SQLite takes only so many.

@@ -35,7 +35,6 @@ def artifact(db: Connection, key: int, entities: Entities) -> Row | None:
 
 
 def latest(db: Connection, key: int, entities: Entities) -> Row | None:
-    """The newest version of a collection."""
     row = artifacts.latest(db, key)
     return None if row is None else artifact(db, row["key"], entities)
 

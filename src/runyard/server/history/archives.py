@@ -29,7 +29,7 @@ from runyard.server.history.merging import Merge, read_places
 from runyard.server.history.pieces import Extent, close_gap
 from runyard.server.history.row_summaries import summary_of_rows
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row, exists
+from runyard.server.store.sql import Row, exists, fetch_number, insert
 from runyard.server.store.store import Changed, Slice, Transfer
 
 Flags = npt.NDArray[np.bool_]
@@ -238,23 +238,23 @@ class Restore(Transfer):
         if self._is_done:
             return None
         if self._merge is not None:
-            merge, left, extent = self._merge
+            merge, archived, extent = self._merge
             part = merge.plan(db)
             if part is not None:
                 return part
             self._merge = None
-            return self._forget(left, extent)
+            return self._forget(archived, extent)
         counts = {stream: count_rows(db, self._run, stream) for stream in (HISTORY, EVENTS)}
         if self._empty is None:
             self._empty = {stream for stream, count in counts.items() if not count}
         for stream, count in counts.items():
-            left = stream_of(self._number, stream)
-            for extent in pieces.extents(db, self._run, left):
+            archived = stream_of(self._number, stream)
+            for extent in pieces.extents(db, self._run, archived):
                 if stream in self._empty and count <= extent.start:
-                    return self._move(left, extent, stream)
-                rows = read_rows(db, self._run, left, extent.start, extent.stop)
+                    return self._move(archived, extent, stream)
+                rows = read_rows(db, self._run, archived, extent.start, extent.stop)
                 lines = [line for _, line in rows]
-                self._merge = Merge(self._run, stream, lines), left, extent
+                self._merge = Merge(self._run, stream, lines), archived, extent
                 return self.plan(db)
         return self._finish
 
@@ -327,14 +327,10 @@ def read(db: Connection, run: int) -> list[Row]:
 
 
 def _begin(db: Connection, run: Row, reason: str, now: float) -> int:
-    number: int = db.execute(
-        "SELECT coalesce(max(number), 0) + 1 FROM archives WHERE run = ?", (run["key"],)
-    ).fetchone()[0]
-    db.execute(
-        "INSERT INTO archives (run, number, reason, made_at, config, summary) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (run["key"], number, reason, now, run["config"], run["summary"]),
-    )
+    question = "SELECT coalesce(max(number), 0) + 1 FROM archives WHERE run = ?"
+    number = fetch_number(db, question, (run["key"],))
+    columns = {"run": run["key"], "number": number, "reason": reason, "made_at": now}
+    insert(db, "archives", {**columns, "config": run["config"], "summary": run["summary"]})
     return number
 
 

@@ -60,6 +60,10 @@ class Column:
     lines: Numbers
     values: Numbers | list[str]
 
+    def at(self, lines: Numbers) -> Column:
+        """The same values in other lines."""
+        return Column(self.key, self.kind, lines, self.values)
+
 
 def encode(
     lines: Sequence[str], number_keys: Callable[[Iterable[str]], Mapping[str, int]]

@@ -67,26 +67,19 @@ class Fork(Transfer):
 
 
 def _rows_after(steps: list[Column], step: float) -> Numbers:
-    """The numbers of rows with a later step."""
-    later = [
-        # An infinite step is none, as for rewinds and syncs.
-        column.lines[_finite(column) > step]
-        for column in steps
-        if column.kind in (FLOAT, INTEGER)
-    ]
+    later = []
+    for column in steps:
+        if column.kind in (FLOAT, INTEGER):
+            values = np.asarray(column.values, np.float64)
+            # An infinite step is none, as for rewinds and syncs.
+            later.append(column.lines[np.where(np.isfinite(values), values, -1.0) > step])
     return np.sort(np.concatenate(later)) if later else np.empty(0, np.int64)
 
 
 def _moved_up(column: Column, later: Numbers, before: int) -> Column:
     """Under the child's numbers: rows that are too late leave no gap."""
-    lines = column.lines - before - np.searchsorted(later, column.lines)
-    return Column(column.key, column.kind, lines, column.values)
+    return column.at(column.lines - before - np.searchsorted(later, column.lines))
 
 
 def _values(piece: pieces.Piece) -> int:
     return sum(count for _, level, _, count, _, _ in piece.series if level == 0)
-
-
-def _finite(column: Column) -> Numbers:
-    values = np.asarray(column.values, np.float64)
-    return np.where(np.isfinite(values), values, -1.0)

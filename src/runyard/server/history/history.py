@@ -75,15 +75,12 @@ def cut_rows(db: Connection, run: int, stream: int, start: int, stop: int | None
             for first, last in ((0, start), (bound, 2**62)):
                 part = [pieces.between(column, first, last) for column in columns]
                 left += pieces.remake(db, extent, part)
-        pieces.remove(db, run, stream, extent)
-        for piece in left:
-            pieces.store(db, run, stream, piece)
+        pieces.replace(db, run, stream, [extent], left)
 
 
 def read_rows(
     db: Connection, run: int, stream: int, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Rows with their numbers, as JSON, in order."""
     for number, row in read_objects(db, run, stream, start, stop):
         yield number, row if isinstance(row, str) else json.dumps(row, separators=(",", ":"))
 

@@ -1,4 +1,7 @@
-"""Batches that are joined to segments; planned beside the writer, as it takes long."""
+"""Joins batches of history to segments, in the background, for as long as the server runs.
+
+A join is planned beside the writer, as that takes long.
+"""
 
 from __future__ import annotations
 
@@ -65,10 +68,7 @@ def plan_join(db: Connection, run: int, stream: int) -> Slice | None:
     )
 
     def join(db: Connection) -> None:
-        for extent in taken:
-            pieces.remove(db, run, stream, extent)
-        for piece in made:
-            pieces.store(db, run, stream, piece)
+        pieces.replace(db, run, stream, taken, made)
 
     return join
 

@@ -21,7 +21,7 @@ from runyard.server.history.columns import FLOAT, INTEGER, Column, Numbers, deco
 from runyard.server.history.history import HISTORY, count_rows, read_columns
 from runyard.server.history.metric_keys import known_keys, number_keys
 from runyard.server.history.pieces import Extent
-from runyard.server.store.store import Changed, Slice, Transfer, carry_out
+from runyard.server.store.store import Changed, Slice, Transfer
 
 # (step, time); a row that says neither comes first.
 Place = tuple[float, float]
@@ -56,20 +56,17 @@ class Merge(Transfer):
         columns = part.added
         if part.extent is not None:
             own = pieces.columns_of(db, self._run, self.stream, part.extent)
-            columns = [
-                *(_renumbered(column, part.numbers, part.targets) for column in own),
-                *columns,
-            ]
+            places = [np.searchsorted(part.numbers, column.lines) for column in own]
+            moved = [column.at(part.targets[to]) for column, to in zip(own, places, strict=True)]
+            columns = [*moved, *columns]
         made = pieces.make(db, columns)
         before, self._count = self._count, max([self._count, *(piece.stop for piece in made)])
 
         def merge(db: Connection) -> None:
             if count_rows(db, self._run, self.stream) != before:
                 raise Changed(f"rows were added to run {self._run}")
-            if part.extent is not None:
-                pieces.remove(db, self._run, self.stream, part.extent)
-            for piece in made:
-                pieces.store(db, self._run, self.stream, piece)
+            extents = [] if part.extent is None else [part.extent]
+            pieces.replace(db, self._run, self.stream, extents, made)
 
         return merge
 
@@ -130,11 +127,6 @@ class _Part:
     targets: Numbers
 
 
-def merge_rows(db: Connection, run: int, stream: int, lines: Sequence[str]) -> None:
-    """A whole merge at once."""
-    carry_out(db, Merge(run, stream, lines))
-
-
 def read_places(db: Connection, run: int, stream: int) -> tuple[Numbers, Numbers]:
     """The steps and the times of all rows; where a row has none, -1. Events have no steps."""
     count = count_rows(db, run, stream)
@@ -170,10 +162,7 @@ def _encoded(db: Connection, lines: Sequence[str], numbers: Numbers) -> list[Col
             raise _NewKeys(wanted)
         return known
 
-    return [
-        Column(column.key, column.kind, numbers[column.lines], column.values)
-        for column in decode(encode(lines, number), 0)
-    ]
+    return [column.at(numbers[column.lines]) for column in decode(encode(lines, number), 0)]
 
 
 def _make_room(numbers: Numbers, before: Numbers) -> tuple[Numbers, Numbers]:
@@ -191,11 +180,6 @@ def _make_room(numbers: Numbers, before: Numbers) -> tuple[Numbers, Numbers]:
     # Each at least one behind the one before it: the largest lead so far.
     settled = order + np.maximum.accumulate(np.where(is_new, 0, wanted - order).clip(min=0))
     return settled[~is_new], settled[is_new]
-
-
-def _renumbered(column: Column, numbers: Numbers, targets: Numbers) -> Column:
-    lines = targets[np.searchsorted(numbers, column.lines)]
-    return Column(column.key, column.kind, lines, column.values)
 
 
 def _as_complex(steps: Numbers, times: Numbers) -> Numbers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from sqlite3 import Connection
 
 from runyard.server.history.columns import NEST
@@ -31,18 +31,14 @@ def known_keys(db: Connection, names: Iterable[str]) -> dict[str, int]:
     """
     texts = {name.encode(errors="surrogatepass"): name for name in names}
     known: dict[str, int] = {}
-    for some in _in_parts(list(texts)):
+    for start in range(0, len(texts), _MOST_AT_ONCE):
+        some = list(texts)[start : start + _MOST_AT_ONCE]
         rows = db.execute(
             f"SELECT key, name FROM keys WHERE name IN ({','.join('?' * len(some))})",  # noqa: S608
             some,
         )
         known |= {texts[row["name"]]: row["key"] for row in rows}
     return known
-
-
-def _in_parts(texts: list[bytes]) -> Iterator[list[bytes]]:
-    for start in range(0, len(texts), _MOST_AT_ONCE):
-        yield texts[start : start + _MOST_AT_ONCE]
 
 
 def key_reader(db: Connection) -> Callable[[int], str]:

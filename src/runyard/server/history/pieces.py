@@ -41,7 +41,6 @@ class Piece(Extent):
 def extents(
     db: Connection, run: int, stream: int, start: int = 0, stop: int = 2**62
 ) -> list[Extent]:
-    """Pieces with some of these rows, in order."""
     rows = db.execute(
         "SELECT start, stop, data FROM batches "
         "WHERE run = :run AND stream = :stream AND start < :stop AND stop > :start UNION ALL "
@@ -166,6 +165,15 @@ def remove(db: Connection, run: int, stream: int, extent: Extent) -> None:
         segments.remove(db, run, stream, extent.start)
 
 
+def replace(
+    db: Connection, run: int, stream: int, extents: Iterable[Extent], made: Iterable[Piece]
+) -> None:
+    for extent in extents:
+        remove(db, run, stream, extent)
+    for piece in made:
+        store(db, run, stream, piece)
+
+
 def move(db: Connection, run: int, stream: int, extent: Extent, to: int) -> None:
     """Make a piece one of another stream; its rows keep their numbers."""
     _verify(db, run, stream, extent)
@@ -240,24 +248,16 @@ def _groups(db: Connection, run: int, stream: int, first: int) -> list[_Group]:
 
 def _replace(db: Connection, run: int, stream: int, group: _Group, targets: Numbers) -> Slice:
     columns = [
-        Column(
-            column.key,
-            column.kind,
-            targets[np.searchsorted(group.numbers, column.lines)],
-            column.values,
-        )
+        column.at(targets[np.searchsorted(group.numbers, column.lines)])
         for extent in group.extents
         for column in columns_of(db, run, stream, extent)
     ]
     made = make(db, columns)
     low, high = int(targets[0]), int(group.numbers[-1]) + 1
 
-    def replace(db: Connection) -> None:
+    def close_gap(db: Connection) -> None:
         if extents(db, run, stream, low, high) != group.extents:
             raise Changed(f"rows {low} to {high} of run {run} have changed")
-        for extent in group.extents:
-            remove(db, run, stream, extent)
-        for piece in made:
-            store(db, run, stream, piece)
+        replace(db, run, stream, group.extents, made)
 
-    return replace
+    return close_gap

@@ -37,7 +37,6 @@ def add(
 
 
 def of_project(db: Connection, project: int, kind: str | None) -> list[Row]:
-    """Measurements, the newest first."""
     return db.execute(
         "SELECT figures.*, users.name AS user_name FROM figures "
         "JOIN users ON users.key = figures.user "

@@ -131,7 +131,6 @@ def newest(
     open_only: bool = False,
     limit: int | None = None,
 ) -> list[Row]:
-    """Jobs, the newest first."""
     seen, values = sight.condition()
     tests = [seen]
     if sweep is not None:

@@ -41,8 +41,18 @@ class FieldMemory:
         """What stands under these fields in runs that are at these revisions."""
         wanted = list(fields)
         with self._lock:
-            known = [self._of(field) for field in wanted]
-            stale = sorted(set[int]().union(*(_stale(memory, revisions) for memory in known)))
+            known = [self._known.setdefault(field, {}) for field in wanted]
+            for field in wanted:
+                self._known.move_to_end(field)
+            # The runs of which nothing is remembered, or something older.
+            stale = sorted(
+                {
+                    key
+                    for memory in known
+                    for key, revision in revisions.items()
+                    if memory.get(key, _NEVER)[0] != revision
+                }
+            )
             fresh = _read(db, stale, wanted)
             result: dict[Field, Values] = {}
             for field, memory in zip(wanted, known, strict=True):
@@ -54,22 +64,12 @@ class FieldMemory:
             self._forget()
         return result
 
-    def _of(self, field: Field) -> dict[int, tuple[int, Any]]:
-        memory = self._known.setdefault(field, {})
-        self._known.move_to_end(field)
-        return memory
-
     def _forget(self) -> None:
         while len(self._known) > _MOST_FIELDS:
             self._known.popitem(last=False)
         for memory in self._known.values():
             if len(memory) > _MOST_RUNS:
                 memory.clear()
-
-
-def _stale(memory: Mapping[int, tuple[int, Any]], revisions: Mapping[int, int]) -> list[int]:
-    """The runs of which nothing is remembered, or something older."""
-    return [key for key, revision in revisions.items() if memory.get(key, _NEVER)[0] != revision]
 
 
 def _read(db: Connection, keys: list[int], fields: list[Field]) -> dict[Field, Values]:

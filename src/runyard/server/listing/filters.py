@@ -3,8 +3,8 @@
     {"$and": [{"state": "finished"}, {"config.lr": {"$lt": 0.1}}, {"tags": {"$in": ["best"]}}]}
 
 A filter becomes a condition, and a condition a predicate over records. What SQL can answer by
-itself is told by `filter_sql`. Values of different kinds are never equal and never before one
-another; what is missing equals null.
+itself, `narrow` puts into a test of SQL. Values of different kinds are never equal and never before
+one another; what is missing equals null.
 """
 
 from __future__ import annotations

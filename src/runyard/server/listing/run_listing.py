@@ -199,8 +199,5 @@ def read_columns(
         if fields
         else {}
     )
-    return columns, [_column(values[field], columns["key"]) for field in fields]
-
-
-def _column(values: Values, keys: Sequence[int]) -> list[Any]:
-    return [values.get(key, MISSING) for key in keys]
+    keys = columns["key"]
+    return columns, [[values[field].get(key, MISSING) for key in keys] for field in fields]

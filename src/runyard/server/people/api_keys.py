@@ -113,7 +113,6 @@ def add(db: Connection, user: int, key: str, wanted: Wanted, now: float) -> dict
 
 
 def own(db: Connection, user: int, key: str, now: float) -> None:
-    """Make `key` the state folder's own."""
     db.execute(
         "INSERT INTO api_keys (hash, user, label, created_at, kind) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET kind = excluded.kind",

@@ -16,7 +16,6 @@ _MOST = 200
 
 
 def make_team(db: Connection, name: str, caller: Caller, others: Iterable[str], now: float) -> None:
-    """A team of the caller, who takes in others."""
     people.add_team(db, name, caller.name, now, adopt=caller.admin)
     for other in others:
         if other != caller.name:

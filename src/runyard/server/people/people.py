@@ -132,7 +132,6 @@ def revoke_key(db: Connection, user: str, key: str, own_hash: str) -> None:
 
 
 def revoke_kind(db: Connection, user: str, kind: str) -> int:
-    """Take all keys of a kind from a user; says how many."""
     return api_keys.revoke_kind(db, find_user(db, user)["key"], kind)
 
 

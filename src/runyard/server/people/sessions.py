@@ -161,7 +161,6 @@ def load(db: Connection) -> list[Session]:
 
 
 def add(db: Connection, session: Session) -> bool:
-    """False if the key behind it was revoked in the meantime."""
     done = db.execute(
         "INSERT INTO page_sessions (hash, proof, api_key, browser, created_at, confirmed_at, "
         "used_at, used_from) SELECT ?, ?, hash, ?, ?, ?, ?, ? FROM api_keys "

@@ -37,25 +37,11 @@ def begin(
     archive: int | None = None,
     now: float,
 ) -> int:
-    number: int = db.execute(
-        "SELECT coalesce(max(number), 0) + 1 FROM clients WHERE run = ?", (run,)
-    ).fetchone()[0]
-    db.execute(
-        "INSERT INTO clients (run, number, kind, writer, began_at, started_at, heard_at, archive, "
-        "history_told, events_told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            run,
-            number,
-            kind,
-            writer,
-            now,
-            started_at,
-            now,
-            archive,
-            count_rows(db, run, HISTORY),
-            count_rows(db, run, EVENTS),
-        ),
-    )
+    number = count(db, run) + 1
+    columns = {"run": run, "number": number, "kind": kind, "writer": writer}
+    columns |= {"began_at": now, "started_at": started_at, "heard_at": now, "archive": archive}
+    rows = {f"{name}_told": count_rows(db, run, stream) for stream, name in _NAMES.items()}
+    sql.insert(db, "clients", columns | rows)
     return number
 
 
@@ -175,7 +161,6 @@ def note(db: Connection, run: int, origin: Origin, writer: str) -> None:
 
 
 def has_logged(client: Row, stream: int) -> bool:
-    """Whether rows of a client are here."""
     return client[f"{_NAMES[stream]}_shift"] is not None
 
 

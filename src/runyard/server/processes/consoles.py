@@ -1,4 +1,4 @@
-"""A run's console in pages: what runyard saw, or else what the client sent."""
+"""A run's console in pages, and its lines as a terminal shows them in the end."""
 
 from __future__ import annotations
 
@@ -73,15 +73,10 @@ def _of_client(db: Connection, run: int, after: int, size: int) -> tuple[str, in
         for number, text in get_lines(db, run, stream, begin):
             if taken >= size:
                 return "".join(pieces), turn * _LINES_EACH + number, True
-            pieces.append(f"{as_seen(_without_time(text))}\n")
+            pieces.append(f"{as_seen(split_line(text)[2])}\n")
             taken += len(pieces[-1])
             place = turn * _LINES_EACH + number + 1
     return "".join(pieces), place, False
-
-
-def _without_time(line: str) -> str:
-    """A console line of the client's without the time (and `ERROR`) that it puts in front."""
-    return split_line(line)[2]
 
 
 def split_line(line: str) -> tuple[str, str | None, str]:
@@ -138,7 +133,6 @@ def as_seen(line: str) -> str:
 
 
 def _move(cells: list[str], column: int, sequence: re.Match[str]) -> int:
-    """What a sequence does to a line of text; where the cursor is afterwards."""
     digits, kind = sequence.group(1) or "", sequence.group(2)
     # No terminal is wider than this, whatever a program asks for.
     number = min(int(digits), 10_000) if digits.isdigit() else None

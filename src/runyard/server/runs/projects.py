@@ -37,6 +37,5 @@ def ensure(db: Connection, entity: str, name: str, now: float) -> tuple[Row, boo
 
 
 def keys_of_entities(db: Connection, entities: Container[str] | None) -> frozenset[int]:
-    """The projects of these entities; None is all of them."""
     rows = db.execute("SELECT key, entity FROM projects")
     return frozenset(row["key"] for row in rows if entities is None or row["entity"] in entities)

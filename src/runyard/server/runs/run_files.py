@@ -1,4 +1,8 @@
-"""The list of a run's files; the bytes lie on disk (see `uploads`)."""
+"""Files that clients upload to runs: their list in the database, their bytes on disk.
+
+On disk a file lies under a hash of its name: what a client calls it cannot lead out of its run's
+folder.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +123,6 @@ class Uploads:
         shutil.rmtree(self._folder / str(run), ignore_errors=True)
 
     def clear_orphans(self, known: Container[int]) -> None:
-        """Remove the files of runs that are deleted."""
         for path in self._folder.iterdir():
             if path.name.isdecimal() and int(path.name) not in known:
                 self.remove_run(int(path.name))

@@ -1,4 +1,4 @@
-"""Runs: announced, listed, found by their place or by what a person types."""
+"""Runs: announced, listed, found by their place or by what a person types, edited by hand."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def note_start(db: Connection, key: int, now: float) -> None:
     db.execute("UPDATE runs SET started_at = ? WHERE key = ? AND started_at IS NULL", (now, key))
 
 
-def update(db: Connection, key: int, **columns: Any) -> None:
+def update(db: Connection, /, key: int, **columns: Any) -> None:
     if columns:
         sql.update(db, "runs", {"key": key}, columns)
 

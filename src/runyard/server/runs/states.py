@@ -28,7 +28,6 @@ def after_exit(exit_code: int, *, preempting: bool) -> str:
 
 
 def after_completion(exit_code: int, *, preempting: bool) -> str:
-    """The state of a run whose client said it is complete."""
     if exit_code == 0:
         return "finished"
     return "preempted" if preempting else "failed"
@@ -44,7 +43,6 @@ def shell_code(exit_code: int) -> int:
 
 
 def cause_of(exit_code: int) -> str:
-    """Why an attempt ended, in a word."""
     signal_ = _signal_of(exit_code)
     if signal_ is not None:
         return signal_.name

@@ -213,7 +213,6 @@ class Database:
         return future
 
     def _connect(self) -> sqlite3.Connection:
-        """A connection for this thread alone."""
         place = f"file:{urllib.parse.quote(str(self._path))}?vfs=unix-excl"
         connection = sqlite3.connect(place, uri=True, isolation_level=None, timeout=30)
         connection.row_factory = sqlite3.Row

@@ -1,4 +1,10 @@
-"""The store as coroutines use it: reads, changes, and transfers that take many changes."""
+"""The store as coroutines use it: reads, changes, and transfers that take many changes.
+
+A transfer moves rows in slices, where one change would hold the writer for too long. It is planned
+on a reader and carried out by the writer, one short change after the other, and others write in
+between. After each slice all that is stored can be read, so a server that dies leaves rows in one
+place or the other, never in none; whoever asked for the transfer asks again, and it goes on.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def go_back(
         return None
     if rows:
         await store.transfer(run, Merge(run, HISTORY, rows))
-        await store.write(_show_to_clients, run)
+        await store.write(runs.update, run, seen_client=1)  # Who resumes is told of these rows.
 
     def later(_steps: Numbers, times: Numbers) -> Flags:
         if saved_at is None:
@@ -74,8 +74,3 @@ def _time_to_log(times: Numbers) -> float:
     gaps = np.diff(times[-_ROWS_LOOKED_AT:])
     steps = gaps[gaps > _AT_ONCE]
     return float(np.quantile(steps, 0.25)) * _SHARE_OF_STEP if len(steps) else 0.0
-
-
-def _show_to_clients(db: Connection, run: int) -> None:
-    """Whoever resumes is told of the rows that were brought in."""
-    runs.update(db, run, seen_client=1)

@@ -15,10 +15,16 @@ from runyard.server.processes import attempts, clients
 from runyard.server.processes.origins import Branch, Origin, read_internals, read_origin
 from runyard.server.runs import runs, states
 from runyard.server.store.names import new_id
-from runyard.server.store.sql import Row
+from runyard.server.store.sql import Row, insert
 from runyard.server.store.store import Needed, Transfer
 from runyard.server.sweeps.ledger import leases, trials
 from runyard.server.tracking import deletion
+
+# Of a run, as its client sends them.
+_COLUMNS = (
+    *("name", "config", "summary", "notes", "group", "job_type", "sweep"),
+    *("host", "program", "commit_hash", "repo"),
+)
 
 
 class Unknown(LookupError):
@@ -56,21 +62,8 @@ class Upsert:
         return self.host is not None
 
     def columns(self) -> dict[str, Any]:
-        columns = {
-            "name": self.name,
-            "config": self.config,
-            "summary": self.summary,
-            "tags": None if self.tags is None else json.dumps(self.tags),
-            "notes": self.notes,
-            "group": self.group,
-            "job_type": self.job_type,
-            "sweep": self.sweep,
-            "host": self.host,
-            "program": self.program,
-            "commit_hash": self.commit_hash,
-            "repo": self.repo,
-        }
-        return {name: value for name, value in columns.items() if value is not None}
+        columns = {name: value for name in _COLUMNS if (value := getattr(self, name)) is not None}
+        return columns if self.tags is None else {**columns, "tags": json.dumps(self.tags)}
 
 
 def upsert(
@@ -243,21 +236,17 @@ def _refuse_deleted(db: Connection, message: Upsert) -> None:
 
 def _create(db: Connection, message: Upsert, now: float) -> int:
     project = runs.ensure_project(db, message.entity, message.project, now)
-    cursor = db.execute(
-        "INSERT INTO runs (id, project, user, name, state, heartbeat_at, created_at) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            message.id or new_id(),
-            project,
-            message.user,
-            message.name or runs.new_name(db, project),
-            # Only who makes a run by hand names a state; nobody changes one that way later.
-            message.state if message.state in states.ALL else "pending",
-            now if message.state in states.ALIVE else None,
-            now,
-        ),
-    )
-    return cursor.lastrowid or 0
+    columns = {
+        "id": message.id or new_id(),
+        "project": project,
+        "user": message.user,
+        "name": message.name or runs.new_name(db, project),
+        # Only who makes a run by hand names a state; nobody changes one that way later.
+        "state": message.state if message.state in states.ALL else "pending",
+        "heartbeat_at": now if message.state in states.ALIVE else None,
+        "created_at": now,
+    }
+    return insert(db, "runs", columns)
 
 
 def _was_seen_to_end(db: Connection, run: Row) -> bool:

@@ -44,7 +44,6 @@ def _series(
 def _extremes(
     db: Connection, run: int, name: str, curve: Curve
 ) -> tuple[float | None, float | None]:
-    """The smallest and the largest finite value."""
     low, high = curve.low, curve.high
     if np.isinf(low).any() or np.isinf(high).any():
         # An infinity hides what is behind it: look at every value.

@@ -41,7 +41,6 @@ def spread(count: int, samples: int) -> Numbers:
 
 
 def sample_rows(db: Connection, run: int, stream: int, samples: int) -> list[dict[str, Any]]:
-    """Whole rows, evenly spread."""
     places = _places(db, run, stream, *_EVERYTHING)
     if not places:
         return []
@@ -54,7 +53,6 @@ def sample_rows(db: Connection, run: int, stream: int, samples: int) -> list[dic
 
 
 def rows_between(db: Connection, run: int, stream: int, window: Window) -> list[dict[str, Any]]:
-    """Whole rows whose step is in the window."""
     return _read(db, run, stream, _in_window(db, run, stream, window))
 
 

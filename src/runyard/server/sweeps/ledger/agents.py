@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from runyard.server.processes import attempts, clients
 from runyard.server.runs import runs
-from runyard.server.store.sql import Row, fetch_one
+from runyard.server.store.sql import Row, fetch_one, insert
 from runyard.server.sweeps.ledger import endings, leases, programs, settling, sweeps, trials
 
 # Between a stop that a client hears of by its stream, and one that its agent enforces.
@@ -39,34 +39,33 @@ class Stop:
     why: str
 
 
-def begin(
-    db: Connection,
-    sweep: int,
-    *,
-    user: int,
-    kind: str,
-    token: str | None,
-    host: str,
-    pid: int | None,
-    slots: int,
-    now: float,
-    job: str | None = None,
-    node: str | None = None,
-) -> Row:
+@dataclass(frozen=True)
+class NewAgent:
+    """An agent that comes. `kind`: own; W&B's are stock, or function inside a program.
+
+    `job` and `node`: where it is on a cluster, in the scheduler's words.
+    """
+
+    user: int
+    kind: str
+    host: str
+    token: str | None = None
+    pid: int | None = None
+    slots: int = 1
+    job: str | None = None
+    node: str | None = None
+
+
+def begin(db: Connection, sweep: int, new: NewAgent, now: float) -> Row:
     """An agent comes. With a token, a repeated call finds the same agent."""
-    known = db.execute(
-        "SELECT key FROM agents WHERE sweep = ? AND token = ?", (sweep, token)
-    ).fetchone()
+    question = "SELECT key FROM agents WHERE sweep = ? AND token = ?"
+    known = fetch_one(db, question, (sweep, new.token))
     if known is not None:
-        key: int = known["key"]
-        db.execute("UPDATE agents SET heard_at = ? WHERE key = ?", (now, key))
+        db.execute("UPDATE agents SET heard_at = ? WHERE key = ?", (now, known["key"]))
+        key = known["key"]
     else:
-        cursor = db.execute(
-            "INSERT INTO agents (sweep, user, kind, token, host, pid, slots, job, node, "
-            "created_at, heard_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (sweep, user, kind, token, host, pid, slots, job, node, now, now),
-        )
-        key = cursor.lastrowid or 0
+        times = {"created_at": now, "heard_at": now}
+        key = insert(db, "agents", {"sweep": sweep, **vars(new), **times})
     row = by_key(db, key)
     assert row is not None
     return row
@@ -88,7 +87,6 @@ def of_sweep(db: Connection, sweep: int) -> list[Row]:
 
 
 def is_heard(agent: Row, now: float) -> bool:
-    """Whether an agent is still there, as far as anybody knows."""
     is_recent: bool = agent["heard_at"] > now - leases.LEASE_SECONDS
     return agent["left_at"] is None and is_recent
 

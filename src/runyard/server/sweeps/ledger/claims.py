@@ -53,7 +53,6 @@ class Round:
 
 
 def hand_out(db: Connection, sweep: int, claims: Sequence[Claim], draw: Draw, now: float) -> Round:
-    """Give each claim a trial, as far as there are some."""
     row = sweeps.by_key(db, sweep)
     if row is None:
         return Round([None] * len(claims), "canceled", "the sweep is gone", False)

@@ -38,7 +38,6 @@ def extend(db: Connection, trial: Row, now: float) -> float:
 
 
 def are_silent(db: Connection, now: float) -> bool:
-    """Whether a lease has run out."""
     return exists(db, "SELECT 1 FROM trials WHERE state = 'running' AND lease < ? LIMIT 1", (now,))
 
 

@@ -1,4 +1,4 @@
-"""What a run reached: the values of metrics that the search looks at."""
+"""What a run reached: values of metrics that the search looks at, and curves for early stopping."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def last_value(db: Connection, run: int, summary: dict[str, Any], name: str) -> 
 
 
 def as_number(value: Any) -> float | None:
-    """A finite number, or nothing."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

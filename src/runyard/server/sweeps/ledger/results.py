@@ -12,6 +12,7 @@ from runyard.server.runs import runs
 from runyard.server.store.sql import Row, fetch_column
 from runyard.server.sweeps.ledger import sweeps
 from runyard.server.sweeps.ledger.measures import last_value, measure
+from runyard.server.sweeps.policy.controller_requests import plain_value
 from runyard.server.sweeps.policy.rules import Aim, Rules
 from runyard.sweep_states import ENDED_STATES
 
@@ -121,15 +122,17 @@ def prior_results(db: Connection, sweep: int, place: Place) -> list[dict[str, An
         run = runs.by_key(db, key)
         if run is None:
             continue
-        config = {
-            name: item["value"] if isinstance(item, dict) and "value" in item else item
-            for name, item in json.loads(run["config"]).items()
-        }
-        point = place(config)
+        point = place(settings_of(run))
         if point is not None:
             measured = measure(db, run, rules)
             results.append(_as_result(-1 - number, list(point), [measured], rules))
     return results
+
+
+def settings_of(run: Row) -> dict[str, Any]:
+    """What a run's config says, without what the client says of itself."""
+    config = json.loads(run["config"])
+    return {name: plain_value(item) for name, item in config.items() if name != "_wandb"}
 
 
 def _open(db: Connection, sweep: int, rules: Rules) -> dict[int, str]:

@@ -121,7 +121,6 @@ def _end_run(
     exit_code: int | None,
     over_at: float,
 ) -> None:
-    """The run of a trial whose attempt has ended."""
     if run["state"] in (*states.ALIVE, "pending"):
         # Nobody told the run of its end.
         runs.update(

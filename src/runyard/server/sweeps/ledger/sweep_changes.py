@@ -1,4 +1,4 @@
-"""What people do to a sweep: pause, resume, stop, cancel, cap, retry, change its file."""
+"""What people, and controllers on their machines, do to a sweep: pause, resume, cap, retry, ..."""
 
 from __future__ import annotations
 
@@ -141,19 +141,11 @@ def change_file(db: Connection, key: int, new: NewFile, now: float) -> Row:
             f"the sweep {sweep['id']} has drawn {sweep['trials']} trials: its method, parameters "
             "and seeds stay as they are. Make a new sweep, with these runs as its prior ones"
         )
-    sweeps.update(
-        db,
-        key,
-        now,
-        text=new.text,
-        config=new.config,
-        rules=new.rules.as_json(),
-        method=new.method,
-        run_cap=new.run_cap,
-        size=new.size,
-        name=new.name or sweep["name"],
-        description=new.description if new.description is not None else sweep["description"],
-    )
+    columns = {**vars(new), "rules": new.rules.as_json(), "name": new.name or sweep["name"]}
+    del columns["same_space"]
+    if new.description is None:
+        del columns["description"]
+    sweeps.update(db, key, now, **columns)
     settling.conclude(db, key, now)
     return sweeps.get(db, key)
 

@@ -76,7 +76,6 @@ def by_key(db: Connection, key: int) -> Row | None:
 
 
 def get(db: Connection, key: int) -> Row:
-    """A sweep that is known to be there."""
     row = by_key(db, key)
     assert row is not None
     return row
@@ -142,7 +141,7 @@ def count(db: Connection, project: int) -> int:
     return fetch_number(db, "SELECT count(*) FROM sweeps WHERE project = ?", (project,))
 
 
-def update(db: Connection, key: int, now: float, **columns: Any) -> None:
+def update(db: Connection, /, key: int, now: float, **columns: Any) -> None:
     sql.update(db, "sweeps", {"key": key}, {"updated_at": now, **columns})
 
 
@@ -176,7 +175,6 @@ def whole(row: Row, rules: Rules) -> int | None:
 
 
 def expected(row: Row, rules: Rules) -> int | None:
-    """How many trials the sweep will have when it is over."""
     bounds = [bound for bound in (whole(row, rules), row["run_cap"]) if bound is not None]
     return min(bounds, default=None)
 

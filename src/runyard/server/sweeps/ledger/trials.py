@@ -1,4 +1,7 @@
-"""Trials: rows of the ledger, found and counted. `claims` and `settling` change them."""
+"""Trials: rows of the ledger, found, counted, and moved where nobody has them.
+
+`claims` and `settling` change those that an agent has.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,6 @@ _WITH_AGENT = (
 
 
 def by_run(db: Connection, run: int) -> Row | None:
-    """The trial that a run is, if it is one."""
     return fetch_one(db, "SELECT * FROM trials WHERE run = ?", (run,))
 
 
@@ -43,7 +45,6 @@ def by_number(db: Connection, sweep: int, number: int) -> Row | None:
 
 
 def get(db: Connection, sweep: int, number: int) -> Row:
-    """A trial that is known to be there."""
     row = by_number(db, sweep, number)
     assert row is not None
     return row
@@ -108,7 +109,6 @@ def best(db: Connection, sweep: int) -> Row | None:
 
 
 def is_taken(db: Connection, sweep: int, name: str) -> bool:
-    """Whether a trial of the sweep has that name."""
     return exists(db, "SELECT 1 FROM trials WHERE sweep = ? AND name = ?", (sweep, name))
 
 

@@ -35,7 +35,7 @@ def read_controller(text: str | None) -> Asked:
         if args is None:
             is_done = True
         elif isinstance(args, dict):
-            wanted.append((entry["id"], {name: _value(item) for name, item in args.items()}))
+            wanted.append((entry["id"], {name: plain_value(item) for name, item in args.items()}))
     stops = tuple(run for run in _list(content.get("earlystop")) if isinstance(run, str))
     return Asked(tuple(wanted), stops, is_done)
 
@@ -44,5 +44,6 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _value(item: Any) -> Any:
+def plain_value(item: Any) -> Any:
+    """What stands in an entry of a run's config, which clients write as {"value": ...}."""
     return item["value"] if isinstance(item, dict) and "value" in item else item

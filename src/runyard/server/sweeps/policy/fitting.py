@@ -79,7 +79,6 @@ def _usually_needed(known: Programs) -> float:
 
 
 def explain(known: Programs, room: Room, sweep: str) -> str:
-    """Why programs are too long for jobs of this length, and what to do about it."""
     mend = (
         "ask for more with --time, or have the program save its state in $RUNYARD_CHECKPOINT_DIR "
         f"and then type `runyard sweep --resume {sweep}`, to have it tried again"

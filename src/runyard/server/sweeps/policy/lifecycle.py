@@ -1,7 +1,7 @@
 """The life of a trial, as one table: what can happen to it in which state, and what follows.
 
-`store/trials.move` is the only writer of a trial's state, and asks this table. What the trial's run
-and its attempt become stands beside it, so that the three never disagree. The same table is in
+`trials.move` is the only writer of a trial's state, and asks this table. What the trial's run and
+its attempt become stands beside it, so that the three never disagree. The same table is in
 docs/design.md; a test holds them equal.
 """
 

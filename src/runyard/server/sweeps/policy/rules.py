@@ -85,7 +85,6 @@ class Rules:
         )
 
     def has_target(self, measured: Mapping[str, float]) -> bool:
-        """Whether every metric that has a target has reached it."""
         aims = [aim for aim in self.aims if aim.target is not None]
         return bool(aims) and all(
             aim.name in measured and aim.is_reached_by(measured[aim.name]) for aim in aims

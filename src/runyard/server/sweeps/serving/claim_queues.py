@@ -18,7 +18,7 @@ from runyard.search.sweep import Sweep
 from runyard.server.store.sql import Row
 from runyard.server.store.store import Store
 from runyard.server.sweeps.ledger import agents, claims, leases, results, settling, sweeps
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.ledger.claims import Handed, Round
 from runyard.server.sweeps.ledger.new_trials import Claim
 from runyard.server.sweeps.policy.rules import Rules
@@ -183,36 +183,8 @@ class ClaimQueues:
         self.quiet_periods: dict[int, QuietPeriod] = {}
         self.is_stopping: Callable[[], bool] = lambda: False
 
-    async def begin_agent(
-        self,
-        sweep: int,
-        *,
-        user: int,
-        kind: str,
-        host: str,
-        token: str | None = None,
-        pid: int | None = None,
-        slots: int = 1,
-        job: str | None = None,
-        node: str | None = None,
-    ) -> Row:
-        """An agent comes to a sweep. `kind`: own; W&B's are stock, or function inside a program.
-
-        `job` and `node`: where it is on a cluster, in Slurm's words.
-        """
-        row = await self.store.write(
-            agents.begin,
-            sweep,
-            user=user,
-            kind=kind,
-            token=token,
-            host=host,
-            pid=pid,
-            slots=slots,
-            job=job,
-            node=node,
-            now=time.time(),
-        )
+    async def begin_agent(self, sweep: int, new: NewAgent) -> Row:
+        row = await self.store.write(agents.begin, sweep, new, time.time())
         self._agents[row["key"]] = row
         return row
 

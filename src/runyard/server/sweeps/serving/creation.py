@@ -1,4 +1,4 @@
-"""A new sweep: its file, its place, and the runs that it knows of before it begins."""
+"""A sweep's file, read and checked; a new sweep, and the runs that it knows of before it begins."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from runyard.search.sweep import Asha, Sweep, read_sweep
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweeps
+from runyard.server.sweeps.ledger.results import settings_of
 from runyard.server.sweeps.ledger.sweep_changes import NewFile
 from runyard.server.sweeps.ledger.sweeps import NewSweep
 from runyard.server.sweeps.policy.rules import Aim, Limit, Rules
@@ -49,6 +50,18 @@ class SweepFile:
     @property
     def size(self) -> int | None:
         return self.sweep.space.size if self.sweep.method == "grid" else None
+
+    def columns(self) -> dict[str, Any]:
+        """What a new sweep, and one whose file changes, stores of it."""
+        return {
+            "text": self.text,
+            "config": self.config,
+            "rules": self.rules,
+            "method": self.sweep.method,
+            "run_cap": self.sweep.run_cap,
+            "size": self.size,
+            "description": self.sweep.description,
+        }
 
 
 def read_file(content: str | dict[str, Any]) -> SweepFile:
@@ -117,14 +130,8 @@ def new_sweep(
             project=project,
             user=user,
             name=name or file.sweep.name,
-            description=file.sweep.description,
-            text=file.text,
-            config=file.config,
-            rules=file.rules,
-            method=file.sweep.method,
+            **file.columns(),
             seed=seed if options.seed is None else options.seed,
-            run_cap=file.sweep.run_cap,
-            size=file.size,
             folder=folder,
             prior=tuple(run["key"] for run in known),
             tried=tuple(tried),
@@ -135,27 +142,8 @@ def new_sweep(
 
 def new_file(file: SweepFile, before: SweepFile) -> NewFile:
     """What `sweep_changes.change_file` needs, to put one file in the place of another."""
-    return NewFile(
-        text=file.text,
-        config=file.config,
-        rules=file.rules,
-        method=file.sweep.method,
-        run_cap=file.sweep.run_cap,
-        size=file.size,
-        name=file.sweep.name,
-        description=file.sweep.description,
-        same_space=file.sweep.space == before.sweep.space,
-    )
-
-
-def settings_of(run: Row) -> dict[str, Any]:
-    """What a run's config says, without what the client says of itself."""
-    config = json.loads(run["config"])
-    return {
-        key: item["value"] if isinstance(item, dict) and "value" in item else item
-        for key, item in config.items()
-        if key != "_wandb"
-    }
+    same_space = file.sweep.space == before.sweep.space
+    return NewFile(**file.columns(), name=file.sweep.name, same_space=same_space)
 
 
 def _run(db: Connection, entity: str, project: str, run_id: str) -> Row:

@@ -91,7 +91,7 @@ class Judge:
         if len(self.sweep.metrics) == 1 and any(
             self._aim.is_reached_by(value) for _, value in pairs
         ):
-            await self._store.write(_reach_target, self._key)
+            await self._store.write(sweeps.update, self._key, time.time(), has_target=1)
         if decision not in _ASKS or trial["state"] != "running" or trial["stop"] is not None:
             return False
         return await self._store.write(_ask_to_end, trial["run"], _ASKS[decision])
@@ -180,7 +180,3 @@ def _parse(line: str) -> Any:
 def _ask_to_end(db: Connection, run: int, why: str) -> bool:
     row = runs.by_key(db, run)
     return row is not None and settling.ask_to_end(db, row, why, time.time())
-
-
-def _reach_target(db: Connection, sweep: int) -> None:
-    sweeps.update(db, sweep, time.time(), has_target=1)

@@ -124,11 +124,11 @@ class Suggestions:
             await self._wait_for_some(demand)
         self._ready = self._distinct(self._ready)
         taken = self._usable(demand.results)[: demand.count]
-        self._ready = [point for point in self._ready if point not in taken]
-        self._lent = {point.point: point for point in taken}
-        self._under_way = [point.point for point in taken]
+        self._ready = [suggestion for suggestion in self._ready if suggestion not in taken]
+        self._lent = {suggestion.point: suggestion for suggestion in taken}
+        self._under_way = [suggestion.point for suggestion in taken]
         for number in range(len(taken), demand.count):
-            others = (*self._under_way, *(point.point for point in self._ready))
+            others = (*self._under_way, *(suggestion.point for suggestion in self._ready))
             self._under_way.append(self._handed_out.spread(demand.setting + number, others))
         self.stir()
         return list(self._under_way)
@@ -136,9 +136,9 @@ class Suggestions:
     def _distinct(self, ready: Sequence[_Ready]) -> list[_Ready]:
         """Those that were not handed out before, each once."""
         fresh: dict[Point, _Ready] = {}
-        for point in ready:
-            if self._handed_out.is_new(point.point):
-                fresh.setdefault(self.sweep.space.snap(point.point), point)
+        for suggestion in ready:
+            if self._handed_out.is_new(suggestion.point):
+                fresh.setdefault(self.sweep.space.snap(suggestion.point), suggestion)
         return list(fresh.values())
 
     def warm_up(self) -> None:
@@ -179,11 +179,11 @@ class Suggestions:
             return list(self._ready)
         return sorted(
             (
-                point
-                for point in self._ready
-                if not ahead.is_stale(point.knows, known + self._prior, self._at_work)
+                suggestion
+                for suggestion in self._ready
+                if not ahead.is_stale(suggestion.knows, known + self._prior, self._at_work)
             ),
-            key=lambda point: -point.knows,
+            key=lambda suggestion: -suggestion.knows,
         )
 
     async def _wait_for_some(self, demand: Demand) -> None:
@@ -283,14 +283,16 @@ class Suggestions:
             most = _AT_ONCE_BLIND if is_blind else _AT_ONCE
             made = await self._suggest(view, min(missing, most), view.setting)
             # The oldest make room for what knows more.
-            self._ready = sorted(self._ready + made, key=lambda point: -point.knows)[:wanted]
+            self._ready = sorted(self._ready + made, key=lambda suggestion: -suggestion.knows)[
+                :wanted
+            ]
         self._news.set()
         return bool(made)
 
     def _count_fresh(self) -> int:
         """How many of those that lie ready know as much as the process was told."""
         is_blind = self.sweep.method in _BLIND_METHODS
-        return sum(is_blind or point.knows == self._known for point in self._ready)
+        return sum(is_blind or suggestion.knows == self._known for suggestion in self._ready)
 
     async def _suggest(self, view: View, count: int, setting: int) -> list[_Ready]:
         # The view may be older than what was handed out last: asked as if that were not there, the

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from runyard.server.people import api_keys, people, permissions
-from runyard.server.wandb_api.graphql.inputs import as_text, opaque, text_of
+from runyard.server.wandb_api.graphql.inputs import Arguments, opaque, text_of
 from runyard.server.wandb_api.graphql.pages import connection, edge
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 # Clients warn when they are newer than this; there is no newest client for us.
 _CLIENT_VERSIONS = {"max_cli_version": "0.999.0", "min_cli_version": "0.0.0"}
@@ -21,7 +21,7 @@ def queries(request: Request) -> Source:
 
     async def users(arguments: Arguments) -> Source:
         """Whose names begin with what is asked for; the one of exactly that name comes first."""
-        wanted = as_text(arguments, "query") or ""
+        wanted = arguments.text("query") or ""
         known = [
             user
             for user in await request.tracker.read(people.list_users)
@@ -78,13 +78,13 @@ def mutations(request: Request) -> Source:
     caller = request.caller
 
     async def generate_api_key(arguments: Arguments) -> Source:
-        label = as_text(arguments, "description") or ""
+        label = arguments.text("description") or ""
         made = await request.tracker.accounts.add_key(caller.name, api_keys.Wanted(label))
         # The one time that the key is told: clients look for it in the name.
         return {"apiKey": {**_key(made), "name": made["key"]}}
 
     async def delete_api_key(arguments: Arguments) -> Source:
-        place = text_of(_KEY, as_text(arguments, "id") or "")
+        place = text_of(_KEY, arguments.text("id") or "")
         owner, _, key = place.partition("/")
         if not permissions.may_manage_keys(caller, owner):
             raise Refusal("there is no such key")

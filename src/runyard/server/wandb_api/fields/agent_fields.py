@@ -9,10 +9,10 @@ from typing import Any
 
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import agents, sweeps
-from runyard.server.sweeps.ledger.agents import NoAgent
+from runyard.server.sweeps.ledger.agents import NewAgent, NoAgent
 from runyard.server.sweeps.serving import heartbeats
 from runyard.server.wandb_api.fields import run_fields
-from runyard.server.wandb_api.graphql.inputs import AGENT, as_text, key_of, opaque
+from runyard.server.wandb_api.graphql.inputs import AGENT, Arguments, key_of, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_number,
@@ -21,29 +21,26 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source, must_write
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 _EXIT: Mapping[str, Any] = {"type": "exit"}
 
 
 def mutations(request: Request) -> Source:
     async def create(arguments: Arguments) -> Source:
-        entity = request.entity(as_text(arguments, "entityName"))
-        project, name = as_text(arguments, "projectName") or "", as_text(arguments, "sweep") or ""
+        entity = request.entity(arguments)
+        project, name = arguments.text("projectName") or "", arguments.text("sweep") or ""
         row = await request.tracker.read(sweeps.by_path, entity, project, name)
         if row is None or not request.may_read(entity):
             raise Refusal(f"there is no sweep {entity}/{project}/{name[:50]}")
         must_write(request, entity)
-        agent = await request.tracker.sweeps.begin_agent(
-            row["key"],
-            user=request.caller.key,
-            kind="stock",
-            host=(as_text(arguments, "host") or "")[:255],
-        )
+        host = (arguments.text("host") or "")[:255]
+        new = NewAgent(request.caller.key, "stock", host)
+        agent = await request.tracker.sweeps.begin_agent(row["key"], new)
         return {"agent": {"__typename": "Agent", "id": opaque(AGENT, agent["key"])}}
 
     async def heartbeat(arguments: Arguments) -> Source:
-        named = as_text(arguments, "id") or ""
+        named = arguments.text("id") or ""
         commands = await _commands(request, key_of(AGENT, named), _alive(arguments))
         return {"agent": {"__typename": "Agent", "id": named}, "commands": json.dumps(commands)}
 
@@ -79,9 +76,8 @@ async def _commands(request: Request, agent: int, alive: list[str]) -> list[Mapp
 
 
 def _alive(arguments: Arguments) -> list[str]:
-    """The ids of the runs that are alive in an agent."""
     try:
-        states = json.loads(as_text(arguments, "runState") or "{}")
+        states = json.loads(arguments.text("runState") or "{}")
     except (ValueError, RecursionError) as error:
         raise Refusal(f"runState is not JSON: {error}") from error
     if not isinstance(states, dict):
@@ -90,14 +86,12 @@ def _alive(arguments: Arguments) -> list[str]:
 
 
 def in_sweep(request: Request, sweep: Row) -> Source:
-    """The fields of a sweep that lead to its agents."""
-
     async def every(_arguments: Arguments) -> Source:
         rows = await request.tracker.read(agents.of_sweep, sweep["key"])
         return connection(edge(row["key"], agent_fields(request, row)) for row in rows)
 
     async def agent(arguments: Arguments) -> Source | None:
-        key = key_of(AGENT, as_text(arguments, "agentName") or "")
+        key = key_of(AGENT, arguments.text("agentName") or "")
         row = await request.tracker.read(agents.by_key, key)
         is_here = row is not None and row["sweep"] == sweep["key"]
         return agent_fields(request, row) if row is not None and is_here else None

@@ -6,25 +6,25 @@ import logging
 import time
 
 from runyard.server.runs import alerts, runs
-from runyard.server.wandb_api.graphql.inputs import as_text
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source, must_write
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 log = logging.getLogger(__name__)
 
 
 def mutations(request: Request) -> Source:
     async def notify(arguments: Arguments) -> Source:
-        entity = request.entity(as_text(arguments, "entityName"))
+        entity = request.entity(arguments)
         must_write(request, entity)
-        project, run = as_text(arguments, "projectName") or "", as_text(arguments, "runName") or ""
+        project, run = arguments.text("projectName") or "", arguments.text("runName") or ""
         row = await request.tracker.read(runs.by_path, entity, project, run)
         if row is None:
             raise Refusal(f"no run {run[:100]} in {entity}/{project}")
         wait = arguments.get("waitDuration")
         alert = alerts.Alert(
-            title=as_text(arguments, "title") or "",
-            text=as_text(arguments, "text") or "",
-            level=as_text(arguments, "severity") or "INFO",
+            title=arguments.text("title") or "",
+            text=arguments.text("text") or "",
+            level=arguments.text("severity") or "INFO",
             # Clients count in milliseconds.
             wait_seconds=wait / 1000 if isinstance(wait, int | float) and 0 < wait < 2**53 else 0.0,
         )

@@ -14,12 +14,10 @@ from runyard.server.wandb_api.graphql.inputs import (
     COLLECTION,
     MANIFEST,
     RUN,
-    as_key,
-    as_list,
-    as_text,
+    Arguments,
     opaque,
 )
-from runyard.server.wandb_api.graphql.request import Arguments, Request, Source
+from runyard.server.wandb_api.graphql.request import Request, Source
 
 # What clients send for "whatever the team says", and read as "for ever", which is what it says.
 _INHERITED_TTL, _NO_TTL = -1, -2
@@ -30,11 +28,11 @@ _MOST_FILES = 10_000
 
 def queries(request: Request) -> Source:
     async def artifact(arguments: Arguments) -> Source | None:
-        row = await request.see(visibility.artifact, as_key(arguments, "id", ARTIFACT))
+        row = await request.see(visibility.artifact, arguments.key("id", ARTIFACT))
         return None if row is None else artifact_fields(request, row)
 
     async def client_id_mapping(arguments: Arguments) -> Source | None:
-        client_id = as_text(arguments, "clientID") or ""
+        client_id = arguments.text("clientID") or ""
         row = await request.tracker.read(artifacts.by_client_id, client_id)
         if row is None:
             return None
@@ -48,8 +46,6 @@ def queries(request: Request) -> Source:
 
 
 def in_run(request: Request, run: int) -> Source:
-    """The fields of a run that lead to what it used and what it made."""
-
     def with_role(role: str) -> Any:
         async def listed(arguments: Arguments) -> Source:
             size = pages.page_size(arguments)
@@ -227,7 +223,7 @@ def files_of(request: Request, row: Row) -> Any:
             manifest,
             pages.cursor_text(arguments) or "",
             size + 1,
-            names=as_list(arguments, "names") or None,
+            names=arguments.texts("names") or None,
         )
         edges = [pages.edge(entry["path"], _file_fields(request, row, entry)) for entry in entries]
         return pages.page(edges, size, row["file_count"])

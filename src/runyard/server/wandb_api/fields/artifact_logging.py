@@ -13,20 +13,8 @@ from runyard.server.runs import runs
 from runyard.server.store.names import BadName, check_project
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.artifact_fields import artifact_fields
-from runyard.server.wandb_api.graphql.inputs import (
-    ARTIFACT,
-    MANIFEST,
-    as_json,
-    as_key,
-    as_list,
-    as_objects,
-    as_text,
-    as_whole,
-    key_of,
-    opaque,
-)
+from runyard.server.wandb_api.graphql.inputs import ARTIFACT, MANIFEST, Arguments, key_of, opaque
 from runyard.server.wandb_api.graphql.request import (
-    Arguments,
     Refusal,
     Request,
     Source,
@@ -50,35 +38,35 @@ def mutations(request: Request) -> Source:
         return {"artifact": artifact_fields(request, row)}
 
     async def create_manifest(arguments: Arguments) -> Source:
-        row = await own_artifact(request, as_key(arguments, "artifactID", ARTIFACT))
-        kind = as_text(arguments, "type") or manifests.FULL
+        row = await own_artifact(request, arguments.key("artifactID", ARTIFACT))
+        kind = arguments.text("type") or manifests.FULL
         if kind not in (manifests.FULL, manifests.INCREMENTAL, manifests.PATCH):
             raise Refusal(f"{kind[:100]!r} is not a type of manifest")
-        digest = as_text(arguments, "digest") or ""
-        base = as_key(arguments, "baseArtifactID", ARTIFACT)
+        digest = arguments.text("digest") or ""
+        base = arguments.key("baseArtifactID", ARTIFACT)
         key = await tracker.write(manifests.create, row["key"], kind, digest, base, time.time())
         return {"artifactManifest": _manifest_fields(request, key, digest)}
 
     async def update_manifest(arguments: Arguments) -> Source:
-        key = as_key(arguments, "artifactManifestID", MANIFEST) or 0
+        key = arguments.key("artifactManifestID", MANIFEST) or 0
         row = await tracker.read(manifests.by_key, key)
         # Numbers of manifests are easily guessed: one that is not there is refused as another's is.
         await own_artifact(request, None if row is None else row["artifact"])
         assert row is not None
-        digest = as_text(arguments, "digest") or row["digest"]
+        digest = arguments.text("digest") or row["digest"]
         if row["state"] == artifacts.PENDING:
-            base = as_key(arguments, "baseArtifactID", ARTIFACT)
+            base = arguments.key("baseArtifactID", ARTIFACT)
             await tracker.write(manifests.announce, key, digest, base)
         return {"artifactManifest": _manifest_fields(request, key, digest)}
 
     async def create_files(arguments: Arguments) -> Source:
         rows: dict[int, Row] = {}
         wanted: list[tuple[Row, str, str]] = []
-        for spec in as_objects(arguments, "artifactFiles"):
-            key = key_of(ARTIFACT, as_text(spec, "artifactID") or "")
+        for spec in arguments.objects("artifactFiles"):
+            key = key_of(ARTIFACT, spec.text("artifactID") or "")
             if key not in rows:
                 rows[key] = await own_artifact(request, key)
-            name, md5 = as_text(spec, "name") or "", as_text(spec, "md5") or ""
+            name, md5 = spec.text("name") or "", spec.text("md5") or ""
             if not manifests.is_md5(md5):
                 raise Refusal(f"the md5 of {name[:100]!r} is not an MD5 in base64")
             wanted.append((rows[key], name, md5))
@@ -94,7 +82,7 @@ def mutations(request: Request) -> Source:
         return {"files": {"edges": [{"node": node} for node in nodes]}}
 
     async def commit_artifact(arguments: Arguments) -> Source:
-        key = as_key(arguments, "artifactID", ARTIFACT) or 0
+        key = arguments.key("artifactID", ARTIFACT) or 0
         await own_artifact(request, key)
         try:
             row = await tracker.write(artifacts.commit, key, time.time())
@@ -103,17 +91,17 @@ def mutations(request: Request) -> Source:
         return {"artifact": artifact_fields(request, row)}
 
     async def use_artifact(arguments: Arguments) -> Source:
-        row = await readable_artifact(request, as_key(arguments, "artifactID", ARTIFACT))
-        if as_text(arguments, "runName"):
-            must_write(request, request.entity(as_text(arguments, "entityName")))
+        row = await readable_artifact(request, arguments.key("artifactID", ARTIFACT))
+        if arguments.text("runName"):
+            must_write(request, request.entity(arguments))
         run = await tracker.read(_find_run, request, arguments)
         if run is not None:
-            used_as = as_text(arguments, "usedAs")
+            used_as = arguments.text("usedAs")
             await tracker.write(artifacts.note_run, run, row["key"], artifacts.USED, used_as)
         return {"artifact": artifact_fields(request, row)}
 
     async def create_type(arguments: Arguments) -> Source:
-        name = as_text(arguments, "name") or ""
+        name = arguments.text("name") or ""
         # A type is there once something is of it.
         return {"artifactType": {"id": opaque("ArtifactType", name), "name": name}}
 
@@ -129,16 +117,15 @@ def mutations(request: Request) -> Source:
 
 
 def _read_new(db: Any, request: Request, arguments: Arguments) -> artifacts.NewArtifact:
-    """Check and translate the input of `createArtifact`."""
-    entity = request.entity(as_text(arguments, "entityName"))
+    entity = request.entity(arguments)
     must_write(request, entity)
-    project = as_text(arguments, "projectName") or "uncategorized"
-    names = as_list(arguments, "artifactCollectionNames")
-    name = as_text(arguments, "artifactCollectionName") or (names[0] if names else "")
-    kind = as_text(arguments, "artifactTypeName") or ""
-    digest = as_text(arguments, "digest") or ""
-    aliases = [as_text(alias, "alias") or "" for alias in as_objects(arguments, "aliases")]
-    tags = [as_text(tag, "tagName") or "" for tag in as_objects(arguments, "tags")]
+    project = arguments.text("projectName") or "uncategorized"
+    names = arguments.texts("artifactCollectionNames")
+    name = arguments.text("artifactCollectionName") or (names[0] if names else "")
+    kind = arguments.text("artifactTypeName") or ""
+    digest = arguments.text("digest") or ""
+    aliases = [alias.text("alias") or "" for alias in arguments.objects("aliases")]
+    tags = [tag.text("tagName") or "" for tag in arguments.objects("tags")]
     try:
         check_project(entity)
         check_project(project)
@@ -158,19 +145,19 @@ def _read_new(db: Any, request: Request, arguments: Arguments) -> artifacts.NewA
         run=_find_run(db, request, arguments),
         aliases=list(dict.fromkeys(aliases)),
         tags=list(dict.fromkeys(tag for tag in tags if tag)),
-        description=as_text(arguments, "description"),
-        metadata=as_json(arguments, "metadata"),
-        history_step=as_whole(arguments, "historyStep"),
-        ttl=as_whole(arguments, "ttlDurationSeconds"),
-        client_id=as_text(arguments, "clientID"),
-        sequence_client_id=as_text(arguments, "sequenceClientID"),
-        distributed_id=as_text(arguments, "distributedID"),
+        description=arguments.text("description"),
+        metadata=arguments.json("metadata"),
+        history_step=arguments.whole("historyStep"),
+        ttl=arguments.whole("ttlDurationSeconds"),
+        client_id=arguments.text("clientID"),
+        sequence_client_id=arguments.text("sequenceClientID"),
+        distributed_id=arguments.text("distributedID"),
     )
 
 
 def _find_run(db: Any, request: Request, arguments: Arguments) -> int | None:
-    entity = request.entity(as_text(arguments, "entityName"))
-    project, name = as_text(arguments, "projectName") or "", as_text(arguments, "runName") or ""
+    entity = request.entity(arguments)
+    project, name = arguments.text("projectName") or "", arguments.text("runName") or ""
     row = runs.by_path(db, entity, project, name) if name else None
     return None if row is None else row["key"]
 

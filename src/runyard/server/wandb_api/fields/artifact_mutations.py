@@ -21,18 +21,8 @@ from runyard.server.wandb_api.fields.artifact_fields import (
     tag_fields,
 )
 from runyard.server.wandb_api.fields.collection_fields import collection_fields
-from runyard.server.wandb_api.graphql.inputs import (
-    ARTIFACT,
-    COLLECTION,
-    as_json,
-    as_key,
-    as_objects,
-    as_text,
-    as_whole,
-    opaque,
-)
+from runyard.server.wandb_api.graphql.inputs import ARTIFACT, COLLECTION, Arguments, opaque
 from runyard.server.wandb_api.graphql.request import (
-    Arguments,
     Refusal,
     Request,
     Source,
@@ -71,7 +61,7 @@ def mutations(request: Request) -> Source:
         return {"artifact": {"__typename": "Artifact", "id": opaque(ARTIFACT, key)}}
 
     async def link_artifact(arguments: Arguments) -> Source:
-        must_write(request, request.entity(as_text(arguments, "entityName")))
+        must_write(request, request.entity(arguments))
         member = await tracker.write(_link, request, arguments)
         return {
             "versionIndex": member["version"],
@@ -79,7 +69,7 @@ def mutations(request: Request) -> Source:
         }
 
     async def unlink_artifact(arguments: Arguments) -> Source:
-        portfolio = as_key(arguments, "artifactPortfolioID", COLLECTION) or 0
+        portfolio = arguments.key("artifactPortfolioID", COLLECTION) or 0
         row = await own_collection(request, portfolio)
         if not row["is_portfolio"]:
             raise Refusal("there are no links in this collection")
@@ -88,7 +78,7 @@ def mutations(request: Request) -> Source:
 
     def collection_change(id_name: str, columns: Mapping[str, str]) -> Any:
         async def change(arguments: Arguments) -> Source:
-            await own_collection(request, as_key(arguments, id_name, COLLECTION))
+            await own_collection(request, arguments.key(id_name, COLLECTION))
             row = await tracker.write(_change_collection, arguments, id_name, columns)
             return {"artifactCollection": collection_fields(request, row)}
 
@@ -96,7 +86,7 @@ def mutations(request: Request) -> Source:
 
     def collection_deletion(id_name: str) -> Any:
         async def delete(arguments: Arguments) -> Source:
-            key = as_key(arguments, id_name, COLLECTION) or 0
+            key = arguments.key(id_name, COLLECTION) or 0
             row = await own_collection(request, key)
             freed = await tracker.write(artifact_deletion.delete_collection, key)
             await tracker.blobs.free(tracker, freed)
@@ -133,7 +123,7 @@ def mutations(request: Request) -> Source:
 
 
 def _artifact_key(arguments: Arguments) -> int:
-    return as_key(arguments, "artifactID", ARTIFACT) or 0
+    return arguments.key("artifactID", ARTIFACT) or 0
 
 
 def _known(db: Connection, key: int) -> Row:
@@ -147,18 +137,16 @@ def _update(db: Connection, arguments: Arguments, key: int) -> Row:
     """Null leaves a field as it is."""
     row = _known(db, key)
     columns: dict[str, Any] = {
-        "description": as_text(arguments, "description"),
-        "metadata": as_json(arguments, "metadata"),
-        "ttl": as_whole(arguments, "ttlDurationSeconds"),
+        "description": arguments.text("description"),
+        "metadata": arguments.json("metadata"),
+        "ttl": arguments.whole("ttlDurationSeconds"),
         "tags": _changed_tags(row, _tags(arguments, "tagsToAdd"), _tags(arguments, "tagsToDelete")),
     }
     known = {name: value for name, value in columns.items() if value is not None}
     artifacts.update(db, row["key"], time.time(), **known)
     if arguments.get("aliases") is not None:
         # The whole list, as clients send that do not know of adding and deleting.
-        names = _checked(
-            [as_text(alias, "alias") or "" for alias in as_objects(arguments, "aliases")]
-        )
+        names = _checked([alias.text("alias") or "" for alias in arguments.objects("aliases")])
         held = aliases.held(db, row["collection"], row["key"])
         gone = [name for name in held if name not in names]
         aliases.take(db, row["collection"], row["key"], gone)
@@ -170,15 +158,15 @@ def _change_aliases(
     db: Connection, request: Request, arguments: Arguments, key: int, adds: bool
 ) -> None:
     row = _known(db, key)
-    for alias in as_objects(arguments, "aliases"):
-        entity = request.entity(as_text(alias, "entityName"))
+    for alias in arguments.objects("aliases"):
+        entity = request.entity(alias)
         must_write(request, entity)
-        project = as_text(alias, "projectName") or ""
-        name = as_text(alias, "artifactCollectionName") or ""
+        project = alias.text("projectName") or ""
+        name = alias.text("artifactCollectionName") or ""
         collection = collections.by_name(db, entity, project, name)
         if collection is None or aliases.membership(db, collection["key"], row["key"]) is None:
             raise Refusal(f"this artifact is not in {entity}/{project}/{name}")
-        names = [as_text(alias, "alias") or ""]
+        names = [alias.text("alias") or ""]
         if adds:
             aliases.give(db, collection["key"], row["key"], _checked(names))
         else:
@@ -186,15 +174,15 @@ def _change_aliases(
 
 
 def _link(db: Connection, request: Request, arguments: Arguments) -> Row:
-    key = as_key(arguments, "artifactID", ARTIFACT)
-    client_id = as_text(arguments, "clientID")
+    key = arguments.key("artifactID", ARTIFACT)
+    client_id = arguments.text("clientID")
     if key is None and client_id:
         known = artifacts.by_client_id(db, client_id)
         key = None if known is None else known["artifact"]
-    entity = request.entity(as_text(arguments, "entityName"))
-    project = as_text(arguments, "projectName") or "uncategorized"
-    portfolio = as_text(arguments, "artifactPortfolioName") or ""
-    names = [as_text(alias, "alias") or "" for alias in as_objects(arguments, "aliases")]
+    entity = request.entity(arguments)
+    project = arguments.text("projectName") or "uncategorized"
+    portfolio = arguments.text("artifactPortfolioName") or ""
+    names = [alias.text("alias") or "" for alias in arguments.objects("aliases")]
     now = time.time()
     linked = None if key is None else artifacts.by_key(db, key)
     # A version that others only lent may not be lent on: its link would outlive theirs.
@@ -215,8 +203,8 @@ def _link(db: Connection, request: Request, arguments: Arguments) -> Row:
 def _change_collection(
     db: Connection, arguments: Arguments, id_name: str, columns: Mapping[str, str]
 ) -> Row:
-    key = as_key(arguments, id_name, COLLECTION) or 0
-    texts = {column: as_text(arguments, name) for name, column in columns.items()}
+    key = arguments.key(id_name, COLLECTION) or 0
+    texts = {column: arguments.text(name) for name, column in columns.items()}
     known = {column: value for column, value in texts.items() if value is not None}
     try:
         if "name" in known:
@@ -235,11 +223,11 @@ def _change_collection(
 
 
 def _tag_collection(db: Connection, request: Request, arguments: Arguments, adds: bool) -> Row:
-    entity = request.entity(as_text(arguments, "entityName"))
+    entity = request.entity(arguments)
     must_write(request, entity)
     project, name = (
-        as_text(arguments, "projectName") or "",
-        as_text(arguments, "artifactCollectionName"),
+        arguments.text("projectName") or "",
+        arguments.text("artifactCollectionName"),
     )
     row = collections.by_name(db, entity, project, name or "")
     if row is None:
@@ -253,7 +241,7 @@ def _tag_collection(db: Connection, request: Request, arguments: Arguments, adds
 
 
 def _tags(arguments: Arguments, name: str) -> list[str]:
-    return [as_text(tag, "tagName") or "" for tag in as_objects(arguments, name)]
+    return [tag.text("tagName") or "" for tag in arguments.objects(name)]
 
 
 def _changed_tags(row: Row, added: Sequence[str], deleted: Sequence[str]) -> str:

@@ -14,21 +14,19 @@ from runyard.server.wandb_api.fields.artifact_fields import (
     tag_fields,
 )
 from runyard.server.wandb_api.graphql import pages
-from runyard.server.wandb_api.graphql.inputs import COLLECTION, as_key, as_text, opaque
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
+from runyard.server.wandb_api.graphql.inputs import COLLECTION, Arguments, opaque
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 
 def queries(request: Request) -> Source:
     async def artifact_collection(arguments: Arguments) -> Source | None:
-        row = await request.see(visibility.collection, as_key(arguments, "id", COLLECTION))
+        row = await request.see(visibility.collection, arguments.key("id", COLLECTION))
         return None if row is None else collection_fields(request, row)
 
     return {"artifactCollection": artifact_collection}
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
-    """The fields of a project that lead to its artifacts."""
-
     async def types(arguments: Arguments) -> Source:
         rows = await request.tracker.read(collections.types, entity, project)
         after = pages.cursor_text(arguments) or ""
@@ -41,13 +39,13 @@ def in_project(request: Request, entity: str, project: str) -> Source:
 
     async def one_type(arguments: Arguments) -> Source | None:
         for row in await request.tracker.read(collections.types, entity, project):
-            if row["name"] == as_text(arguments, "name"):
+            if row["name"] == arguments.text("name"):
                 return _type_fields(request, entity, project, row)
         return None
 
     async def membership(arguments: Arguments) -> Source | None:
         member = await request.tracker.read(
-            artifacts.by_name, entity, project, as_text(arguments, "name") or ""
+            artifacts.by_name, entity, project, arguments.text("name") or ""
         )
         return None if member is None else await membership_fields(request, member)
 
@@ -64,7 +62,7 @@ def _lookups(request: Request, entity: str, project: str, kind: str | None) -> S
     tracker = request.tracker
 
     async def artifact(arguments: Arguments) -> Source | None:
-        name = as_text(arguments, "name") or ""
+        name = arguments.text("name") or ""
         member = await tracker.read(artifacts.by_name, entity, project, name, kind)
         if member is None:
             return None
@@ -73,7 +71,7 @@ def _lookups(request: Request, entity: str, project: str, kind: str | None) -> S
 
     def collection(is_wanted: tuple[bool, ...]) -> Any:
         async def find(arguments: Arguments) -> Source | None:
-            name = as_text(arguments, "name") or ""
+            name = arguments.text("name") or ""
             row = await tracker.read(collections.by_name, entity, project, name, kind)
             if row is None or bool(row["is_portfolio"]) not in is_wanted:
                 return None
@@ -126,7 +124,7 @@ def collection_fields(request: Request, row: Row) -> Source:
         members = await tracker.read(
             artifacts.versions,
             key,
-            newest=not (as_text(arguments, "order") or "-").startswith("+"),
+            newest=not (arguments.text("order") or "-").startswith("+"),
             after=pages.cursor_number(arguments),
             limit=size + 1,
         )
@@ -140,9 +138,7 @@ def collection_fields(request: Request, row: Row) -> Source:
         return pages.page(edges, size, await tracker.read(artifacts.count_versions, key))
 
     async def membership(arguments: Arguments) -> Source | None:
-        member = await tracker.read(
-            aliases.resolve, key, as_text(arguments, "aliasName") or "latest"
-        )
+        member = await tracker.read(aliases.resolve, key, arguments.text("aliasName") or "latest")
         return None if member is None else await membership_fields(request, member)
 
     async def all_aliases(arguments: Arguments) -> Source:
@@ -180,7 +176,7 @@ def collection_fields(request: Request, row: Row) -> Source:
 
 def _wants_committed(arguments: Arguments) -> bool:
     """Lists hold committed versions; a filter can only ask for others, of which there are none."""
-    text = as_text(arguments, "filters")
+    text = arguments.text("filters")
     if not text:
         return True
     try:

@@ -8,15 +8,15 @@ from typing import Any
 from runyard.server.artifacts import blobs
 from runyard.server.people import invitations, people, permissions
 from runyard.server.store.names import BadName
-from runyard.server.wandb_api.graphql.inputs import as_text, opaque, text_of
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments, opaque, text_of
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 _MEMBER = "Member"
 
 
 def queries(request: Request) -> Source:
     async def entity(arguments: Arguments) -> Source | None:
-        named = request.entity(as_text(arguments, "name"))
+        named = request.entity(arguments, "name")
         return _entity_fields(request, named) if request.may_read(named) else None
 
     return {"entity": entity}
@@ -24,14 +24,14 @@ def queries(request: Request) -> Source:
 
 def mutations(request: Request) -> Source:
     async def create_team(arguments: Arguments) -> Source:
-        name = as_text(arguments, "teamName") or ""
+        name = arguments.text("teamName") or ""
         # Members are equals: who is named as the team's admin is one more.
-        others = list(filter(None, [as_text(arguments, "teamAdminUserName")]))
+        others = list(filter(None, [arguments.text("teamAdminUserName")]))
         await _change(request, invitations.make_team, name, request.caller, others, time.time())
         return {"entity": {**_entity_fields(request, name), "limits": None}}
 
     async def create_invite(arguments: Arguments) -> Source:
-        team, user = _team(request, arguments), as_text(arguments, "username")
+        team, user = _team(request, arguments), arguments.text("username")
         if user is None:
             raise Refusal("users have no email addresses here: name the user")
         await _change(request, invitations.take_in, team, user, request.caller, time.time())
@@ -47,7 +47,7 @@ def mutations(request: Request) -> Source:
 
     async def delete_invite(arguments: Arguments) -> Source:
         team = _team(request, arguments)
-        place, _, user = text_of(_MEMBER, as_text(arguments, "id") or "").partition("/")
+        place, _, user = text_of(_MEMBER, arguments.text("id") or "").partition("/")
         if place != team:
             raise Refusal(f"this is no member of {team!r}")
         await _change(request, invitations.let_go, team, user, request.caller)
@@ -119,7 +119,7 @@ def _member(entity: str, user: str, *, pending: bool = False) -> Source:
 
 
 def _team(request: Request, arguments: Arguments) -> str:
-    team = as_text(arguments, "entityName") or ""
+    team = arguments.text("entityName") or ""
     if not permissions.may_manage_team(request.caller, team):
         raise Refusal(f"there is no team {team[:100]!r}")
     return team

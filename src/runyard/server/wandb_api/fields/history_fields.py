@@ -7,7 +7,6 @@ and `historyKeys` are JSON themselves.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import Any
 
@@ -15,8 +14,8 @@ from runyard.server.history.history import EVENTS, HISTORY, count_rows, last_row
 from runyard.server.history.reading import rows
 from runyard.server.history.reading.history_keys import read_history_keys
 from runyard.server.history.reading.rows import Window
-from runyard.server.wandb_api.graphql.inputs import as_count, as_list
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 _SAMPLES, _MOST_SAMPLES = 500, 100_000
 _FARTHEST = 2**53
@@ -27,7 +26,7 @@ def in_run(request: Request, run: int) -> Source:
     tracker = request.tracker
 
     async def history(arguments: Arguments) -> list[str]:
-        samples = as_count(arguments, "samples", _SAMPLES, _MOST_SAMPLES)
+        samples = arguments.count("samples", _SAMPLES, _MOST_SAMPLES)
         if arguments.get("minStep") is None and arguments.get("maxStep") is None:
             return await tracker.read(_sampled, run, HISTORY, samples)
         low = _step(arguments, "minStep", 0)
@@ -36,11 +35,11 @@ def in_run(request: Request, run: int) -> Source:
         return await tracker.read(_between, run, Window(low, min(high, low + samples - 1)))
 
     async def events(arguments: Arguments) -> list[str]:
-        samples = as_count(arguments, "samples", _SAMPLES, _MOST_SAMPLES)
+        samples = arguments.count("samples", _SAMPLES, _MOST_SAMPLES)
         return await tracker.read(_sampled, run, EVENTS, samples)
 
     async def sampled_history(arguments: Arguments) -> list[list[dict[str, Any]]]:
-        specs = [_read_spec(text) for text in as_list(arguments, "specs")]
+        specs = [_read_spec(text) for text in arguments.texts("specs")]
         if len(specs) > _MOST_SPECS:
             raise Refusal(f"specs has more than {_MOST_SPECS} entries")
         return [await tracker.read(_sampled_keys, run, spec) for spec in specs]
@@ -69,25 +68,25 @@ def _between(db: Connection, run: int, window: Window) -> list[str]:
     return [json.dumps(row) for row in rows.rows_between(db, run, HISTORY, window)]
 
 
-def _sampled_keys(db: Connection, run: int, spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    samples = as_count(spec, "samples", _SAMPLES, _MOST_SAMPLES)
+def _sampled_keys(db: Connection, run: int, spec: Arguments) -> list[dict[str, Any]]:
+    samples = spec.count("samples", _SAMPLES, _MOST_SAMPLES)
     window = None
     if spec.get("minStep") is not None or spec.get("maxStep") is not None:
         low, high = _step(spec, "minStep", 0), _step(spec, "maxStep", _FARTHEST)
         # Old clients ask for one step more than they want rows; it belongs to their next page.
         window = Window(low, min(high, low + samples - 1))
-    names = as_list(spec, "keys")
+    names = spec.texts("keys")
     return rows.sample_keys(db, run, HISTORY, names, samples, window)
 
 
-def _read_spec(text: str) -> Mapping[str, Any]:
+def _read_spec(text: str) -> Arguments:
     try:
         spec = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Refusal(f"a spec is not JSON: {error}") from error
     if not isinstance(spec, dict):
         raise Refusal("a spec is not an object")
-    return spec
+    return Arguments(spec)
 
 
 def _step(arguments: Arguments, name: str, default: int) -> int:

@@ -9,9 +9,9 @@ from runyard.server.listing import run_listing
 from runyard.server.listing.filters import BadFilter, Condition, read_filter
 from runyard.server.listing.orders import BadOrder, read_cursor, read_order, write_cursor
 from runyard.server.wandb_api.fields import run_fields
-from runyard.server.wandb_api.graphql.inputs import as_text
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.pages import connection, cursor_text, edge, page_size
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 
 def in_project(request: Request, project: int | None) -> Source:
@@ -33,13 +33,13 @@ def in_project(request: Request, project: int | None) -> Source:
         return known[text]
 
     async def run_count(arguments: Arguments) -> int:
-        condition, keys = await matching(as_text(arguments, "filters"))
+        condition, keys = await matching(arguments.text("filters"))
         return await tracker.read(run_listing.count, project or 0, condition, keys)
 
     async def page(arguments: Arguments) -> Source:
-        condition, keys = await matching(as_text(arguments, "filters"))
+        condition, keys = await matching(arguments.text("filters"))
         try:
-            order = read_order(as_text(arguments, "order"))
+            order = read_order(arguments.text("order"))
             after = read_cursor(cursor_text(arguments))
         except BadOrder as error:
             raise Refusal(str(error)) from error

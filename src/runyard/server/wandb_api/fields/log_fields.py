@@ -8,8 +8,8 @@ from sqlite3 import Connection
 
 from runyard.server.processes import consoles
 from runyard.server.wandb_api.graphql import pages
-from runyard.server.wandb_api.graphql.inputs import as_count
-from runyard.server.wandb_api.graphql.request import Arguments, Request, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Request, Source
 
 _PAGE, _LARGEST_PAGE = 1_000, 10_000
 
@@ -17,7 +17,7 @@ _PAGE, _LARGEST_PAGE = 1_000, 10_000
 def in_run(request: Request, run: int) -> Source:
     async def log_lines(arguments: Arguments) -> Source:
         if arguments.get("last") is not None:
-            last = as_count(arguments, "last", _PAGE, _LARGEST_PAGE)
+            last = arguments.count("last", _PAGE, _LARGEST_PAGE)
             return await request.tracker.read(_tail, run, last)
         size = pages.page_size(arguments, usual=_PAGE, most=_LARGEST_PAGE)
         after = pages.cursor_number(arguments)

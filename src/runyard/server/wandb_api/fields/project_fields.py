@@ -16,7 +16,7 @@ from runyard.server.wandb_api.fields import (
     sweep_fields,
 )
 from runyard.server.wandb_api.fields.account_fields import user_fields
-from runyard.server.wandb_api.graphql.inputs import as_text
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_text,
@@ -25,7 +25,7 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source, must_write
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Project:
 
 def queries(request: Request) -> Source:
     async def project(arguments: Arguments) -> Source | None:
-        name = as_text(arguments, "name") or as_text(arguments, "project") or ""
-        entity = request.entity(as_text(arguments, "entityName"))
+        name = arguments.text("name") or arguments.text("project") or ""
+        entity = request.entity(arguments)
         number = arguments.get("internalId")
         row = await (
             request.tracker.read(projects.by_path, entity, name)
@@ -54,14 +54,14 @@ def queries(request: Request) -> Source:
 
     async def model(arguments: Arguments) -> Source | None:
         """The older name. Here a run is about to start, maybe with its project."""
-        name = as_text(arguments, "name") or as_text(arguments, "project") or ""
-        entity = request.entity(as_text(arguments, "entityName"))
+        name = arguments.text("name") or arguments.text("project") or ""
+        entity = request.entity(arguments)
         if not request.may_read(entity):
             return None
         return await project(arguments) or project_fields(request, Project(entity, name))
 
     async def models(arguments: Arguments) -> Source:
-        entity = request.entity(as_text(arguments, "entityName"))
+        entity = request.entity(arguments)
         size, after = page_size(arguments), cursor_text(arguments)
         if not request.may_read(entity):
             return connection(())
@@ -75,8 +75,8 @@ def queries(request: Request) -> Source:
 
 def mutations(request: Request) -> Source:
     async def upsert_model(arguments: Arguments) -> Source:
-        name = as_text(arguments, "name") or ""
-        entity = request.entity(as_text(arguments, "entityName"))
+        name = arguments.text("name") or ""
+        entity = request.entity(arguments)
         try:
             check_project(name)
             check_project(entity)

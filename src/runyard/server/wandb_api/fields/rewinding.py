@@ -11,17 +11,17 @@ from runyard.server.processes import clients
 from runyard.server.runs import runs
 from runyard.server.store.sql import Row
 from runyard.server.wandb_api.fields.run_fields import upserted_fields
-from runyard.server.wandb_api.graphql.inputs import as_text
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source, must_write
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 
 def mutations(request: Request) -> Source:
     async def rewind_run(arguments: Arguments) -> Source:
-        entity = request.entity(as_text(arguments, "entityName"))
-        project = as_text(arguments, "projectName") or "uncategorized"
-        run = as_text(arguments, "runName") or ""
+        entity = request.entity(arguments)
+        project = arguments.text("projectName") or "uncategorized"
+        run = arguments.text("runName") or ""
         must_write(request, entity)
-        metric = as_text(arguments, "metricName") or "_step"
+        metric = arguments.text("metricName") or "_step"
         if metric != "_step":
             raise Refusal(f"a run is rewound by _step, not by {metric[:100]}")
         step = arguments.get("metricValue")

@@ -24,8 +24,8 @@ from runyard.server.wandb_api.fields import (
     sweep_mutations,
 )
 from runyard.server.wandb_api.fields.introspection import describe_type
-from runyard.server.wandb_api.graphql.inputs import as_object, as_text
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 _WITH_QUERIES = (account_fields, entity_fields, project_fields, artifact_fields, collection_fields)
 _WITH_MUTATIONS = (
@@ -52,7 +52,7 @@ def roots(request: Request) -> dict[str, Callable[[], Source]]:
 def _query(request: Request) -> Source:
     query: dict[str, object] = {
         "__typename": "Query",
-        "__type": lambda arguments: describe_type(as_text(arguments, "name")),
+        "__type": lambda arguments: describe_type(arguments.text("name")),
     }
     for module in _WITH_QUERIES:
         query |= module.queries(request)
@@ -66,7 +66,7 @@ def _mutation(request: Request) -> Source:
         def resolve(arguments: Arguments) -> object:
             if request.caller.scope != ALL and name not in RUNS_MUTATIONS:
                 raise Refusal(REFUSAL)
-            return change(as_object(arguments, "input"))
+            return change(arguments.object("input"))
 
         return resolve
 

@@ -22,21 +22,20 @@ from runyard.server.wandb_api.fields import (
     run_file_fields,
 )
 from runyard.server.wandb_api.fields.upsert_input import read_upsert
-from runyard.server.wandb_api.graphql.inputs import RUN, as_list, as_text, opaque
+from runyard.server.wandb_api.graphql.inputs import RUN, Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import timestamp
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source
 
 
 def in_project(request: Request, entity: str, project: str) -> Source:
-    """The fields of a project that lead to its runs."""
     tracker = request.tracker
 
     async def run(arguments: Arguments) -> Source | None:
-        row = await tracker.read(runs.by_path, entity, project, as_text(arguments, "name") or "")
+        row = await tracker.read(runs.by_path, entity, project, arguments.text("name") or "")
         return None if row is None else run_fields(request, row)
 
     async def bucket(arguments: Arguments) -> Source | None:
-        row = await tracker.read(runs.by_path, entity, project, as_text(arguments, "name") or "")
+        row = await tracker.read(runs.by_path, entity, project, arguments.text("name") or "")
         # A run that only we know of has not started, as far as its client is concerned.
         if row is None or not row["seen_client"]:
             return None
@@ -118,7 +117,7 @@ def resume_fields(db: Connection, row: Row) -> Source:
 
     def wandb_config(arguments: Arguments) -> str:
         # A key that is missing must stay missing: clients take a null for "it started".
-        wanted = as_list(arguments, "keys")
+        wanted = arguments.texts("keys")
         return json.dumps({name: internals[name] for name in wanted if name in internals})
 
     return {

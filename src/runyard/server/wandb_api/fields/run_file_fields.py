@@ -15,7 +15,7 @@ from runyard.server.runs import run_files, runs
 from runyard.server.runs.patterns import BadPattern
 from runyard.server.runs.run_files import UnsafeName, check_name
 from runyard.server.store.sql import Row
-from runyard.server.wandb_api.graphql.inputs import as_list, as_text
+from runyard.server.wandb_api.graphql.inputs import Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_text,
@@ -23,27 +23,18 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import (
-    Arguments,
-    Refusal,
-    Request,
-    Source,
-    must_write,
-    own_run,
-)
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write, own_run
 
 
 def in_run(request: Request, row: Row) -> Source:
-    """The fields of a run that lead to its files."""
-
     async def files(arguments: Arguments) -> Source:
         try:
             rows, more = await request.tracker.read(
                 run_files.list_files,
                 row["key"],
                 # What was saved as ./notes.txt is there as notes.txt, and asked for as either.
-                names=[posixpath.normpath(name) for name in as_list(arguments, "names")],
-                pattern=as_text(arguments, "pattern"),
+                names=[posixpath.normpath(name) for name in arguments.texts("names")],
+                pattern=arguments.text("pattern"),
                 after=cursor_text(arguments),
                 first=page_size(arguments),
             )
@@ -72,7 +63,7 @@ def file_fields(request: Request, run: Row, file: Row) -> Source:
 
     return {
         "__typename": "File",
-        "id": _write_id(run["key"], file["name"]),
+        "id": opaque("File", json.dumps([run["key"], file["name"]])),
         "name": file["name"],
         "displayName": file["name"],
         "url": choose_url,
@@ -87,8 +78,8 @@ def file_fields(request: Request, run: Row, file: Row) -> Source:
 
 def mutations(request: Request) -> Source:
     async def named_run(arguments: Arguments) -> Row:
-        entity = request.entity(as_text(arguments, "entityName"))
-        project, run = as_text(arguments, "projectName") or "", as_text(arguments, "runName") or ""
+        entity = request.entity(arguments)
+        project, run = arguments.text("projectName") or "", arguments.text("runName") or ""
         row = await request.tracker.read(runs.by_path, entity, project, run)
         if row is None or not request.may_write(entity):
             raise Refusal(f"no run {run} in {entity}/{project}")
@@ -98,7 +89,7 @@ def mutations(request: Request) -> Source:
     async def create_run_files(arguments: Arguments) -> Source:
         row = await named_run(arguments)
         files = []
-        for name in as_list(arguments, "files"):
+        for name in arguments.texts("files"):
             try:
                 check_name(name)
             except UnsafeName as error:
@@ -113,7 +104,7 @@ def mutations(request: Request) -> Source:
         return {"success": True}
 
     async def delete_files(arguments: Arguments) -> Source:
-        wanted = [_read_id(text) for text in as_list(arguments, "files")]
+        wanted = [_read_id(text) for text in arguments.texts("files")]
         for key, _ in wanted:
             await own_run(request, key)
         for key, name in wanted:
@@ -128,16 +119,12 @@ def mutations(request: Request) -> Source:
     }
 
 
-def _write_id(run: int, name: str) -> str:
-    return base64.b64encode(f"File:{json.dumps([run, name])}".encode()).decode()
-
-
-def _read_id(opaque: str) -> tuple[int, str]:
+def _read_id(id_: str) -> tuple[int, str]:
     try:
-        kind, _, rest = base64.b64decode(opaque, validate=True).decode().partition(":")
+        kind, _, rest = base64.b64decode(id_, validate=True).decode().partition(":")
         run, name = json.loads(rest)
         if kind == "File" and type(run) is int and 0 < run < 2**63 and isinstance(name, str):
             return run, name
     except (binascii.Error, ValueError, TypeError):
         pass
-    raise Refusal(f"{opaque[:100]!r} is not the id of a file")
+    raise Refusal(f"{id_[:100]!r} is not the id of a file")

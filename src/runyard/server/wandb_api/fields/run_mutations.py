@@ -8,15 +8,8 @@ from sqlite3 import Connection
 from runyard.server.artifacts import visibility
 from runyard.server.runs import runs
 from runyard.server.sweeps.ledger import endings
-from runyard.server.wandb_api.graphql.inputs import RUN, as_text, key_of
-from runyard.server.wandb_api.graphql.request import (
-    Arguments,
-    Refusal,
-    Request,
-    Source,
-    must_write,
-    own_run,
-)
+from runyard.server.wandb_api.graphql.inputs import RUN, Arguments, key_of
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write, own_run
 
 # What may become of a run by a word from outside, and from which states.
 _BECOMES = {
@@ -47,7 +40,7 @@ def mutations(request: Request) -> Source:
 
     async def update_state(arguments: Arguments) -> Source:
         row = await own_run(request, _run_key(arguments))
-        state = as_text(arguments, "state") or ""
+        state = arguments.text("state") or ""
         if not await request.tracker.write(_change_state, row["key"], state, time.time()):
             raise Refusal(f"a run cannot go from {row['state']} to {state[:50]!r}")
         return {"success": True}
@@ -56,7 +49,7 @@ def mutations(request: Request) -> Source:
 
 
 def _run_key(arguments: Arguments) -> int:
-    return key_of(RUN, as_text(arguments, "id") or "")
+    return key_of(RUN, arguments.text("id") or "")
 
 
 def _change_state(db: Connection, key: int, state: str, now: float) -> bool:

@@ -11,7 +11,7 @@ import yaml
 from runyard.server.store.sql import Row
 from runyard.server.sweeps.ledger import sweep_changes, sweeps, trials
 from runyard.server.wandb_api.fields import agent_fields, listing_fields
-from runyard.server.wandb_api.graphql.inputs import SWEEP, as_text, opaque
+from runyard.server.wandb_api.graphql.inputs import SWEEP, Arguments, opaque
 from runyard.server.wandb_api.graphql.pages import (
     connection,
     cursor_number,
@@ -20,15 +20,14 @@ from runyard.server.wandb_api.graphql.pages import (
     page_size,
     timestamp,
 )
-from runyard.server.wandb_api.graphql.request import Arguments, Request, Source
+from runyard.server.wandb_api.graphql.request import Request, Source
 
 
 def in_project(request: Request, entity: str, project: str, key: int | None) -> Source:
-    """The fields of a project that lead to its sweeps."""
     tracker = request.tracker
 
     async def sweep(arguments: Arguments) -> Source | None:
-        name = as_text(arguments, "sweepName") or as_text(arguments, "name") or ""
+        name = arguments.text("sweepName") or arguments.text("name") or ""
         row = await tracker.read(sweeps.by_path, entity, project, name)
         return None if row is None else sweep_fields(request, row)
 
@@ -52,19 +51,20 @@ def sweep_fields(request: Request, row: Row) -> Source:
 
     async def run_count(_arguments: Arguments) -> int:
         listed = listing_fields.in_project(request, row["project"])
-        count: int = await listed["runCount"]({"filters": _runs_of(row)})
+        count: int = await listed["runCount"](Arguments(filters=_runs_of(row)))
         return count
 
     async def runs(arguments: Arguments) -> Source:
         listed = listing_fields.in_project(request, row["project"])["runs"]
-        question = {"order": "+created_at", **arguments, "filters": _runs_of(row)}
+        question = Arguments({"order": "+created_at", **arguments, "filters": _runs_of(row)})
         answer: Source = await listed(question)
         if rules.draws:
             return answer
         # A controller on somebody's machine needs all of them, and knows no pages.
         edges = list(answer["edges"])
         while answer["pageInfo"]["hasNextPage"]:
-            answer = await listed({**question, "after": answer["pageInfo"]["endCursor"]})
+            after = answer["pageInfo"]["endCursor"]
+            answer = await listed(Arguments({**question, "after": after}))
             edges += answer["edges"]
         return connection(edges)
 
@@ -102,7 +102,6 @@ def sweep_fields(request: Request, row: Row) -> Source:
 
 
 def word_of(row: Row) -> str:
-    """A sweep's state in W&B's words."""
     if row["state"] == "running" and row["started_at"] is None:
         return "PENDING"
     return str(row["state"]).upper()

@@ -27,15 +27,15 @@ from runyard.server.sweeps.serving.creation import (
 )
 from runyard.server.sweeps.serving.drawing import Drawing
 from runyard.server.wandb_api.fields.sweep_fields import sweep_fields
-from runyard.server.wandb_api.graphql.inputs import SWEEP, as_json, as_key, as_text
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Request, Source, must_write
+from runyard.server.wandb_api.graphql.inputs import SWEEP, Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Request, Source, must_write
 
 
 def mutations(request: Request) -> Source:
     async def upsert_sweep(arguments: Arguments) -> Source:
         if arguments.get("launchScheduler") is not None:
             raise Refusal("there are no queues of W&B Launch here: use `wandb sweep` and agents")
-        key = as_key(arguments, "id", SWEEP)
+        key = arguments.key("id", SWEEP)
         change = _create(request, arguments) if key is None else _change(request, key, arguments)
         try:
             row, warnings = await change
@@ -59,14 +59,14 @@ def _as_message(problems: Sequence[Problem]) -> str:
 
 
 async def _create(request: Request, arguments: Arguments) -> tuple[Row, Sequence[Problem]]:
-    file = await _read(as_text(arguments, "config") or "")
-    entity = as_text(arguments, "entityName") or file.sweep.entity or request.caller.name
-    project = as_text(arguments, "projectName") or file.sweep.project or "uncategorized"
+    file = await _read(arguments.text("config") or "")
+    entity = arguments.text("entityName") or file.sweep.entity or request.caller.name
+    project = arguments.text("projectName") or file.sweep.project or "uncategorized"
     check_project(entity)
     check_project(project)
     must_write(request, entity)
-    prior = _prior(as_json(arguments, "priorRunsFilters"))
-    name = as_text(arguments, "displayName")
+    prior = _prior(arguments.json("priorRunsFilters"))
+    name = arguments.text("displayName")
     row = await request.tracker.write(
         _store, file, entity, project, request.caller.key, name, prior, time.time()
     )
@@ -112,7 +112,7 @@ async def _change(
         raise Refusal("there is no such sweep any more")
     must_write(request, row["entity"])
     warnings: Sequence[Problem] = ()
-    text = as_text(arguments, "config")
+    text = arguments.text("config")
     if text is not None:
         file, before = await _read(text), await _read(row["text"])
         warnings = file.warnings
@@ -121,7 +121,7 @@ async def _change(
             _refuse_other_program(request, before, file)
             new = new_file(file, before)
             await tracker.write(sweep_changes.change_file, key, new, time.time())
-    controller = as_json(arguments, "controller")
+    controller = arguments.json("controller")
     if controller is not None:
         wishes = read_controller(controller)
         sweep = (await tracker.sweeps.plan_of(row)).sweep
@@ -131,7 +131,7 @@ async def _change(
         await tracker.write(
             sweep_changes.obey_controller, key, controller, wishes, naming.name, time.time()
         )
-    state = as_text(arguments, "state")
+    state = arguments.text("state")
     if state is not None:
         await tracker.write(sweep_changes.set_state, key, state.lower(), time.time())
     return await tracker.read(sweeps.get, key), warnings

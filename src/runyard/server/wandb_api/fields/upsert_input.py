@@ -5,15 +5,14 @@ from __future__ import annotations
 from runyard.server.people.permissions import Caller
 from runyard.server.store.names import BadName, check_project, check_run_id
 from runyard.server.tracking.upserts import Upsert
-from runyard.server.wandb_api.graphql.inputs import RUN, as_json, as_key, as_list, as_text
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal
+from runyard.server.wandb_api.graphql.inputs import RUN, Arguments
+from runyard.server.wandb_api.graphql.request import Refusal
 
 
 def read_upsert(arguments: Arguments, caller: Caller, writer: str = "") -> Upsert:
-    """Check and translate the input of `upsertBucket`."""
-    run_id = as_text(arguments, "name")
-    entity = as_text(arguments, "entityName") or caller.name
-    project = as_text(arguments, "modelName") or "uncategorized"
+    run_id = arguments.text("name")
+    entity = arguments.text("entityName") or caller.name
+    project = arguments.text("modelName") or "uncategorized"
     try:
         check_project(project)
         check_project(entity)
@@ -26,19 +25,19 @@ def read_upsert(arguments: Arguments, caller: Caller, writer: str = "") -> Upser
         entity=entity,
         project=project,
         user=caller.key,
-        key=as_key(arguments, "id", RUN),
-        name=as_text(arguments, "displayName"),
-        config=as_json(arguments, "config"),
-        summary=as_json(arguments, "summaryMetrics"),
-        tags=None if arguments.get("tags") is None else as_list(arguments, "tags"),
-        notes=as_text(arguments, "notes"),
-        group=as_text(arguments, "groupName"),
-        job_type=as_text(arguments, "jobType"),
-        sweep=as_text(arguments, "sweep"),
-        host=as_text(arguments, "host"),
-        program=as_text(arguments, "jobProgram"),
-        commit_hash=as_text(arguments, "commit"),
-        repo=as_text(arguments, "jobRepo"),
-        state=as_text(arguments, "state"),
+        key=arguments.key("id", RUN),
+        name=arguments.text("displayName"),
+        config=arguments.json("config"),
+        summary=arguments.json("summaryMetrics"),
+        tags=None if arguments.get("tags") is None else arguments.texts("tags"),
+        notes=arguments.text("notes"),
+        group=arguments.text("groupName"),
+        job_type=arguments.text("jobType"),
+        sweep=arguments.text("sweep"),
+        host=arguments.text("host"),
+        program=arguments.text("jobProgram"),
+        commit_hash=arguments.text("commit"),
+        repo=arguments.text("jobRepo"),
+        state=arguments.text("state"),
         writer=writer,
     )

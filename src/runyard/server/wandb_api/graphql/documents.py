@@ -27,6 +27,7 @@ from graphql.language import (
     SelectionSetNode,
 )
 
+from runyard.server.wandb_api.graphql.inputs import Arguments
 from runyard.server.wandb_api.graphql.request import Refusal, Source
 
 log = logging.getLogger(__name__)
@@ -184,7 +185,7 @@ class _Walk:
             return None
         value = source[name]
         if callable(value):
-            value = value(self._arguments(first))
+            value = value(Arguments(self._arguments(first)))
             if inspect.isawaitable(value):
                 value = await value
         sets = [node.selection_set for node in nodes if node.selection_set is not None]

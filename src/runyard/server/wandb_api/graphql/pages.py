@@ -7,20 +7,20 @@ import binascii
 import time
 from collections.abc import Iterable, Sequence
 
-from runyard.server.wandb_api.graphql.inputs import as_count, as_text
-from runyard.server.wandb_api.graphql.request import Arguments, Refusal, Source
+from runyard.server.wandb_api.graphql.inputs import Arguments
+from runyard.server.wandb_api.graphql.request import Refusal, Source
 
 _USUAL, _MOST = 50, 1_000
 
 
 def page_size(arguments: Arguments, *, usual: int = _USUAL, most: int = _MOST) -> int:
     # A page of nothing would say that the list goes on, and not where.
-    return max(1, as_count(arguments, "first", usual, most))
+    return max(1, arguments.count("first", usual, most))
 
 
 def cursor_text(arguments: Arguments) -> str | None:
     """What stood in `edge` for the entry that the client has read up to."""
-    after = as_text(arguments, "after")
+    after = arguments.text("after")
     if not after:
         return None
     try:

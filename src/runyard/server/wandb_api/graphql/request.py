@@ -1,4 +1,4 @@
-"""One GraphQL request: who asks, and the address that they reached us under."""
+"""One GraphQL request: who asks, under which address they reached us, and what they may have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from runyard.server.store.sql import Row
 from runyard.server.tracker import Tracker
 
 Source = Mapping[str, Any]
-Arguments = Mapping[str, Any]
 
 
 class Refusal(Exception):
@@ -33,15 +32,18 @@ class Request:
     # In shared mode: which of a run's writers asks.
     writer: str = ""
 
-    def entity(self, named: str | None) -> str:
+    def entity(self, arguments: Mapping[str, Any], name: str = "entityName") -> str:
         """Clients leave the entity out or empty where they mean their own."""
-        return named or self.caller.name
+        entity = arguments.get(name)
+        if entity is not None and not isinstance(entity, str):
+            raise Refusal(f"{name} is not a text")
+        return entity or self.caller.name
 
     def address(self, kind: Kind, *claim: Any) -> str:
         """An address that needs no key, as long as the caller's own is good."""
         return self.tracker.accounts.addresses.url(self.base_url, kind, self.caller.key_id, *claim)
 
-    def reads(self, question: Callable[..., Any], *args: Any) -> Callable[[Arguments], Any]:
+    def reads(self, question: Callable[..., Any], *args: Any) -> Callable[[Any], Any]:
         """A field without arguments whose value one read gives."""
         return lambda _arguments: self.tracker.read(question, *args)
 
@@ -59,7 +61,6 @@ class Request:
 
 
 async def own_run(request: Request, key: int) -> Row:
-    """A run that the caller may change."""
     row = await request.see(visibility.run, key)
     if row is None:
         raise Refusal("there is no such run any more")
@@ -75,7 +76,6 @@ async def readable_artifact(request: Request, key: int | None) -> Row:
 
 
 async def own_artifact(request: Request, key: int | None) -> Row:
-    """An artifact that the caller may change."""
     row = await readable_artifact(request, key)
     must_write(request, row["entity"])
     return row

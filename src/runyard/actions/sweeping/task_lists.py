@@ -8,19 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runyard.actions.agent_process import (
-    AgentStarted,
-    agent_command,
-    start_in_background,
-    working_folder,
-)
 from runyard.actions.connect import open_server
-from runyard.actions.estimates import estimate_here, options_of_kind, subject_of_list
+from runyard.actions.estimates import Subject, estimate_here, options_of_kind
 from runyard.actions.events import Notice, Notify
-from runyard.actions.job_log import read_job_log
-from runyard.actions.owner import find_owner
-from runyard.actions.slots import Slots
+from runyard.actions.owner import Owner, find_owner
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
+from runyard.actions.sweeping.agent_process import AgentStarted, Limits, start_agent
+from runyard.actions.sweeping.job_log import read_job_log
+from runyard.actions.sweeping.slots import Slots
 from runyard.actions.tracking import ProjectOptions, agent_variables
 from runyard.client.sweeps import Sweep
 from runyard.errors import ConfigError
@@ -61,19 +56,9 @@ def start_list(
     request: ListRequest, notify: Notify, seconds: float | None = None
 ) -> tuple[Sweep, AgentStarted]:
     """Make the sweep, and let an agent of this machine work it off in the background."""
-    folder = working_folder(str(request.folder))
-    variables = agent_variables(request.options, Path(folder), notify)
+    variables = agent_variables(request.options, request.folder, notify)
     sweep = make_list(request, notify)
-    words = agent_command(
-        sweep["key"],
-        slots=request.slots,
-        count=None,
-        folder=folder,
-        leash=None,
-        quiet=False,
-        seconds=seconds,
-    )
-    return sweep, start_in_background(words, sweep["id"], folder, variables)
+    return sweep, start_agent(sweep, request.slots, variables, Limits(seconds=seconds))
 
 
 def make_list(request: ListRequest, notify: Notify) -> Sweep:
@@ -111,9 +96,7 @@ def submit_list(
         options.flags,
         request.slots.count or 1,
         cluster,
-        subject=lambda project: subject_of_list(
-            tasks, project.gauge.by, find_owner(options, folder)
-        ),
+        subject=lambda project: _subject(tasks, project.gauge.by, find_owner(options, folder)),
         command_line=first if kind == "run" else None,
     )
 
@@ -132,8 +115,16 @@ def estimate_list(request: ListRequest, notify: Notify, sweep: Sweep | None = No
     if request.tasks.tasks:
         folder = Path.cwd()
         owner = find_owner(request.options, folder)
-        subject = subject_of_list(request.tasks, options_of_kind(folder), owner)
+        subject = _subject(request.tasks, options_of_kind(folder), owner)
         estimate_here(subject, len(request.tasks.tasks), request.slots.count, notify, sweep)
+
+
+def _subject(tasks: TaskList, by: Sequence[str], owner: Owner) -> Subject:
+    from runyard.gauge.kinds import kind_of_line
+
+    first = next(iter(tasks.tasks.values()))
+    kind = kind_of_line(first.command_line, by)
+    return Subject(kind, owner.project, owner.entity)
 
 
 def left_by_log(tasks: TaskList, log: Path, *, failed_too: bool) -> TaskList:

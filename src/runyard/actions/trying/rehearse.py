@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from runyard.actions.events import Event, Notice, Notify
-from runyard.actions.program_checks import check_plan
-from runyard.actions.sweep_plan import Plan, SweepSource, make_plan
-from runyard.actions.tryouts import (
+from runyard.actions.sweeping.sweep_plan import Plan, SweepSource, make_plan
+from runyard.actions.trying.program_checks import check_plan
+from runyard.actions.trying.tryouts import (
     LOOK_EVERY,
     SETTINGS,
     Tried,

@@ -53,7 +53,7 @@ class Plan:
         seeds = max(1, len(self.sweep.options.seeds))
         size = self.sweep.space.size if self.sweep.method == "grid" else None
         known = [size * seeds if size is not None else None, self.sweep.run_cap]
-        return min((one for one in known if one is not None), default=None)
+        return min((number for number in known if number is not None), default=None)
 
 
 def looks_like_file(words: str) -> bool:
@@ -64,7 +64,7 @@ def looks_like_file(words: str) -> bool:
 def make_plan(source: SweepSource, notify: Notify) -> Plan:
     file = Path(source.file)
     if source.text is None and file.is_dir():
-        inside = next((one for one in sorted(file.iterdir()) if one.suffix in _SUFFIXES), None)
+        inside = next((path for path in sorted(file.iterdir()) if path.suffix in _SUFFIXES), None)
         raise UsageError(
             f"{file} is a folder",
             mend=f"runyard sweep {inside}" if inside else "name the sweep file in it",
@@ -104,10 +104,10 @@ def _working_folder(read: SweepFile) -> Path:
             return folder
     wanted = Path(sweep.program)
     there = [
-        one.name
+        path.name
         for folder in (here, beside)
-        for one in folder.iterdir()
-        if one.is_file() and one.suffix == wanted.suffix
+        for path in folder.iterdir()
+        if path.is_file() and path.suffix == wanted.suffix
     ]
     guess = nearest(wanted.name, there)
     raise NotFoundError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runyard.actions.connect import open_server
 from runyard.actions.events import Event, Notice, Notify
 from runyard.actions.owner import find_owner
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.slots import Slots
 from runyard.actions.tracking import ProjectOptions
 from runyard.errors import ProgramError, RunyardError
 from runyard.home import locate, prepare

@@ -15,7 +15,7 @@ from runyard.config.program_source import Source, read_source
 from runyard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from runyard.actions.sweep_plan import Plan
+    from runyard.actions.sweeping.sweep_plan import Plan
     from runyard.config.task_list import TaskList
     from runyard.search.sweep import Sweep
 
@@ -39,44 +39,44 @@ def check_plan(plan: Plan, notify: Notify, *, refuses: bool = True) -> None:
     _tell([(program, finding) for finding in findings], plan.source, notify, refuses=refuses)
 
 
-def check_tasks(found: TaskList, folder: Path, notify: Notify, *, refuses: bool = True) -> None:
+def check_tasks(tasks: TaskList, folder: Path, notify: Notify, *, refuses: bool = True) -> None:
     """The same for a list of command lines, whose options are looked at."""
-    told: dict[str, tuple[str, Finding]] = {}
+    findings: dict[str, tuple[str, Finding]] = {}
     counts: dict[str, int] = {}
-    for number, task in found.tasks.items():
+    for number, task in tasks.tasks.items():
         missing = _missing(task.command_line, folder)
         if missing is not None:
             what, mend = f"is not in {folder}", "write it as it is seen from there"
             finding = Finding(what, mend, is_error=True)
-            told.setdefault(missing, (f"line {number}: {missing}", finding))
+            findings.setdefault(missing, (f"line {number}: {missing}", finding))
             counts[missing] = counts.get(missing, 0) + 1
         for program, words in _programs_in(task.command_line):
             source = _read(folder / program)
             if source is None or source.parser is None:
                 continue
-            given = Given(
+            arguments = Given(
                 {},
                 written=_options(words),
                 letters=_letters(words),
                 other_words=_others(words),
                 in_config=False,
             )
-            for finding in check(source, given, lambda _name: True):
+            for finding in check(source, arguments, lambda _name: True):
                 key = f"{program} {finding.what}"
                 counts[key] = counts.get(key, 0) + 1
-                told.setdefault(key, (f"line {number}: {program}", finding))
+                findings.setdefault(key, (f"line {number}: {program}", finding))
     shown = [
         (f"{where} (and {counts[key] - 1} more)" if counts[key] > 1 else where, finding)
-        for key, (where, finding) in told.items()
+        for key, (where, finding) in findings.items()
     ]
-    _tell(shown, found.source, notify, refuses=refuses)
+    _tell(shown, tasks.source, notify, refuses=refuses)
 
 
 def _tell(
-    found: Sequence[tuple[str, Finding]], source: str, notify: Notify, *, refuses: bool
+    findings: Sequence[tuple[str, Finding]], source: str, notify: Notify, *, refuses: bool
 ) -> None:
-    errors = [one for one in found if one[1].is_error]
-    for where, finding in found:
+    errors = [entry for entry in findings if entry[1].is_error]
+    for where, finding in findings:
         if not finding.is_error or not refuses:
             notify(Notice(f"{_where(where, finding)}: {finding.what}; {finding.mend}"))
     if not errors or not refuses:
@@ -123,9 +123,9 @@ def _given(sweep: Sweep) -> Given:
 
 def _examples(sweep: Sweep) -> dict[str, list[Any]]:
     """Values of each parameter, spread over what it can be; none of groups."""
-    found: dict[str, list[Any]] = {}
+    examples: dict[str, list[Any]] = {}
     for constant in sweep.space.constants:
-        found[constant.path[0]] = [constant.value] if len(constant.path) == 1 else []
+        examples[constant.path[0]] = [constant.value] if len(constant.path) == 1 else []
     for leaf in sweep.space.leaves:
         law = leaf.distribution
         places = (
@@ -134,11 +134,11 @@ def _examples(sweep: Sweep) -> dict[str, list[Any]]:
             else [0.01, 0.37, 0.99]
         )
         values = [law.decode(place) for place in places]
-        found[leaf.path[0]] = values if len(leaf.path) == 1 else []
+        examples[leaf.path[0]] = values if len(leaf.path) == 1 else []
     options = sweep.options
     if options.seeds:
-        found[options.seed_parameter] = list(options.seeds)
-    return found
+        examples[options.seed_parameter] = list(options.seeds)
+    return examples
 
 
 def _options(words: Iterable[str]) -> list[str]:
@@ -162,7 +162,7 @@ def _programs_in(line: str) -> list[tuple[str, list[str]]]:
         words = list(lexer)
     except ValueError:
         return []
-    found: list[tuple[str, list[str]]] = []
+    programs: list[tuple[str, list[str]]] = []
     current: list[str] | None = None
     for word in words:
         if word and set(word) <= _SHELL:
@@ -171,19 +171,19 @@ def _programs_in(line: str) -> list[tuple[str, list[str]]]:
             current.append(word)
         elif word.endswith(".py") and not word.startswith("-"):
             current = []
-            found.append((word, current))
+            programs.append((word, current))
     # Where the shell puts words of its own in, nobody knows them before.
     return [
         (program, behind)
-        for program, behind in found
+        for program, behind in programs
         if not any("$" in word or "`" in word for word in behind)
     ]
 
 
 def _missing(line: str, folder: Path) -> str | None:
     """The program of a plain line, `python train.py ...`, that is not there to be run."""
-    found = _PLAIN_PROGRAM.match(line)
-    return found[1] if found and not (folder / found[1]).exists() else None
+    match = _PLAIN_PROGRAM.match(line)
+    return match[1] if match and not (folder / match[1]).exists() else None
 
 
 @lru_cache(64)

@@ -8,19 +8,19 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from runyard.actions.agent_process import (
-    AgentStarted,
-    agent_command,
-    start_in_background,
-    working_folder,
-)
 from runyard.actions.connect import open_server
-from runyard.actions.elsewhere import SweepElsewhere, agent_words
 from runyard.actions.events import Notice, Notify
-from runyard.actions.slots import Slots
 from runyard.actions.submitting.last_request import with_last_request
 from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
+from runyard.actions.sweeping.agent_process import (
+    AgentStarted,
+    start_agent,
+    start_in_background,
+    working_folder,
+)
+from runyard.actions.sweeping.elsewhere import SweepElsewhere, elsewhere_command
+from runyard.actions.sweeping.slots import Slots
 from runyard.actions.tracking import ProjectOptions, agent_variables
 from runyard.client.api import Api
 from runyard.client.sweeps import OPEN_STATES, Sweep, SweepAgent
@@ -82,14 +82,10 @@ def add_agents(request: AgentsRequest, notify: Notify) -> list[AgentStarted]:
     sweep = request.sweep
     refuse_ended(sweep)
     variables = agent_variables(request.options, Path(sweep["folder"] or "."), notify)
-    folder, slots = working_folder(sweep["folder"]), request.slots.of_sweep(sweep)
-    words = agent_command(
-        sweep["key"], slots=slots, count=None, folder=folder, leash=None, quiet=False
-    )
     started = []
     for _ in range(request.count):
-        started.append(start_in_background(words, sweep["id"], folder, variables))
-        _tell_started(started[-1], sweep["id"], slots, notify)
+        started.append(start_agent(sweep, request.slots, variables))
+        _tell_started(started[-1], sweep["id"], request.slots.of_sweep(sweep), notify)
     return started
 
 
@@ -99,7 +95,7 @@ def add_agents_elsewhere(
     """On this machine, for a sweep at a server that is not ours."""
     name, started = sweep.path.rpartition("/")[2], []
     for _ in range(count):
-        words = agent_words(sweep, slots=slots)
+        words = elsewhere_command(sweep, slots=slots)
         started.append(start_in_background(words, name, str(Path.cwd()), {}))
         _tell_started(started[-1], name, slots, notify)
     return started

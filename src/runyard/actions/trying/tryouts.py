@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runyard.actions.sweep_plan import Plan
+from runyard.actions.sweeping.sweep_plan import Plan
 from runyard.gauge.tryout import CannotStart, Tryout
 from runyard.node.attempt.command_line import expand
 from runyard.node.attempt.parameter_file import parameter_file

@@ -37,6 +37,17 @@ def refuse_used_log(path: Path) -> None:
         )
 
 
+def open_log(path: Path) -> JobLog:
+    """The job log to write to, which nobody else writes to."""
+    log = JobLog(path)
+    if not log.is_ours:
+        raise UsageError(
+            f"another command writes to the job log {path}",
+            mend="name another file with --joblog, or wait until that one has ended",
+        )
+    return log
+
+
 class JobLog:
     """Appends a row for every task that ends, whichever agent ran it; one writer at a time."""
 
@@ -47,7 +58,7 @@ class JobLog:
         self.is_ours = self._lock.acquire()
         self._written = {row.key for row in read_rows(path)} if self.is_ours else set()
         self._seen = set[tuple[int, int]]()
-        self._told = set[tuple[int, int]]()
+        self._logged = set[tuple[int, int]]()
         self._before: tuple[object, ...] = ()
         if self.is_ours:
             self._append()
@@ -55,22 +66,24 @@ class JobLog:
     def look(self, api: Api, sweep: Sweep, *, is_last: bool) -> None:
         """Write down what has ended. Its output may be on its way still: that has one look's time
         to arrive."""
-        now = (sweep["attempts"], *sorted(sweep["counts"].items()), len(self._seen - self._told))
+        now = (sweep["attempts"], *sorted(sweep["counts"].items()), len(self._seen - self._logged))
         if not self.is_ours or (now == self._before and not is_last):
             return
         self._before = now
         ended = [
-            one
-            for one in api.sweeps.trials(sweep["key"])
-            if one["state"] in ENDED_STATES and one["attempts"] and one["ended_at"] is not None
+            trial
+            for trial in api.sweeps.trials(sweep["key"])
+            if trial["state"] in ENDED_STATES
+            and trial["attempts"]
+            and trial["ended_at"] is not None
         ]
-        for trial in sorted(ended, key=lambda one: one["ended_at"] or 0.0):
+        for trial in sorted(ended, key=lambda trial: trial["ended_at"] or 0.0):
             execution = (trial["number"], trial["attempts"])
-            if execution in self._told:
+            if execution in self._logged:
                 continue
             if execution in self._seen or is_last:
                 self._write(api, trial)
-                self._told.add(execution)
+                self._logged.add(execution)
             self._seen.add(execution)
 
     def close(self) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runyard.actions.agent_process import agent_start
 from runyard.actions.events import Notice, Notify
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.agent_process import NO_LIMITS, Limits, agent_command
+from runyard.actions.sweeping.slots import Slots
 from runyard.client.keys import find_key
 from runyard.client.wandb_server import WandbServer, target_url
 from runyard.errors import NotFoundError, RunyardError, UsageError
@@ -39,14 +39,14 @@ def server_elsewhere(named: str | None, home: Home, environ: Mapping[str, str]) 
     """The server that is meant, where it is not our own: by option, or by `WANDB_BASE_URL`."""
     if named is not None:
         return target_url(named)
-    told = environ.get("WANDB_BASE_URL", "").strip().rstrip("/")
+    url = environ.get("WANDB_BASE_URL", "").strip().rstrip("/")
     try:
         own = read_discovery(home)
     except RunyardError:
         own = None
-    if not told or (own is not None and own.url.rstrip("/") == told):
+    if not url or (own is not None and own.url.rstrip("/") == url):
         return None
-    return target_url(told)
+    return target_url(url)
 
 
 def find_elsewhere(url: str, words: str, notify: Notify) -> SweepElsewhere:
@@ -58,13 +58,13 @@ def find_elsewhere(url: str, words: str, notify: Notify) -> SweepElsewhere:
         raise UsageError(
             f"{words!r} names no sweep at {url}", mend="runyard sweep ENTITY/PROJECT/SWEEP"
         )
-    found = find_key(url, os.environ, Path.cwd())
-    if found.warning:
-        notify(Notice(found.warning))
-    server = WandbServer(url, found.key)
+    key = find_key(url, os.environ, Path.cwd())
+    if key.warning:
+        notify(Notice(key.warning))
+    server = WandbServer(url, key.key)
     entity = place[0] if place and place[0] else str(server.viewer()["entity"])
-    given = {"entity": entity, "project": project, "sweep": sweep}
-    row = ((server.graphql(_SWEEP, given).get("project") or {}).get("sweep")) or None
+    names = {"entity": entity, "project": project, "sweep": sweep}
+    row = ((server.graphql(_SWEEP, names).get("project") or {}).get("sweep")) or None
     if row is None:
         raise NotFoundError(
             f"there is no sweep {entity}/{project}/{sweep} at {url}",
@@ -77,20 +77,12 @@ def find_elsewhere(url: str, words: str, notify: Notify) -> SweepElsewhere:
     return SweepElsewhere(url, f"{entity}/{project}/{sweep}", command)
 
 
-def agent_words(
-    found: SweepElsewhere,
-    *,
-    slots: Slots,
-    count: int | None = None,
-    seconds: float | None = None,
-    grace: float | None = None,
-    leash: int | None = None,
+def elsewhere_command(
+    sweep: SweepElsewhere, *, slots: Slots, limits: Limits = NO_LIMITS, leash: int | None = None
 ) -> list[str]:
-    words = ["--server", found.url, "--sweep", found.path, *slots.words()]
-    words += ["--command", json.dumps(found.command)] if found.command else []
-    words += ["--folder", str(Path.cwd())]
-    words += ["--leash", str(leash)] if leash is not None else []
-    words += ["--count", str(count)] if count is not None else []
-    words += ["--time", str(seconds)] if seconds is not None else []
-    words += ["--grace", str(grace)] if grace is not None else []
-    return [*agent_start(), *words]
+    """The agent's, in the folder that is worked in."""
+    words = agent_command(
+        sweep.path, slots=slots, folder=str(Path.cwd()), limits=limits, leash=leash
+    )
+    command = ["--command", json.dumps(sweep.command)] if sweep.command else []
+    return [*words, "--server", sweep.url, *command]

@@ -18,21 +18,22 @@ class Slots:
 
     def words(self) -> list[str]:
         """For the agent."""
-        told = (
+        options = (
             ("--slots", self.count),
             ("--per-gpu", self.per_gpu),
             ("--gpus", self.gpus),
             ("--mps", self.mps),
         )
-        given = [(option, str(value)) for option, value in told if value is not None]
-        return [word for pair in given for word in pair]
+        return [
+            word for option, value in options if value is not None for word in (option, str(value))
+        ]
 
     def of_sweep(self, sweep: Sweep) -> Slots:
         """Where nothing is said of GPUs here, what the sweep's file says counts."""
-        said = sweep["config"].get("runyard", {}).get("slots_per_gpu")
-        if said is None or self.per_gpu is not None or self.count is not None:
+        per_gpu = sweep["config"].get("runyard", {}).get("slots_per_gpu")
+        if per_gpu is None or self.per_gpu is not None or self.count is not None:
             return self
-        return Slots(self.count, said, self.gpus, self.mps)
+        return Slots(self.count, per_gpu, self.gpus, self.mps)
 
     def __str__(self) -> str:
         if self.per_gpu is not None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import runyard
-from runyard.actions.slots import Slots
+from runyard.actions.sweeping.slots import Slots
+from runyard.client.sweeps import Sweep
 from runyard.home import locate
 
 # Isolated and without site-packages: the agent needs neither, and starts in half the files.
@@ -30,29 +31,46 @@ class AgentStarted:
     """What it says."""
 
 
+@dataclass(frozen=True)
+class Limits:
+    """When an agent ends although trials are left."""
+
+    count: int | None = None
+    """It has taken so many."""
+    seconds: float | None = None
+    grace: float | None = None
+    """How long before its end programs are told to save."""
+
+
+NO_LIMITS = Limits()
+
+
 def agent_command(
-    key: int,
+    sweep: int | str,
     *,
     slots: Slots,
-    count: int | None,
     folder: str,
-    leash: int | None,
-    quiet: bool,
+    limits: Limits = NO_LIMITS,
+    leash: int | None = None,
     output: int | None = None,
-    seconds: float | None = None,
-    grace: float | None = None,
+    quiet: bool = False,
 ) -> list[str]:
-    words = ["--sweep", str(key), *slots.words(), "--folder", folder]
-    words += ["--leash", str(leash)] if leash is not None else []
-    words += ["--output", str(output)] if output is not None else []
-    words += ["--count", str(count)] if count is not None else []
-    words += ["--time", str(seconds)] if seconds is not None else []
-    words += ["--grace", str(grace)] if grace is not None else []
-    words += ["--quiet"] if quiet else []
-    return [*agent_start(), *words]
+    """For a sweep's key at our server, or its path at another one. With a leash the agent ends
+    when the other end of that pipe is closed."""
+    words = ["--sweep", str(sweep), *slots.words(), "--folder", folder]
+    options = {
+        "--leash": leash,
+        "--output": output,
+        "--count": limits.count,
+        "--time": limits.seconds,
+        "--grace": limits.grace,
+    }
+    for option, value in options.items():
+        words += [option, str(value)] if value is not None else []
+    return [*_agent_start(), *words, *(["--quiet"] if quiet else [])]
 
 
-def agent_start() -> list[str]:
+def _agent_start() -> list[str]:
     source = str(Path(runyard.__file__).resolve().parent.parent)
     return [sys.executable, "-I", "-S", "-c", _START.format(source)]
 
@@ -60,6 +78,15 @@ def agent_start() -> list[str]:
 def working_folder(folder: str | None) -> str:
     """Where a sweep's programs run: where it was made, or here, on a machine without that place."""
     return folder if folder is not None and Path(folder).is_dir() else str(Path.cwd())
+
+
+def start_agent(
+    sweep: Sweep, slots: Slots, variables: Mapping[str, str], limits: Limits = NO_LIMITS
+) -> AgentStarted:
+    """In the background, in the sweep's own folder."""
+    folder = working_folder(sweep["folder"])
+    words = agent_command(sweep["key"], slots=slots.of_sweep(sweep), folder=folder, limits=limits)
+    return start_in_background(words, sweep["id"], folder, variables)
 
 
 def start_in_background(

@@ -1,18 +1,16 @@
-"""`runyard farm --split`: task files of so many lines each, or of as many as fit a GPU together."""
+"""Task files of so many lines each, or of as many as fit a GPU together."""
 
 from __future__ import annotations
 
-import argparse
-import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runyard.actions.connect import open_server
+from runyard.actions.events import Notify
 from runyard.actions.owner import find_owner
-from runyard.cli.connect import server
-from runyard.cli.output import print_json, say
-from runyard.cli.parser import positive
-from runyard.cli.project_options import project_options
+from runyard.actions.tracking import ProjectOptions
 from runyard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,56 +18,68 @@ if TYPE_CHECKING:
     from runyard.config.task_list import TaskList
     from runyard.gauge.placing import Card
 
-FIT = "fit"
 _GB = 10**9
 
 
-def split_size(text: str) -> int | str:
-    """For `type=`."""
-    return text if text == FIT else positive(text)
+@dataclass(frozen=True)
+class SplitRequest:
+    """A list of command lines, and into what it is split."""
+
+    tasks: TaskList
+    folder: Path
+    """Where the files go."""
+    size: int | None = None
+    """Lines of a file; None: those whose programs fit a GPU together, as they were gauged."""
+    most_on_gpu: int | None = None
+    options: ProjectOptions = field(default_factory=ProjectOptions)
 
 
-def split(args: argparse.Namespace, found: TaskList) -> int:
+@dataclass(frozen=True)
+class TaskFile:
+    path: Path
+    lines: int
+    memory: str | None = None
+    """Of the GPU, where that decided."""
+
+
+def split_tasks(request: SplitRequest, notify: Notify) -> list[TaskFile]:
     from runyard.config.task_files import parts_of, write_task_files
 
-    folder = Path(args.to or "tasks")
-    lines = {number: task.command_line for number, task in found.tasks.items()}
+    lines = {number: task.command_line for number, task in request.tasks.tasks.items()}
     parts: list[Sequence[str]]
-    if args.split == FIT:
-        cards, total = _place(args, found)
+    memory: list[str | None]
+    if request.size is None:
+        cards, total = _place(request, notify)
         parts = [[lines[number] for number in card.tasks] for card in cards]
-        notes = [f"{card.memory / _GB:.1f} of {total / _GB:.1f} GB" for card in cards]
+        memory = [f"{card.memory / _GB:.1f} of {total / _GB:.1f} GB" for card in cards]
     else:
-        parts, notes = parts_of(list(lines.values()), args.split), []
-    files = write_task_files(parts, folder)
-    if args.json:
-        print_json([str(file) for file in files])
-        return 0
-    say(f"{len(lines)} command lines in {len(files)} files: {files[0]} to {files[-1].name}")
-    if not notes:
-        say(f"each runs with:  runyard farm {files[0]} -j {args.split}")
-    for file, part, note in zip(files, parts, notes, strict=False):
-        say(f"{note}:  runyard farm {shlex.quote(str(file))} --per-gpu {len(part)}")
-    return 0
+        parts = parts_of(list(lines.values()), request.size)
+        memory = [None] * len(parts)
+    files = write_task_files(parts, request.folder)
+    return [
+        TaskFile(file, len(part), note)
+        for file, part, note in zip(files, parts, memory, strict=True)
+    ]
 
 
-def _place(args: argparse.Namespace, found: TaskList) -> tuple[list[Card], int]:
+def _place(request: SplitRequest, notify: Notify) -> tuple[list[Card], int]:
     """The lines that share each GPU, by what was measured of their kinds; bytes of a GPU."""
-    from runyard.cli.resource_flags import given_flags
     from runyard.config.project_file import read_project
     from runyard.gauge.kinds import kind_of_line
     from runyard.gauge.placing import place
 
-    request = read_project(Path.cwd(), given_flags(args))
-    total = _memory_of_gpu(request)
-    owner = find_owner(project_options(args), Path.cwd())
+    options, here = request.options, Path.cwd()
+    project = read_project(here, options.flags)
+    total = _memory_of_gpu(project)
+    owner = find_owner(options, here)
     known: dict[str, int] = {}
-    for kept in server().figures.known(owner.project, entity=owner.entity)["figures"]:
-        if kept["figures"].get("vram_peak"):
-            known.setdefault(kept["kind"], int(kept["figures"]["vram_peak"]))  # The newest.
+    measured = open_server(notify).figures.known(owner.project, entity=owner.entity)["figures"]
+    for row in measured:
+        if row["figures"].get("vram_peak"):
+            known.setdefault(row["kind"], int(row["figures"]["vram_peak"]))  # The newest.
     peaks: dict[int, int] = {}
-    for number, task in found.tasks.items():
-        kind = kind_of_line(task.command_line, request.gauge.by)
+    for number, task in request.tasks.tasks.items():
+        kind = kind_of_line(task.command_line, project.gauge.by)
         if kind not in known:
             raise ConfigError(
                 f"line {number}: how much GPU memory {kind} needs is not known",
@@ -82,8 +92,7 @@ def _place(args: argparse.Namespace, found: TaskList) -> tuple[list[Card], int]:
                 mend="write a larger one as gpu_type",
             )
         peaks[number] = known[kind]
-    most = args.per_gpu if isinstance(args.per_gpu, int) else None
-    return place(peaks, total, request.gauge.gpu_memory_margin, most), total
+    return place(peaks, total, project.gauge.gpu_memory_margin, request.most_on_gpu), total
 
 
 def _memory_of_gpu(request: Request) -> int:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from runyard.actions.connect import open_server
 from runyard.actions.events import Notice, Notify
-from runyard.actions.gauge import GaugeRequest
 from runyard.actions.submitting.allocation import allocate_for, enter_job, give_back
 from runyard.actions.submitting.planning import SubmissionRequest, plan_submission
 from runyard.actions.submitting.submission import ClusterOptions, Submission
+from runyard.actions.trying.gauge import GaugeRequest
 from runyard.errors import ProgramError
 
 if TYPE_CHECKING:
@@ -65,17 +65,17 @@ def measure_in_job(
     finally:
         give_back(api, job)
     try:
-        told = json.loads(result.read_text())
+        figures = json.loads(result.read_text())
     except (OSError, ValueError) as error:
         raise ProgramError(
             f"the job {job['job_id']} ended with code {code} before it had measured anything",
             exit_code=1,
             mend="what it said stands above; a longer --time or more --memory may help",
         ) from error
-    found = raw_from_json(told)
+    raw = raw_from_json(figures)
     # Not every Slurm tells a step what its job has.
-    asked = submission.plan.asked.get("memory")
-    return replace(found, job_memory=asked) if asked else found
+    memory = submission.plan.asked.get("memory")
+    return replace(raw, job_memory=memory) if memory else raw
 
 
 def _plan(request: GaugeRequest, notify: Notify, *, dry_run: bool) -> Submission:
@@ -116,12 +116,12 @@ def _command(request: GaugeRequest, submission: Submission, result: Path) -> lis
     launcher = plan.job.get("launcher")
     if launcher:
         words += ["--started-by", shlex.join(launcher)]
-    given = {
+    options = {
         "--for": request.seconds, "--steps": request.steps, "--pack": request.pack,
         "--tasks": request.tasks,
         "-j": request.slots.count, "--per-gpu": request.slots.per_gpu, "--mps": request.slots.mps,
     }  # fmt: skip
-    for option, value in given.items():
+    for option, value in options.items():
         if value is not None:
             words += [option, str(value)]
     if request.whole:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from runyard.actions.connect import open_server
-from runyard.actions.estimates import estimate_here, options_of_kind, subject_of_sweep
+from runyard.actions.estimates import Subject, estimate_here, options_of_kind
 from runyard.actions.events import Notice, Notify
 from runyard.actions.submitting.submission import ClusterOptions, Outcome, submit_for
-from runyard.actions.sweep_plan import Plan
+from runyard.actions.sweeping.sweep_plan import Plan
 from runyard.client.api import Api
 from runyard.client.sweeps import Sweep
 from runyard.config.flags import Flags
@@ -57,7 +57,7 @@ def submit_sweep(
         flags,
         slots,
         cluster,
-        subject=lambda project: subject_of_sweep(plan, project.gauge.by),
+        subject=lambda project: _subject(plan, project.gauge.by),
     )
     submission = plan_submission(wanted, notify)
     return submit_for(submission, lambda: create_sweep(plan, prior_runs, notify), cluster, notify)
@@ -67,8 +67,17 @@ def estimate_sweep(
     plan: Plan, slots: int | None, notify: Notify, sweep: Sweep | None = None
 ) -> None:
     """How long it will take on this machine, where that is known; kept with the sweep."""
-    subject = subject_of_sweep(plan, options_of_kind(plan.folder))
+    subject = _subject(plan, options_of_kind(plan.folder))
     estimate_here(subject, plan.size, slots, notify, sweep)
+
+
+def _subject(plan: Plan, by: Sequence[str]) -> Subject:
+    from runyard.gauge.kinds import kind_of_sweep
+
+    sweep = plan.sweep
+    constants = {leaf.path[0]: leaf.value for leaf in sweep.space.constants if len(leaf.path) == 1}
+    kind = kind_of_sweep(sweep.command, sweep.program, constants, by)
+    return Subject(kind, plan.owner.project, plan.owner.entity)
 
 
 def join_sweep(api: Api, sweep: Sweep, run_cap: int | None, notify: Notify) -> Sweep:

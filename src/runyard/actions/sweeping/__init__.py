@@ -1,0 +1,1 @@
+"""Sweeps and lists: planned, made, worked on here; their agents."""
