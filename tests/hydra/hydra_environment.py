@@ -8,14 +8,15 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 from tests.environments import CACHE, Missing, ensure, pip_install, skip_or_fail
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("hydra-core>=1.3.2,<1.4", "cloudpickle>=3")
 # Its requirements name an older Optuna than runyard's; it works with ours.
 SWEEPER = "hydra-optuna-sweeper>=1.3,<1.4"
-_EXAMPLES = "v1.3.5"
-_SOURCE = "https://github.com/facebookresearch/hydra"
+_REPOSITORY = os.environ.get("RUNYARD_HYDRA_REPOSITORY")
 
 
 def hydra_python() -> Path:
@@ -34,16 +35,12 @@ def hydra_python() -> Path:
 
 
 def hydra_examples() -> Path:
-    """Hydra's repository, with its `examples` and the examples of its plugins."""
-    folder = CACHE / "hydra-examples"
-    if not folder.exists():
-        part = folder.with_name("hydra-examples.part")
-        words = ["git", "clone", "--quiet", "--depth", "1", "--branch", _EXAMPLES, _SOURCE]
-        done = subprocess.run([*words, str(part)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            skip_or_fail(f"Hydra's examples are missing, and git could not get them: {done.stderr}")
-        part.rename(folder)
-    return folder
+    """A checkout of Hydra's repository, with its `examples` and the examples of its plugins."""
+    if _REPOSITORY is None:
+        pytest.skip(
+            "RUNYARD_HYDRA_REPOSITORY=FOLDER: Hydra's own examples, of a checkout of v1.3.5"
+        )
+    return Path(_REPOSITORY)
 
 
 def hydra_variables(**more: str) -> dict[str, str]:
