@@ -109,8 +109,8 @@ def _check(request: EnvironmentRequest, args: argparse.Namespace) -> int:
             print("  it is not built yet: `runyard env build`, or the first submission does it")
         for seen in result.checks if not result.to_build else ():
             mark = "ok" if seen.is_fine else "advice" if seen.check.is_advice else "MISSING"
-            told = f" ({seen.told})" if seen.told else ""
-            print(f"  {mark:8}{seen.check.what}{told}")
+            detail = f" ({seen.told})" if seen.told else ""
+            print(f"  {mark:8}{seen.check.what}{detail}")
             if not seen.is_fine:
                 print(f"          {seen.check.mend}")
     return 0 if result.is_fit else 1

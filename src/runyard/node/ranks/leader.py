@@ -56,7 +56,7 @@ class Rank:
         self.since = time.monotonic()
         self.number: int | None = None
         self.code: int | None = None
-        self.said = b""
+        self.received = b""
 
     def tell(self, word: str) -> None:
         with contextlib.suppress(OSError):
@@ -126,13 +126,13 @@ class Ranks:
             if rank.number is not None and rank.code is None:
                 self._has_failed(rank.number, -int(signal.SIGKILL), "is gone")
             return
-        *lines, rank.said = (rank.said + part).split(b"\n")
+        *lines, rank.received = (rank.received + part).split(b"\n")
         for line in lines:
             if rank.number is not None:
                 self._take(rank, rank.number, json.loads(line))
             elif not self._admit(rank, line):
                 return
-        if rank.number is None and len(rank.said) > _LONGEST_HELLO:
+        if rank.number is None and len(rank.received) > _LONGEST_HELLO:
             rank.channel.close()
 
     def _admit(self, rank: Rank, line: bytes) -> bool:
@@ -179,7 +179,7 @@ class Ranks:
 
     def _end_all(self, seconds: float) -> None:
         begin = time.monotonic() + seconds
-        # Sooner than was said, but never anew: each rank that dies of TERM would put off KILL.
+        # KILL may come sooner, never later: each rank that dies of TERM would put it off.
         if self._ends_at is None or begin < self._ends_at:
             self._ends_at = begin
             self._stop_signals = [

@@ -90,12 +90,12 @@ def send(
 
 def try_out(batch: Batch, environ: Mapping[str, str]) -> Reply:
     """What Grid Engine would say; nothing is submitted."""
-    words, text = [*command(batch), "-w", "v"], with_path(batch.text)
-    answer = ask(words, environ=clean_environment(environ), stdin=text, patience=0.0)
-    said = f"{answer.output}\n{answer.complaint}"
-    if answer.is_good and "no suitable queue" not in said:
+    words, script = [*command(batch), "-w", "v"], with_path(batch.text)
+    answer = ask(words, environ=clean_environment(environ), stdin=script, patience=0.0)
+    text = f"{answer.output}\n{answer.complaint}"
+    if answer.is_good and "no suitable queue" not in text:
         return Reply("taken", words=answer.words)
-    return reply_of(Answer(answer.code or 1, "", said.strip()), batch.name)
+    return reply_of(Answer(answer.code or 1, "", text.strip()), batch.name)
 
 
 def reply_of(answer: Answer, name: str) -> Reply:
@@ -127,8 +127,8 @@ def _mend(words: str) -> str:
         "project": "`--account NAME`; `qconf -sprjl` lists the projects",
         "queue": "`--partition NAME`; `qconf -sql` lists the queues",
     }
-    said = words.lower()
-    known = (mend for part, mend in mends.items() if part in said)
+    complaint = words.lower()
+    known = (mend for part, mend in mends.items() if part in complaint)
     return next(known, "`--dry-run` shows what was sent")
 
 

@@ -24,8 +24,8 @@ _GRANTED = re.compile(r"Granted job allocation (\d+)")
 
 def allocation_words(header: Header) -> list[str]:
     """The command that makes the allocation, and returns when it is there."""
-    asked = tuple(option for option in header.options if option[0] not in _BATCH_ONLY)
-    options = option_words(Header(asked))
+    known = tuple(option for option in header.options if option[0] not in _BATCH_ONLY)
+    options = option_words(Header(known))
     return ["salloc", "--no-shell", *options]
 
 
